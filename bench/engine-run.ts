@@ -1,0 +1,120 @@
+// A run without the command line and without commands: the engine, a journal on disk, and a driver that answers as soon
+// as it is asked. What is left is what the project itself costs.
+
+import { systemClock } from '../src/drivers/clock.ts';
+import { StateRefresh } from '../src/cli/state-refresh.ts';
+import { Engine } from '../src/engine/loop.ts';
+import type { Answer, Driver } from '../src/engine/ports.ts';
+import { success } from '../src/ir/effect.ts';
+import type { Program } from '../src/ir/program.ts';
+import type { JournalRecord } from '../src/kernel/decision.ts';
+import type { RunState } from '../src/kernel/state.ts';
+import { fileStore } from '../src/stores/files.ts';
+
+export interface EngineRunOptions {
+  /** Of runs. */
+  readonly folder: string;
+  readonly runId: string;
+  readonly program: Program;
+  /** How many answers come in one turn of the event loop. Default: all that are asked for. */
+  readonly answersATurn?: number;
+  /** False: written, and not made durable. Then the disk's waits are not measured. */
+  readonly durable?: boolean;
+  /** Keep the state file beside the journal, as `meow run` does. */
+  readonly stateFile?: boolean;
+  /** Never answered: the run is left when all others are done. */
+  readonly unanswered?: string;
+  /** The folder that commands are to run in. */
+  readonly cwd?: string;
+}
+
+export interface EngineRun {
+  readonly state: RunState;
+  /** From the request to the end. */
+  readonly ms: number;
+  /** From the first effect that was asked for to the end. */
+  readonly completingMs: number;
+  /** How often the journal was made durable. */
+  readonly datasyncs: number;
+}
+
+export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
+  const { folder, runId, program, durable = true } = options;
+  let datasyncs = 0;
+  const store = fileStore({
+    folder,
+    through: (file) => ({
+      ...file,
+      async datasync() {
+        datasyncs += 1;
+        if (durable) await file.datasync();
+      },
+    }),
+  });
+  const journal = await store.create(runId, program);
+  const refresh = options.stateFile
+    ? new StateRefresh({ file: store.stateFile(runId), bytesMax: program.limits.stateFileBytesMax, tooLarge })
+    : null;
+  const driver = answeringDriver(options.answersATurn ?? Infinity, options.unanswered ?? null);
+
+  const others = (program.blocks[program.entry]?.steps.length ?? 0) - 1;
+  let answered = 0;
+  let leave = (): void => {};
+  const left = new Promise<void>((resolve) => {
+    leave = resolve;
+  });
+  const observe = (records: readonly JournalRecord[], state: RunState): void => {
+    refresh?.seen(records, state);
+    for (const { input } of records) if (input.kind === 'effect-finished') answered += 1;
+    if (options.unanswered !== undefined && answered === others) leave();
+  };
+
+  const began = performance.now();
+  const engine = new Engine(journal, { command: driver }, systemClock, observe);
+  const request = { id: runId, variables: {}, meta: {}, cwd: options.cwd ?? folder };
+  await Promise.race([engine.run({ kind: 'run-requested', request, programHash: journal.programHash }), left]);
+  const ended = performance.now();
+  await refresh?.finish();
+  await journal.close();
+  return { state: engine.state, ms: ended - began, completingMs: ended - driver.firstAt(), datasyncs };
+}
+
+interface AnsweringDriver extends Driver {
+  /** When it was first asked for something. */
+  firstAt(): number;
+}
+
+function answeringDriver(answersATurn: number, unanswered: string | null): AnsweringDriver {
+  let waiting: Answer[] = [];
+  let answered = 0;
+  let firstAt: number | null = null;
+  const answerSome = (): void => {
+    const until = Math.min(answered + answersATurn, waiting.length);
+    while (answered < until) waiting[answered++]?.(success());
+    if (answered < waiting.length) {
+      setImmediate(answerSome);
+      return;
+    }
+    waiting = [];
+    answered = 0;
+  };
+  return {
+    firstAt: () => firstAt ?? Number.NaN,
+    start({ step }, answer) {
+      firstAt ??= performance.now();
+      if (step === unanswered) return;
+      waiting.push(answer);
+      if (waiting.length === 1) setImmediate(answerSome);
+    },
+    find() {
+      throw new Error('a new run has nothing to be found');
+    },
+    stop() {
+      throw new Error('nothing stops this run');
+    },
+  };
+}
+
+function tooLarge(limit: string): void {
+  throw new Error(`the state file is larger than ${limit}`);
+}

@@ -1,0 +1,88 @@
+// npm run bench                       everything; rewrites RESULTS.md
+// npm run bench -- chain wide         only these; RESULTS.md stays as it is
+// npm run bench -- --rounds 9         default 5
+// npm run bench -- --json             the raw samples instead of the table
+//
+// It measures and tells; a target that is missed is no failure of the command.
+
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { chain } from './chain.ts';
+import { completions } from './completions.ts';
+import { disk } from './disk.ts';
+import { ROOT, withFolder } from './measure.ts';
+import type { Figure, Measurement } from './measure.ts';
+import { memory } from './memory.ts';
+import { isReached, machine, resultsDocument, textTable } from './report.ts';
+import { resume } from './resume.ts';
+import { size } from './size.ts';
+import { startup } from './startup.ts';
+import { timeStepFiles } from './step-files.ts';
+import { wide } from './wide.ts';
+
+const MEASUREMENTS: readonly Measurement[] = [disk, startup, chain, wide, completions, resume, memory, size];
+
+const FILES_TRIED = 100;
+/** A command takes about a millisecond: the files must not take as long. */
+const FILES_SLOW_MS = 0.3;
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { rounds: { type: 'string', default: '5' }, json: { type: 'boolean', default: false } },
+  });
+  const rounds = Number(values.rounds);
+  const unknown = positionals.filter((wanted) => MEASUREMENTS.every(({ name }) => name !== wanted));
+  if (unknown.length > 0 || !Number.isSafeInteger(rounds) || rounds < 1) {
+    process.stderr.write(
+      `usage: npm run bench -- [${MEASUREMENTS.map(({ name }) => name).join(' | ')}]… [--rounds N] [--json]\n`,
+    );
+    process.exitCode = 2;
+    return;
+  }
+  const chosen = MEASUREMENTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+  const tell = (line: string): boolean => process.stderr.write(`${line}\n`);
+
+  execFileSync(process.execPath, [join(ROOT, 'scripts', 'build.mjs')], { stdio: 'inherit' });
+  tell(`${machine()}; load ${load()}; ${rounds} rounds`);
+  const figures: Figure[] = [];
+  await withFolder(async (root) => {
+    const filesMs = timeStepFiles(root, FILES_TRIED) / FILES_TRIED;
+    if (filesMs > FILES_SLOW_MS) {
+      tell(
+        `the file system is slow at the moment: ${filesMs.toFixed(1)} ms for the files of a step (bench/step-files.ts).`,
+      );
+      tell('What runs commands suffers from it. Wait some minutes, or set TMPDIR to another file system.');
+    }
+    for (const measurement of chosen) {
+      const began = performance.now();
+      const folder = join(root, measurement.name);
+      mkdirSync(folder);
+      figures.push(...(await measurement.measure({ rounds, folder })));
+      tell(`${measurement.name.padEnd(12)} ${((performance.now() - began) / 1000).toFixed(1).padStart(6)} s`);
+    }
+  });
+  tell(`load ${load()}\n`);
+
+  const shown = values.json
+    ? JSON.stringify({
+        machine: machine(),
+        rounds,
+        figures: figures.map((one) => ({ ...one, reached: isReached(one) })),
+      })
+    : textTable(figures);
+  process.stdout.write(`${shown}\n`);
+  if (chosen.length < MEASUREMENTS.length) return;
+  writeFileSync(join(ROOT, 'bench', 'RESULTS.md'), resultsDocument(chosen, figures, rounds));
+}
+
+function load(): string {
+  return loadavg()
+    .map((value) => value.toFixed(1))
+    .join(' ');
+}
+
+await main();

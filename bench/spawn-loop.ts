@@ -1,0 +1,19 @@
+// The floor of everything that starts commands from Node: `sh -c true`, so many times, so many at once, and nothing else.
+
+import { timeProcess } from './measure.ts';
+
+/** In a process of its own, whose start is part of it. */
+export function timeSpawnLoop(times: number, atOnce: number, cwd: string): number {
+  return timeProcess('node', ['-e', SCRIPT, String(times), String(atOnce)], cwd);
+}
+
+const SCRIPT = `
+const { spawn } = require('node:child_process');
+let left = Number(process.argv[1]);
+const next = () => {
+  if (left === 0) return;
+  left -= 1;
+  spawn('sh', ['-c', 'true'], { stdio: 'ignore' }).once('exit', next);
+};
+for (let n = 0; n < Number(process.argv[2]); n++) next();
+`;

@@ -1,0 +1,69 @@
+// Everything that can be said about the tree without starting the built program, side by side and in well under a
+// minute. One line for each part; what a failing part had to say follows in full. Exit status 1 if any failed.
+//
+//   npm run check               all parts
+//   npm run check -- types lint only these
+//   npm run check -- --but unit all but these
+
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+const PARTS = {
+  types: ['tsc', '-p', 'tsconfig.json'],
+  pure: ['tsc', '-p', 'tsconfig.pure.json'],
+  lint: ['oxlint', '--type-aware'],
+  format: ['biome', 'format'],
+  unused: ['knip', '--no-progress'],
+  unit: ['vitest', 'run', '--project', 'unit'],
+};
+
+/** Runs the named parts at once; resolves to the names of those that failed. */
+export async function check(names = Object.keys(PARTS)) {
+  const failures = [];
+  await Promise.all(
+    names.map(async (name) => {
+      const { passed, output, seconds } = await run(PARTS[name]);
+      process.stdout.write(`${passed ? 'ok  ' : 'FAIL'} ${name.padEnd(7)} ${seconds} s\n`);
+      if (!passed) failures.push({ name, output });
+    }),
+  );
+  for (const { name, output } of failures) {
+    process.stdout.write(`\n--- ${name}: ${PARTS[name].join(' ')}\n${output.trimEnd()}\n`);
+  }
+  return failures.map(({ name }) => name);
+}
+
+function run([tool, ...args]) {
+  const began = performance.now();
+  return new Promise((resolve) => {
+    const child = spawn(join(root, 'node_modules/.bin', tool), args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    const chunks = [];
+    child.stdout.on('data', (chunk) => chunks.push(chunk));
+    child.stderr.on('data', (chunk) => chunks.push(chunk));
+    const end = (passed, output) =>
+      resolve({ passed, output, seconds: ((performance.now() - began) / 1000).toFixed(1).padStart(5) });
+    child.on('error', (error) => end(false, `${error.message}: are the dependencies installed? Try \`npm ci\`.`));
+    child.on('close', (status) => end(status === 0, Buffer.concat(chunks).toString()));
+  });
+}
+
+function chosen([first, ...rest]) {
+  const all = Object.keys(PARTS);
+  if (first === undefined) return all;
+  const but = first === '--but';
+  const names = but ? rest : [first, ...rest];
+  const unknown = names.filter((name) => !all.includes(name));
+  if (unknown.length > 0) {
+    process.stderr.write(`check: no part is named ${unknown.join(', ')}: there are ${all.join(', ')}\n`);
+    process.exit(2);
+  }
+  return all.filter((name) => names.includes(name) !== but);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const failed = await check(chosen(process.argv.slice(2)));
+  process.exitCode = failed.length === 0 ? 0 : 1;
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Installs the programs that the tests start and npm does not bring: git, flock, make, tmux, ps.
+# Does nothing where they are all there. Where it cannot install, it names what is missing and fails.
+
+set -euo pipefail
+
+# program : Debian package : Homebrew formula
+readonly NEEDED=(
+  git:git:git
+  flock:util-linux:flock
+  make:make:make
+  tmux:tmux:tmux
+  ps:procps:-
+)
+
+missing_programs=()
+missing_packages=()
+missing_formulas=()
+
+look() {
+  missing_programs=()
+  missing_packages=()
+  missing_formulas=()
+  local entry program package formula
+  for entry in "${NEEDED[@]}"; do
+    IFS=: read -r program package formula <<<"$entry"
+    command -v "$program" >/dev/null && continue
+    missing_programs+=("$program")
+    missing_packages+=("$package")
+    if [ "$formula" != - ]; then missing_formulas+=("$formula"); fi
+  done
+}
+
+give_up() {
+  echo "setup: missing: ${missing_programs[*]}" >&2
+  echo "setup: $1" >&2
+  exit 1
+}
+
+look
+if [ ${#missing_programs[@]} -eq 0 ]; then
+  echo 'setup: everything is there'
+  exit 0
+fi
+
+if [ "$(uname)" = Darwin ]; then
+  give_up "try: brew install ${missing_formulas[*]-}"
+fi
+if ! command -v apt-get >/dev/null; then
+  give_up "install them with your system's package manager (on Debian: ${missing_packages[*]})"
+fi
+
+if [ "$(id -u)" -eq 0 ]; then
+  as_root=(env)
+elif command -v sudo >/dev/null; then
+  as_root=(sudo)
+else
+  give_up "as root, run: apt-get install ${missing_packages[*]}"
+fi
+
+echo "setup: installing ${missing_packages[*]}"
+if ! { "${as_root[@]}" apt-get update -qq &&
+  "${as_root[@]}" DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing_packages[@]}"; } >&2; then
+  give_up "apt-get could not install ${missing_packages[*]}"
+fi
+
+look
+if [ ${#missing_programs[@]} -gt 0 ]; then
+  give_up 'still not found after installing their packages'
+fi
+echo 'setup: done'

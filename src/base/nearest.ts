@@ -1,0 +1,41 @@
+// "Did you mean": the known name closest to one that is not known.
+
+/** Null where nothing is close enough to be a likely slip of the hand: a few letters differ, and half of them agree. */
+export function nearest(wanted: string, known: Iterable<string>): string | null {
+  let best: string | null = null;
+  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
+  const lower = wanted.toLowerCase();
+  for (const name of known) {
+    if (Math.abs(name.length - wanted.length) >= bestDistance) continue;
+    const distance = editDistance(lower, name.toLowerCase(), bestDistance);
+    if (distance < bestDistance && 2 * distance <= Math.max(wanted.length, name.length)) {
+      best = name;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours; `limit` where it takes as many or more. */
+function editDistance(a: string, b: string, limit: number): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: b.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    let least = i;
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (last[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      let cost = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, replaced);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        cost = Math.min(cost, (beforeLast[j - 2] ?? 0) + 1);
+      }
+      row.push(cost);
+      least = Math.min(least, cost);
+    }
+    // From here on it can only become more; a swap looks back one row further, and saves at most one.
+    if (least > limit) return limit;
+    beforeLast = last;
+    last = row;
+  }
+  return Math.min(limit, last[b.length] ?? 0);
+}

@@ -1,0 +1,372 @@
+// What can be asked of `meow`: its commands, their flags and their help. Each command lives in its own file and is loaded
+// when it is called, so that one pays for nothing that another needs.
+
+import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+
+import { nearest } from '../base/nearest.ts';
+import { UsageError } from '../base/usage-error.ts';
+import { EXIT, report } from './exit.ts';
+import { flushed, print } from './say.ts';
+import { lineWidth } from './terminal-size.ts';
+
+declare const MEOW_VERSION: string;
+
+/** Does what the arguments ask for; resolves to the exit status. */
+export async function main(args: readonly string[]): Promise<number> {
+  process.on('uncaughtException', (error) => {
+    const status = report(error);
+    void flushed().then(() => process.exit(status));
+  });
+  try {
+    return await perform(args);
+  } catch (error) {
+    return report(error);
+  }
+}
+
+async function perform(args: readonly string[]): Promise<number> {
+  let status: number = EXIT.done;
+  const program = commandLine((result) => {
+    status = result;
+  });
+  if (args.length === 0) {
+    program.outputHelp();
+    return EXIT.done;
+  }
+  const [first] = args;
+  if (first !== undefined && !first.startsWith('-')) requireCommand(program, first);
+  try {
+    await program.parseAsync(args, { from: 'user' });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return EXIT.done;
+    throw refusalOf(error, program.commands.find((command) => command.name() === first)?.name() ?? null);
+  }
+  return status;
+}
+
+/** Commands of later versions: known, so that they are not taken for a mistake, and refused as what they are. */
+const NOT_YET = new Set(
+  (
+    'adapter agents answer approve attach await-approval await-event doctor done event gates gc mcp prime reject ' +
+    'session-id step-status'
+  ).split(' '),
+);
+
+function requireCommand(program: Command, name: string): void {
+  const known = program.commands.map((command) => command.name());
+  if (known.includes(name)) return;
+  if (NOT_YET.has(name)) {
+    throw new UsageError(
+      `the command ${name} is not in this version of meow (${MEOW_VERSION})`,
+      'it runs workflows of shell steps; all commands: meow help',
+    );
+  }
+  const guess = nearest(name, known);
+  throw new UsageError(
+    `there is no command ${JSON.stringify(name)}`,
+    `${guess === null ? '' : `did you mean meow ${guess}? `}all commands: meow help`,
+  );
+}
+
+function refusalOf(error: CommanderError, command: string | null): UsageError {
+  const [what = '', guess] = error.message.replace(/^error: /, '').split('\n');
+  const meant = guess === undefined ? '' : `${guess.replaceAll(/[()]/g, '').replace(/^Did/, 'did')} `;
+  return new UsageError(
+    what.replace(/\.$/, '').replace(/^option '([^']*)' argument missing$/, 'option $1 needs a value'),
+    `${meant}${command === null ? 'all commands: meow help' : `its flags: meow help ${command}`}`,
+  );
+}
+
+/** `answer` is told the exit status of the command that was called. */
+function commandLine(answer: (status: number) => void): Command {
+  const program = new Command('meow');
+  program
+    .description('Runs workflows, and resumes them after a crash where they stood.')
+    .usage('COMMAND [ARGUMENTS]')
+    .option('-V, --version', 'print the version')
+    .helpCommand(false)
+    .configureOutput({ writeOut: print, writeErr: () => {} })
+    .helpOption('-h, --help', 'show this help')
+    .configureHelp({ helpWidth: helpWidth(), subcommandTerm: (command) => `${command.name()} ${command.usage()}` })
+    .exitOverride()
+    .addHelpText('after', PROGRAM_NOTES);
+
+  const command = (group: string, usage: string, description: string, notes: string): Command => {
+    const [name = '', ...rest] = usage.split(' ');
+    const made = program.command(name).description(description).helpGroup(group).addHelpText('after', notes);
+    return made.usage(rest.join(' ')).allowExcessArguments(false).helpOption('-h, --help', 'show this help');
+  };
+
+  const run = command('Running', 'run PATH[#WORKFLOW] [FLAGS]', 'run a workflow', RUN_NOTES)
+    .argument('[path]')
+    .option('--var <k=v>', 'set a variable of the workflow, as the type it declares', collect)
+    .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
+    .option('--meta <k=v>', 'keep a note with the run; status shows it', collect)
+    .option('--id <id>', "the run's id (default: wf- and eight random characters)")
+    .option('--dry-run', 'compile, check, and print the steps; start nothing')
+    .option('--language <name>', 'meow, raymond or conductor, where PATH does not tell')
+    .option('--resume <id>', 'take up a run again; the same as: meow resume ID')
+    .option('--workflow <file.yaml>', 'the same, named by its state file');
+  addRunFlags(run).action(async (path: string | undefined, options: object) => {
+    answer(await (await import('./commands/run.ts')).run(path ?? null, options));
+  });
+
+  const resume = command('Running', 'resume ID [FLAGS]', 'take up a run where it stood', RESUME_NOTES).argument('<id>');
+  addRunFlags(resume).action(async (id: string, options: object) => {
+    answer(await (await import('./commands/run.ts')).run(null, { ...options, resume: id }));
+  });
+
+  command('Running', 'stop ID [--force]', 'stop a run', STOP_NOTES)
+    .argument('<id>')
+    .option('--force', 'kill its commands at once instead of asking them to end')
+    .action(async (id: string, options: object) => {
+      answer(await (await import('./commands/stop.ts')).stop(id, options));
+    });
+
+  command('Looking', 'status [ID] [--watch] [--json]', 'how a run stands (default: the latest)', STATUS_NOTES)
+    .argument('[id]')
+    .option('--json', 'as one JSON object')
+    .option('--watch', 'stay, and follow it until it has ended')
+    .action(async (id: string | undefined, options: object) => {
+      answer(await (await import('./commands/status.ts')).status(id ?? null, options));
+    });
+
+  command('Looking', 'list [--status S] [--json]', 'all runs, the newest first', LIST_NOTES)
+    .option('--status <s>', 'only those with this status')
+    .option('--json', 'as a JSON array')
+    .action(async (options: object) => {
+      answer(await (await import('./commands/list.ts')).list(options));
+    });
+
+  command('Looking', 'show ID [STEP] [--steps] [--json]', 'a run, or one of its steps, in full', SHOW_NOTES)
+    .argument('<id>')
+    .argument('[step]')
+    .option('--steps', 'every step in full')
+    .option('--json', 'as one JSON object')
+    .action(async (id: string, step: string | undefined, options: object) => {
+      answer(await (await import('./commands/show.ts')).show(id, step ?? null, options));
+    });
+
+  command('Looking', 'trace ID [--follow] [--json]', 'what happened, in order', TRACE_NOTES)
+    .argument('<id>')
+    .option('-f, --follow', 'stay, and print what happens until the run has ended')
+    .option('--json', 'one JSON object a decision')
+    .action(async (id: string, options: object) => {
+      answer(await (await import('./commands/trace.ts')).trace(id, options));
+    });
+
+  command('Looking', 'logs ID STEP [--attempt N] [--follow]', 'what a step printed', LOGS_NOTES)
+    .argument('<id>')
+    .argument('<step>')
+    .option('--attempt <n>', 'of this attempt (default: the latest)', positive)
+    .option('-f, --follow', 'stay, and print what comes until the step has ended')
+    .action(async (id: string, step: string, options: object) => {
+      answer(await (await import('./commands/logs.ts')).logs(id, step, options));
+    });
+
+  command('Looking', 'why ID STEP', 'why a step is where it is', WHY_NOTES)
+    .argument('<id>')
+    .argument('<step>')
+    .action(async (id: string, step: string) => {
+      answer(await (await import('./commands/why.ts')).why(id, step));
+    });
+
+  command('Writing workflows', 'init [--template NAME]', 'make a .meow folder with an example', INIT_NOTES)
+    .option('--template <name>', 'what to begin with: hello')
+    .action(async (options: object) => {
+      answer((await import('./commands/init.ts')).init(options));
+    });
+
+  command('Writing workflows', 'validate PATH… [--json]', 'find every problem of workflows', VALIDATE_NOTES)
+    .argument('<paths...>')
+    .option('--json', 'as a JSON array')
+    .action(async (paths: readonly string[], options: object) => {
+      answer(await (await import('./commands/validate.ts')).validate(paths, options));
+    });
+
+  command('Writing workflows', 'graph PATH|ID [--format F]', 'the steps and what they need, as a graph', GRAPH_NOTES)
+    .argument('<path-or-id>')
+    .option('--format <f>', 'text, mermaid, dot or json (default: text)', graphFormat)
+    .action(async (what: string, options: object) => {
+      answer(await (await import('./commands/graph.ts')).graph(what, options));
+    });
+
+  command('Other', 'help [COMMAND]', 'show help', '')
+    .argument('[command]')
+    .action((name: string | undefined) => {
+      if (name === undefined) return program.outputHelp();
+      requireCommand(program, name);
+      program.commands.find((candidate) => candidate.name() === name)?.outputHelp();
+    });
+
+  return program;
+}
+
+/** Flags of `run` and `resume` alike. */
+function addRunFlags(command: Command): Command {
+  const agents = 'For agent steps, which this version does not have yet (checked, without effect)';
+  const later = (flags: string, description: string, parse?: (text: string) => unknown): void => {
+    const option = new Option(flags, description).helpGroup(agents);
+    if (parse !== undefined) option.argParser(parse);
+    command.addOption(option);
+  };
+  command
+    .option('--detach', 'print the id and return; an engine in the background goes on')
+    .option('--json', "print one JSON object a decision, and a last one with the run's end")
+    .option('--only-pending', 'when resuming: leave failed steps failed')
+    .option('--no-wait', 'exit with status 3 when only a person can go on (no effect yet: nothing waits for a person)');
+  later('--max-agents <n>', 'agents at once', positive);
+  later('--max-transitions <n>', 'transitions of the whole run', positive);
+  later('--budget-usd <x>', 'what agents may cost', amount);
+  later('--budget-tokens <n>', 'tokens that agents may use', positive);
+  later('--adapter <name>', 'the adapter of agents that name none');
+  later('--allow-outside', 'let agents work outside of the project');
+  later('--in-place', 'let agents work in the project folder itself');
+  command.addOption(new Option('--as-engine').hideHelp());
+  return command;
+}
+
+function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+function positive(text: string): number {
+  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('It must be a whole number, 1 or more.');
+  return Number(text);
+}
+
+/** `svg` belongs to later versions: the command itself says what to do instead. */
+function graphFormat(text: string): string {
+  if (['text', 'mermaid', 'dot', 'json', 'svg'].includes(text)) return text;
+  throw new InvalidArgumentError('It must be text, mermaid, dot or json.');
+}
+
+function amount(text: string): number {
+  const value = Number(text);
+  if (text.trim() === '' || !Number.isFinite(value) || value <= 0) {
+    throw new InvalidArgumentError('It must be an amount above 0.');
+  }
+  return value;
+}
+
+function helpWidth(): number {
+  return Math.min(lineWidth(process.stdout), 100);
+}
+
+const PROGRAM_NOTES = `
+Start here:
+  meow init                       a .meow folder with an example
+  meow run hello                  run it
+  meow help run                   more about a command
+
+Runs are kept in .meow/workflows/ of the folder that meow is called in, or of the nearest folder
+above that has a .meow. An id may be shortened as long as it stays unique.
+
+Exit status: 0 done, 1 failed or invalid workflow, 2 wrong usage, 3 paused, 70 a bug in meow,
+130 or 143 stopped by a signal.
+`;
+
+const RUN_NOTES = `
+PATH is a workflow file. A bare name is searched in .meow/templates/, .meow/workflows/,
+~/.meow/templates/ and ~/.meow/workflows/. #WORKFLOW names one of the workflows in the file; without
+it, main is run.
+
+The run's id is the first thing printed. On a terminal a tree of the steps follows and is kept up to
+date, elsewhere a line for each change. Steps run in the folder that meow is called in. Ctrl-C stops
+the run and lets its commands end; a second Ctrl-C kills them. Either way the run can be resumed.
+
+Examples:
+  meow run hello
+  meow run deploy.meow.toml --var env=staging --var replicas=3
+  meow run ci.meow.toml#nightly --detach
+  meow run deploy.meow.toml --dry-run --var env=staging
+
+Exit status: 0 done, 1 failed or invalid workflow, 2 wrong usage, 3 paused, 130 or 143 stopped by a
+signal.
+`;
+
+const RESUME_NOTES = `
+Finished steps are not run again. A command that is still alive is waited for, one that finished while
+no engine was there counts as finished, and only a lost one is run again, as a further attempt. Failed
+steps are tried again, unless --only-pending is given. A run that is done cannot be resumed.
+
+Examples:
+  meow resume wf-ab12cd34
+  meow resume wf-ab12cd34 --only-pending
+  meow resume wf-ab12cd34 --detach
+`;
+
+const STOP_NOTES = `
+Asks the commands of the run to end, kills those that do not, and then runs the workflow's
+cleanup_on_stop. Returns when the run has ended. It works on runs of other terminals, on detached
+ones, and on one whose engine has crashed.
+
+Examples:
+  meow stop wf-ab12cd34
+  meow stop wf-ab12cd34 --force
+`;
+
+const STATUS_NOTES = `
+Examples:
+  meow status
+  meow status wf-ab12cd34 --watch
+  meow status wf-ab12cd34 --json | jq .counts
+`;
+
+const LIST_NOTES = `
+Examples:
+  meow list
+  meow list --status failed
+`;
+
+const SHOW_NOTES = `
+Examples:
+  meow show wf-ab12cd34
+  meow show wf-ab12cd34 build
+  meow show wf-ab12cd34 --steps
+`;
+
+const TRACE_NOTES = `
+Examples:
+  meow trace wf-ab12cd34
+  meow trace wf-ab12cd34 --follow
+  meow trace wf-ab12cd34 --json | jq 'select(.kind == "step-failed")'
+`;
+
+const LOGS_NOTES = `
+What the step wrote to stdout goes to stdout, what it wrote to stderr goes to stderr.
+
+Examples:
+  meow logs wf-ab12cd34 build
+  meow logs wf-ab12cd34 build --attempt 1
+  meow logs wf-ab12cd34 build --follow
+`;
+
+const WHY_NOTES = `
+Examples:
+  meow why wf-ab12cd34 deploy
+`;
+
+const INIT_NOTES = `
+Writes .meow/config.toml and .meow/templates/hello.meow.toml, both with comments. Nothing that is
+there already is changed.
+`;
+
+const VALIDATE_NOTES = `
+Prints every problem as PATH:LINE:COLUMN: error|warning CODE: message, with the line and what to do.
+Exit status 1 where there is an error, else 0.
+
+Examples:
+  meow validate deploy.meow.toml
+  meow validate .meow/templates/*.toml --json
+`;
+
+const GRAPH_NOTES = `
+Of a file: the steps as they are written. Of a run: the steps as they stand.
+
+Examples:
+  meow graph deploy.meow.toml
+  meow graph deploy.meow.toml --format dot | dot -Tpng > deploy.png
+  meow graph wf-ab12cd34 --format mermaid
+`;

@@ -1,0 +1,66 @@
+// `meow graph`: the steps of a file as they are written, or of a run as they stand.
+
+import { existsSync } from 'node:fs';
+
+import { hasErrors } from '../../base/diagnostic.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import { compileMeow } from '../../languages/meow/compile.ts';
+import type { Graph } from '../../view/graph.ts';
+import { graphDot, graphMermaid, graphText, programGraph, runGraph } from '../../view/graph.ts';
+import { paintFor } from '../colours.ts';
+import { EXIT } from '../exit.ts';
+import type { Project } from '../project.ts';
+import { findProject } from '../project.ts';
+import { readRun, resolveRun, storeOf } from '../runs.ts';
+import { say } from '../say.ts';
+import type { WorkflowText } from '../workflow.ts';
+import { complainAll, readWorkflow } from '../workflow.ts';
+
+export interface GraphOptions {
+  readonly format?: 'mermaid' | 'dot' | 'text' | 'json' | 'svg';
+}
+
+export async function graph(what: string, { format = 'text' }: GraphOptions): Promise<number> {
+  if (format === 'svg') {
+    throw new UsageError(
+      'svg is not in this version of meow',
+      `with Graphviz: meow graph ${what} --format dot | dot -Tsvg > graph.svg`,
+    );
+  }
+  const found = await graphOf(findProject(), what);
+  if (found === null) return EXIT.failed;
+  say(render(found, format).trimEnd());
+  return EXIT.done;
+}
+
+function render(drawn: Graph, format: 'mermaid' | 'dot' | 'text' | 'json'): string {
+  switch (format) {
+    case 'mermaid':
+      return graphMermaid(drawn);
+    case 'dot':
+      return graphDot(drawn);
+    case 'text':
+      return graphText(drawn);
+    case 'json':
+      return JSON.stringify(drawn, null, 2);
+  }
+}
+
+/** The run of that id, else the file, else the run whose id begins so. Null where the file is invalid, which is then said. */
+async function graphOf(project: Project, what: string): Promise<Graph | null> {
+  const store = storeOf(project);
+  const couldBeRun = /^[A-Za-z0-9_-]{1,40}$/.test(what);
+  if (couldBeRun && existsSync(store.runFolder(what))) return runGraph((await readRun(store, what)).state);
+  let source: WorkflowText;
+  try {
+    source = readWorkflow(project, what, null);
+  } catch (error) {
+    if (!(error instanceof UsageError) || !couldBeRun) throw error;
+    const run = (await store.list()).filter(({ id }) => id.startsWith(what));
+    if (run.length === 0) throw error;
+    return runGraph((await readRun(store, await resolveRun(store, what))).state);
+  }
+  const { program, diagnostics } = compileMeow({ ...source, given: null });
+  if (hasErrors(diagnostics)) complainAll(diagnostics, paintFor(process.stderr));
+  return program === null ? null : programGraph(program);
+}

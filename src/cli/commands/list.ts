@@ -1,0 +1,178 @@
+// `meow list`: all runs of the project, the newest first. Of a run that has ended only the journal's last record and the
+// first lines of the state file are read, for there may be thousands of runs with thousands of steps.
+
+import { closeSync, openSync, readSync } from 'node:fs';
+
+import { nearest } from '../../base/nearest.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import { formatDuration, formatMoment } from '../../base/time.ts';
+import type { FileStore } from '../../stores/files.ts';
+import { isErrno } from '../../stores/refusal.ts';
+import { readStateHead } from '../../view/state-yaml.ts';
+import type { RunStatus } from '../../view/status.ts';
+import { moment, runStatus } from '../../view/status.ts';
+import { cut, padTo, tame } from '../../view/row.ts';
+import { paintFor } from '../colours.ts';
+import { EXIT } from '../exit.ts';
+import { findProject } from '../project.ts';
+import { readRun, storeOf } from '../runs.ts';
+import { complain, say } from '../say.ts';
+import { lineWidth } from '../terminal-size.ts';
+
+export interface ListOptions {
+  readonly status?: string;
+  readonly json?: true;
+}
+
+const STATUSES: readonly RunStatus[] = [
+  'pending',
+  'running',
+  'waiting',
+  'paused',
+  'cleaning_up',
+  'done',
+  'failed',
+  'stopped',
+];
+
+/** Files open at the same time. */
+const AT_ONCE = 64;
+
+interface Row {
+  readonly id: string;
+  readonly language: string | null;
+  readonly source: string | null;
+  readonly status: RunStatus | null;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly engine: { readonly pid: number } | null;
+}
+
+export async function list(options: ListOptions): Promise<number> {
+  const wanted = checkStatus(options.status ?? null);
+  const store = storeOf(findProject());
+  const entries = await store.list();
+  const all: Row[] = [];
+  for (let at = 0; at < entries.length; at += AT_ONCE) {
+    all.push(...(await Promise.all(entries.slice(at, at + AT_ONCE).map(({ id }) => rowOf(store, id)))));
+  }
+  const rows = all.filter(({ status }) => wanted === null || status === wanted);
+  if (options.json) {
+    say(JSON.stringify(rows, null, 2));
+    return EXIT.done;
+  }
+  if (rows.length === 0) {
+    const what = wanted === null ? 'nothing was run here yet' : `no run is ${wanted}`;
+    complain(`${what}${wanted === null ? '; start with: meow run FILE (an example: meow init)' : ''}`);
+    return EXIT.done;
+  }
+  for (const line of table(rows)) say(line);
+  return EXIT.done;
+}
+
+function checkStatus(wanted: string | null): RunStatus | null {
+  if (wanted === null) return null;
+  const known = STATUSES.find((status) => status === wanted);
+  if (known !== undefined) return known;
+  const guess = nearest(wanted, STATUSES);
+  throw new UsageError(
+    `there is no status ${JSON.stringify(wanted)}`,
+    `${guess === null ? '' : `did you mean ${guess}? `}--status is one of ${STATUSES.join(', ')}`,
+  );
+}
+
+async function rowOf(store: FileStore, id: string): Promise<Row> {
+  return (await endedRow(store, id)) ?? (await wholeRow(store, id));
+}
+
+/** Null where the run has not ended, or its state file does not tell of the end that the journal has. */
+async function endedRow(store: FileStore, id: string): Promise<Row | null> {
+  const last = await store.lastRecord(id);
+  const end = last?.decisions.find((decision) => decision.kind === 'run-ended');
+  if (last === null || end === undefined) return null;
+  const head = readStateHead(beginningOf(`${store.runFolder(id)}.yaml`));
+  const ended_at = formatMoment(last.at);
+  if (head === null || head.id !== id || head.status !== end.end || head.endedAt !== ended_at) return null;
+  const { language, template, startedAt } = head;
+  return { id, language, source: template, status: end.end, started_at: startedAt, ended_at, engine: null };
+}
+
+async function wholeRow(store: FileStore, id: string): Promise<Row> {
+  const holder = await store.holder(id);
+  const engine = holder === null ? null : { pid: holder.pid };
+  try {
+    const { state } = await readRun(store, id);
+    const { language, name } = state.program.source;
+    const { startedAt, endedAt } = state;
+    const status = runStatus(state);
+    return { id, language, source: name, status, started_at: moment(startedAt), ended_at: moment(endedAt), engine };
+  } catch (error) {
+    // One that cannot be read is listed all the same; `meow status` says what is wrong with it.
+    if (!(error instanceof UsageError)) throw error;
+    return { id, language: null, source: null, status: null, started_at: null, ended_at: null, engine };
+  }
+}
+
+/** Holds the first lines of a state file, with the longest path that there may be. */
+const BEGINNING_BYTES = 8_192;
+
+/** Nothing where there is no such file. */
+function beginningOf(path: string): string {
+  let file: number;
+  try {
+    file = openSync(path, 'r');
+  } catch (error) {
+    if (isErrno(error)) return '';
+    throw error;
+  }
+  try {
+    const bytes = Buffer.alloc(BEGINNING_BYTES);
+    return bytes.toString('utf8', 0, readSync(file, bytes));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function table(rows: readonly Row[]): readonly string[] {
+  const paint = paintFor(process.stdout);
+  const now = Date.now();
+  const cells = rows.map((row) => ({
+    id: row.id,
+    status: row.status?.replace('_', ' ') ?? 'unreadable',
+    started: row.started_at === null ? '-' : `${formatDuration(now - Date.parse(row.started_at))} ago`,
+    took: durationOf(row, now),
+    source: `${tame(row.source ?? '')}${remark(row)}`,
+  }));
+  const width = (key: 'id' | 'status' | 'started' | 'took', head: string): number =>
+    Math.max(head.length, ...cells.map((cell) => cell[key].length));
+  const widths = {
+    id: width('id', 'ID'),
+    status: width('status', 'STATUS'),
+    started: width('started', 'STARTED'),
+    took: width('took', 'TOOK'),
+  };
+  const columns = lineWidth(process.stdout);
+  const brush = { done: paint.green, failed: paint.red, running: paint.cyan } as const;
+  return [
+    paint.dim(
+      `${padTo('ID', widths.id)}  ${padTo('STATUS', widths.status)}  ${padTo('STARTED', widths.started)}  ${padTo('TOOK', widths.took)}  WORKFLOW`,
+    ),
+    ...cells.map((cell) => {
+      const status = padTo(cell.status, widths.status);
+      const painted = Object.hasOwn(brush, cell.status) ? brush[cell.status as keyof typeof brush](status) : status;
+      const rest = `${padTo(cell.started, widths.started)}  ${padTo(cell.took, widths.took)}  ${cell.source}`;
+      return `${padTo(cell.id, widths.id)}  ${painted}  ${cut(rest, columns - widths.id - widths.status - 4)}`;
+    }),
+  ];
+}
+
+function durationOf({ started_at, ended_at }: Row, now: number): string {
+  if (started_at === null) return '-';
+  return formatDuration((ended_at === null ? now : Date.parse(ended_at)) - Date.parse(started_at));
+}
+
+function remark({ id, status, engine }: Row): string {
+  if (status === null) return `  (see why: meow status ${id})`;
+  const over = status === 'done' || status === 'failed' || status === 'stopped' || status === 'paused';
+  return over || engine !== null ? '' : `  (no engine: meow resume ${id})`;
+}

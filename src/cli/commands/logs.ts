@@ -1,0 +1,153 @@
+// `meow logs`: the bytes that a step wrote, each to where it wrote them.
+
+import { createReadStream, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Writable } from 'node:stream';
+
+import { nearest } from '../../base/nearest.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import { readExit, stepFolder } from '../../drivers/step-folder.ts';
+import type { StepFolder } from '../../drivers/step-folder.ts';
+import { CLEANUP_STEP } from '../../kernel/state.ts';
+import type { FileStore } from '../../stores/files.ts';
+import { isErrno } from '../../stores/refusal.ts';
+import { EXIT } from '../exit.ts';
+import { follow, watchChanges } from '../follow.ts';
+import { findProject } from '../project.ts';
+import type { ReadRun } from '../runs.ts';
+import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
+import { complain } from '../say.ts';
+
+export interface LogsOptions {
+  readonly attempt?: number;
+  readonly follow?: true;
+}
+
+export async function logs(wanted: string, step: string, options: LogsOptions): Promise<number> {
+  const store = storeOf(findProject());
+  const run = await readRun(store, await resolveRun(store, wanted));
+  const id = stepMeant(run, step);
+  if (options.follow) return followLogs(store, run.id, id, options.attempt ?? null);
+  const attempt = attemptMeant(run, id, options.attempt ?? null);
+  const copy = new Copy(stepFolder(store.runFolder(run.id), id, attempt));
+  await copy.go();
+  if (copy.bytes === 0 && process.stdout.isTTY) complain(`step ${id} has printed nothing (attempt ${attempt})`);
+  return EXIT.done;
+}
+
+/** The cleanup script is none of the steps, but has printed as they have. */
+function stepMeant(run: ReadRun, wanted: string): string {
+  if (!run.state.steps.has(wanted) && (wanted === 'cleanup' || wanted === CLEANUP_STEP)) return CLEANUP_STEP;
+  requireStep(run, wanted, nearest(wanted, run.state.steps.keys()));
+  return wanted;
+}
+
+function attemptMeant(run: ReadRun, id: string, wanted: number | null): number {
+  const latest = latestAttempt(run, id);
+  if (latest === 0) {
+    const cure =
+      id === CLEANUP_STEP
+        ? `it runs when the run has ended, where the workflow has one: meow show ${run.id}`
+        : `see why: meow why ${run.id} ${id}`;
+    throw new UsageError(`${named(id)} of run ${run.id} has not started`, cure);
+  }
+  if (wanted === null || wanted <= latest) return wanted ?? latest;
+  throw new UsageError(
+    `${named(id)} has no attempt ${wanted}: ${latest === 1 ? 'there was only one' : `the latest is ${latest}`}`,
+    `meow logs ${run.id} ${id === CLEANUP_STEP ? 'cleanup' : id}`,
+  );
+}
+
+/** 0 where there was none. A run that is taken up again may end, and clean up, again. */
+function latestAttempt({ state }: ReadRun, id: string): number {
+  return id === CLEANUP_STEP ? state.cleanups : (state.steps.get(id)?.attempt ?? 0);
+}
+
+function named(id: string): string {
+  return id === CLEANUP_STEP ? 'the cleanup' : `step ${id}`;
+}
+
+async function followLogs(store: FileStore, runId: string, id: string, wanted: number | null): Promise<number> {
+  // Until it has started there is nothing to read, and nowhere to read it from.
+  let attempt = 0;
+  await follow(store, runId, (run) => {
+    attempt = wanted ?? latestAttempt(run, id);
+    return latestAttempt(run, id) < Math.max(1, attempt) && run.state.phase !== 'ended';
+  });
+  const folder = stepFolder(store.runFolder(runId), id, attempt);
+  if (attempt === 0 || !existsSync(folder.path)) {
+    attemptMeant(await readRun(store, runId), id, wanted);
+    return EXIT.done;
+  }
+  const copy = new Copy(folder);
+  const changes = watchChanges(folder.path, join(store.runFolder(runId), 'journal.jsonl'));
+  try {
+    for (;;) {
+      const over = await isOver(store, runId, id, attempt, folder);
+      await copy.go();
+      if (over || copy.deaf) return EXIT.done;
+      await changes.next();
+    }
+  } finally {
+    changes.close();
+  }
+}
+
+/** Its shell has left the status; or, where that did not live to, the journal knows. */
+async function isOver(store: FileStore, runId: string, id: string, attempt: number, at: StepFolder): Promise<boolean> {
+  if (readExit(at) !== null) return true;
+  const { state } = await readRun(store, runId);
+  if (state.phase === 'ended') return true;
+  if (id === CLEANUP_STEP) return state.cleanup === null || state.cleanups !== attempt;
+  const step = state.steps.get(id);
+  return step === undefined || step.status !== 'running' || step.attempt !== attempt;
+}
+
+/** What both files have beyond what was copied before. */
+class Copy {
+  readonly #folder: StepFolder;
+  readonly #offsets = { stdout: 0, stderr: 0 };
+  deaf = false;
+
+  constructor(folder: StepFolder) {
+    this.#folder = folder;
+  }
+
+  get bytes(): number {
+    return this.#offsets.stdout + this.#offsets.stderr;
+  }
+
+  async go(): Promise<void> {
+    await this.#copy('stdout', process.stdout);
+    await this.#copy('stderr', process.stderr);
+  }
+
+  async #copy(name: 'stdout' | 'stderr', to: Writable): Promise<void> {
+    const path = join(this.#folder.path, name);
+    try {
+      for await (const chunk of createReadStream(path, { start: this.#offsets[name] })) {
+        if (this.deaf) return;
+        this.#offsets[name] += (chunk as Buffer).length;
+        await this.#write(to, chunk as Buffer);
+      }
+    } catch (error) {
+      if (!isErrno(error, 'ENOENT')) throw error;
+    }
+  }
+
+  #write(to: Writable, chunk: Buffer): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const gone = (error: NodeJS.ErrnoException): void => {
+        this.deaf = true;
+        if (error.code === 'EPIPE' || error.code === 'EIO') resolve();
+        else reject(error);
+      };
+      to.once('error', gone);
+      to.write(chunk, (error) => {
+        if (error) return gone(error);
+        to.off('error', gone);
+        resolve();
+      });
+    });
+  }
+}

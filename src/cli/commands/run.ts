@@ -1,0 +1,195 @@
+// `meow run` and `meow resume`.
+
+import { randomInt } from 'node:crypto';
+import { basename, dirname, resolve } from 'node:path';
+
+import { hasErrors } from '../../base/diagnostic.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import { createRun, resumeRun, startRun } from '../../engine/client.ts';
+import type { LiveRun, World } from '../../engine/client.ts';
+import type { RunRequest } from '../../ir/program.ts';
+import type { RunState } from '../../kernel/state.ts';
+import { compileMeow } from '../../languages/meow/compile.ts';
+import type { FileStore } from '../../stores/files.ts';
+import { checkRunId } from '../../stores/refusal.ts';
+import { canRedraw, paintFor } from '../colours.ts';
+import { drive } from '../drive.ts';
+import { reportToStarter, startEngine } from '../engine-process.ts';
+import { EXIT } from '../exit.ts';
+import type { Project } from '../project.ts';
+import { findProject } from '../project.ts';
+import { jsonReporter } from '../reporters/json.ts';
+import { plainReporter } from '../reporters/plain.ts';
+import type { Reporter } from '../reporters/reporter.ts';
+import { treeReporter } from '../reporters/tree.ts';
+import { resolveRun, storeOf } from '../runs.ts';
+import { complain, say, sayJson } from '../say.ts';
+import type { Settings } from '../settings.ts';
+import { readSettings } from '../settings.ts';
+import { readGiven, readMeta, resolveVariables } from '../variables.ts';
+import { complainAll, readWorkflow } from '../workflow.ts';
+
+export interface RunOptions {
+  readonly var?: readonly string[];
+  readonly varJson?: readonly string[];
+  readonly meta?: readonly string[];
+  readonly id?: string;
+  readonly detach?: true;
+  readonly json?: true;
+  readonly dryRun?: true;
+  readonly language?: string;
+  readonly resume?: string;
+  readonly workflow?: string;
+  readonly onlyPending?: true;
+  /** We are the engine that somebody started in the background. */
+  readonly asEngine?: true;
+}
+
+export async function run(path: string | null, options: RunOptions): Promise<number> {
+  const wanted = options.resume ?? (options.workflow === undefined ? null : idOfStateFile(options.workflow));
+  if (wanted !== null) {
+    refuseBeside(path, options);
+    return resume(projectOf(options), wanted, options);
+  }
+  if (path === null) {
+    throw new UsageError('meow run needs a workflow', 'meow run PATH[#WORKFLOW]; an example to begin with: meow init');
+  }
+  if (options.onlyPending) throw new UsageError('--only-pending is for resuming', 'meow resume ID --only-pending');
+  return start(findProject(), path, options);
+}
+
+async function start(project: Project, path: string, options: RunOptions): Promise<number> {
+  const given = readGiven(options.var ?? [], options.varJson ?? []);
+  const meta = readMeta(options.meta ?? []);
+  if (options.id !== undefined) checkRunId(options.id);
+  const paint = paintFor(process.stderr);
+  const settings = readSettings(project);
+  const names = [...given.texts.keys(), ...given.values.keys()];
+  const source = readWorkflow(project, path, options.language ?? null);
+  const compiled = compileMeow({ ...source, given: names, limits: settings.config.limits });
+  const diagnostics = [...settings.diagnostics, ...compiled.diagnostics];
+  complainAll(diagnostics, paint);
+  const { program } = compiled;
+  if (program === null || hasErrors(diagnostics)) {
+    // What is missing is missing on the command line: the workflow is as it should be.
+    const errors = diagnostics.filter(({ severity }) => severity === 'error');
+    return errors.every(({ code }) => code === 'missing-variable') ? EXIT.usage : EXIT.failed;
+  }
+  const id = options.id ?? newId();
+  const at = Date.now();
+  const request: RunRequest = { id, variables: resolveVariables(given, program, { id, at }), meta, cwd: project.cwd };
+  if (options.dryRun) return (await import('./dry-run.ts')).dryRun(program, request, options.json ?? false);
+  const store = storeOf(project);
+  if (!options.detach) return finish(store, settings, options, id, (world) => startRun(world, program, request));
+  await createRun(store, program, request, at);
+  return detach(store, project, id, options);
+}
+
+async function resume(project: Project, wanted: string, options: RunOptions): Promise<number> {
+  const store = storeOf(project);
+  const id = await resolveRun(store, wanted);
+  if (options.detach) {
+    // Refused here where it can be, and not in the log of an engine that nobody looks at.
+    const journal = await store.open(id);
+    await journal.close();
+    return detach(store, project, id, options);
+  }
+  const settings = readSettings(project);
+  complainAll(settings.diagnostics, paintFor(process.stderr));
+  if (hasErrors(settings.diagnostics)) return EXIT.failed;
+  return finish(store, settings, options, id, (world) => resumeRun(world, id, options.onlyPending !== true));
+}
+
+/** Drives the run to its end and says how it ended. */
+async function finish(
+  store: FileStore,
+  settings: Settings,
+  options: RunOptions,
+  runId: string,
+  begin: (world: World) => Promise<LiveRun>,
+): Promise<number> {
+  const reporter = reporterFor(options);
+  try {
+    const { state, signalStatus } = await drive({
+      store,
+      runId,
+      config: settings.config,
+      reporter,
+      begin,
+      held: () => reportToStarter({ kind: 'held' }),
+    });
+    const exit = exitOf(state, signalStatus);
+    reporter.end(state, exit);
+    return exit;
+  } catch (error) {
+    if (error instanceof UsageError) reportToStarter({ kind: 'refused', message: error.message, hint: error.hint });
+    throw error;
+  }
+}
+
+async function detach(store: FileStore, project: Project, id: string, options: RunOptions): Promise<number> {
+  const flags = options.onlyPending ? ['--only-pending'] : [];
+  const pid = await startEngine(id, store.runFolder(id), project.meow, flags);
+  if (options.json) sayJson({ kind: 'run-detached', id, pid });
+  else say(id);
+  if (process.stdout.isTTY) complain(`  watch it: meow status ${id} --watch · end it: meow stop ${id}`);
+  return EXIT.done;
+}
+
+export function exitOf(state: RunState, signalStatus: number | null): number {
+  switch (state.end) {
+    case 'done':
+      return EXIT.done;
+    case 'failed':
+      return EXIT.failed;
+    case 'stopped':
+      return signalStatus ?? 143;
+    case 'paused':
+    case null:
+      return EXIT.paused;
+  }
+}
+
+function reporterFor(options: RunOptions): Reporter {
+  if (options.json) return jsonReporter();
+  return canRedraw(process.stdout) && !options.asEngine ? treeReporter() : plainReporter();
+}
+
+function refuseBeside(path: string | null, options: RunOptions): void {
+  const beside = [
+    ...(path === null ? [] : [path]),
+    ...(options.var === undefined ? [] : ['--var']),
+    ...(options.varJson === undefined ? [] : ['--var-json']),
+    ...(options.meta === undefined ? [] : ['--meta']),
+    ...(options.id === undefined ? [] : ['--id']),
+    ...(options.dryRun === undefined ? [] : ['--dry-run']),
+    ...(options.language === undefined ? [] : ['--language']),
+    ...(options.resume !== undefined && options.workflow !== undefined ? ['--workflow'] : []),
+  ];
+  if (beside.length === 0) return;
+  throw new UsageError(
+    `a run that is resumed keeps what it was started with: ${beside.join(', ')} cannot be given`,
+    'leave it out, or start a new run: meow run PATH',
+  );
+}
+
+/** `.meow/workflows/ID.yaml` → `ID`, and the project that it belongs to. */
+function idOfStateFile(file: string): string {
+  const id = basename(file).replace(/\.ya?ml$/, '');
+  if (id === basename(file))
+    throw new UsageError(`${file} is no state file of a run`, '--workflow .meow/workflows/ID.yaml');
+  return id;
+}
+
+function projectOf({ workflow }: RunOptions): Project {
+  const project = findProject();
+  if (workflow === undefined) return project;
+  const runs = dirname(resolve(project.cwd, workflow));
+  return { ...project, runs, meow: dirname(runs), exists: true };
+}
+
+/** The store refuses an id that is taken; with 36^8 to choose from, chance does not meet one. */
+function newId(): string {
+  const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
+  return `wf-${Array.from({ length: 8 }, () => letters[randomInt(letters.length)]).join('')}`;
+}

@@ -1,0 +1,99 @@
+// `meow status`: how a run stands.
+
+import type { RunState } from '../../kernel/state.ts';
+import type { FileStore } from '../../stores/files.ts';
+import { census } from '../../view/census.ts';
+import { statusView } from '../../view/status.ts';
+import { treeLines } from '../../view/tree.ts';
+import { canRedraw, paintFor } from '../colours.ts';
+import { EXIT } from '../exit.ts';
+import { follow } from '../follow.ts';
+import { findProject } from '../project.ts';
+import { Redraw } from '../redraw.ts';
+import { isAscii, moves } from '../reporters/tree.ts';
+import type { ReadRun } from '../runs.ts';
+import { latestRun, readRun, resolveRun, storeOf } from '../runs.ts';
+import { say, sayJson } from '../say.ts';
+import { lineWidth } from '../terminal-size.ts';
+
+export interface StatusOptions {
+  readonly json?: true;
+  readonly watch?: true;
+}
+
+export async function status(wanted: string | null, { json, watch }: StatusOptions): Promise<number> {
+  const store = storeOf(findProject());
+  const id = wanted === null ? await latestRun(store) : await resolveRun(store, wanted);
+  if (!watch) {
+    const run = await readRun(store, id);
+    if (json) say(JSON.stringify(await statusObject(store, run), null, 2));
+    else for (const line of await statusLines(store, run)) say(line);
+    return EXIT.done;
+  }
+  if (json) await watchAsJson(store, id);
+  else if (canRedraw(process.stdout)) await watchAsTree(store, id);
+  else await watchAsLines(store, id);
+  return EXIT.done;
+}
+
+/** The contract's object, and who works on the run. */
+export async function statusObject(store: FileStore, run: ReadRun): Promise<object> {
+  const holder = await store.holder(run.id);
+  return { ...statusView(run.state, { id: run.id }), engine: holder === null ? null : { pid: holder.pid } };
+}
+
+async function statusLines(store: FileStore, { id, state }: ReadRun): Promise<readonly string[]> {
+  const paint = paintFor(process.stdout);
+  const width = lineWidth(process.stdout);
+  const picture = treeLines(state, { now: Date.now(), width, height: Infinity, paint, ascii: isAscii() });
+  return [...picture, ...(await abandoned(store, id, state)), ...census(state, paint).slice(1)];
+}
+
+/** A run that should go on, and nobody works on it. */
+async function abandoned(store: FileStore, id: string, state: RunState): Promise<readonly string[]> {
+  if (state.phase === 'ended' || (await store.holder(id)) !== null) return [];
+  return [`no engine works on it: meow resume ${id}`];
+}
+
+async function watchAsJson(store: FileStore, id: string): Promise<void> {
+  await follow(store, id, async (run) => {
+    sayJson(await statusObject(store, run));
+    return run.state.phase !== 'ended';
+  });
+}
+
+async function watchAsLines(store: FileStore, id: string): Promise<void> {
+  await follow(store, id, async (run) => {
+    for (const line of await statusLines(store, run)) say(line);
+    if (run.state.phase === 'ended') return false;
+    say();
+    return true;
+  });
+}
+
+async function watchAsTree(store: FileStore, id: string): Promise<void> {
+  const paint = paintFor(process.stdout);
+  let shown: RunState | null = null;
+  const lines = (size: { readonly width: number; readonly height: number }): readonly string[] =>
+    shown === null ? [] : treeLines(shown, { ...size, now: Date.now(), paint, ascii: isAscii() });
+  const redraw = new Redraw({ lines, moves: () => shown !== null && moves(shown) }, process.stdout);
+  const leave = (): void => {
+    redraw.close(null);
+    process.exit(130);
+  };
+  process.once('SIGINT', leave);
+  try {
+    await follow(store, id, ({ state }) => {
+      shown = state;
+      redraw.changed();
+      return state.phase !== 'ended';
+    });
+    if (shown !== null) {
+      redraw.close(lines({ width: lineWidth(process.stdout), height: Infinity }));
+      for (const line of census(shown, paint).slice(1)) say(line);
+    }
+  } finally {
+    process.off('SIGINT', leave);
+    redraw.close(null);
+  }
+}

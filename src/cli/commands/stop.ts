@@ -1,0 +1,129 @@
+// `meow stop`: from anywhere, whoever works on the run. An engine is asked by a signal, and does it in its own way; where
+// there is none, this process takes the run up for as long as it takes to end it.
+
+import type { FSWatcher } from 'node:fs';
+import { watch } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { UsageError } from '../../base/usage-error.ts';
+import { resumeRun } from '../../engine/client.ts';
+import type { RunState } from '../../kernel/state.ts';
+import type { FileStore } from '../../stores/files.ts';
+import type { LockHolder } from '../../stores/lock.ts';
+import { isErrno } from '../../stores/refusal.ts';
+import { runStatus } from '../../view/status.ts';
+import { drive } from '../drive.ts';
+import { EXIT } from '../exit.ts';
+import { findProject } from '../project.ts';
+import { plainReporter } from '../reporters/plain.ts';
+import { readRun, resolveRun, storeOf } from '../runs.ts';
+import { complain, say } from '../say.ts';
+import { readSettings } from '../settings.ts';
+import { FORCE_SIGNAL, STOP_SIGNAL } from '../signals.ts';
+
+export async function stop(wanted: string, { force = false }: { readonly force?: boolean }): Promise<number> {
+  const project = findProject();
+  const store = storeOf(project);
+  const id = await resolveRun(store, wanted);
+  const holder = await store.holder(id);
+  if (holder !== null) {
+    say(`stopping ${id} (engine ${holder.pid})`);
+    if (signal(holder, force ? FORCE_SIGNAL : STOP_SIGNAL)) await released(store, project.runs, id, holder, force);
+    const { state } = await readRun(store, id);
+    // It may have died instead of stopping: then it is ours to do.
+    if (state.phase === 'ended') return tell(id, state);
+  }
+  const { state } = await readRun(store, id);
+  if (state.phase === 'ended') return already(id, state);
+  const driven = await drive({
+    store,
+    runId: id,
+    config: readSettings(project).config,
+    reporter: plainReporter(),
+    begin: (world) => resumeRun(world, id, false),
+    held: (run) => run.stop(force ? 'meow stop --force' : 'meow stop', force),
+  });
+  return tell(id, driven.state);
+}
+
+function tell(id: string, state: RunState): number {
+  const status = runStatus(state);
+  if (status === 'stopped') say(`${id} is stopped; take it up again: meow resume ${id}`);
+  else if (status === 'paused') return already(id, state);
+  else say(`${id} is ${status}: it ended before it could be stopped`);
+  return EXIT.done;
+}
+
+function already(id: string, state: RunState): number {
+  const status = runStatus(state);
+  if (status === 'stopped' || status === 'paused') {
+    say(`run ${id} is ${status}; nothing of it is running`);
+    return EXIT.done;
+  }
+  throw new UsageError(`run ${id} has ended: it is ${status}`, `meow status ${id} shows it`);
+}
+
+/** False where the process is gone. */
+function signal({ pid }: LockHolder, name: NodeJS.Signals): boolean {
+  try {
+    process.kill(pid, name);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'ESRCH')) return false;
+    if (!isErrno(error, 'EPERM')) throw error;
+    throw new UsageError(`the engine with pid ${pid} belongs to another user`, 'ask them to stop it');
+  }
+}
+
+const LOOK_MS = 500;
+const PATIENCE_MS = 15_000;
+
+/** The lock file is deleted when the engine lets go of the run; one that dies leaves it behind, so its life is looked at. */
+async function released(
+  store: FileStore,
+  folder: string,
+  id: string,
+  holder: LockHolder,
+  force: boolean,
+): Promise<void> {
+  const patience = Date.now() + PATIENCE_MS;
+  let told = force;
+  let changed = false;
+  let wake = (): void => {};
+  const watcher = watchFolder(folder, (name) => {
+    if (name !== `${id}.yaml.lock`) return;
+    changed = true;
+    wake();
+  });
+  try {
+    for (;;) {
+      changed = false;
+      const now = await store.holder(id);
+      if (now === null || now.nonce !== holder.nonce) return;
+      if (!told && Date.now() > patience) {
+        told = true;
+        complain(`  it takes its time; to kill what is running: meow stop ${id} --force`);
+      }
+      if (changed) continue;
+      const enough = new AbortController();
+      wake = () => enough.abort();
+      await sleep(LOOK_MS, undefined, { signal: enough.signal }).catch(ignoreAbort);
+    }
+  } finally {
+    watcher?.close();
+  }
+}
+
+/** Null where the system has no watches left: then the look every now and then must do. */
+function watchFolder(folder: string, changed: (name: string | null) => void): FSWatcher | null {
+  try {
+    return watch(folder, (_kind, name) => changed(name));
+  } catch (error) {
+    if (isErrno(error, 'ENOSPC', 'EMFILE', 'ENFILE')) return null;
+    throw error;
+  }
+}
+
+function ignoreAbort(error: unknown): void {
+  if (!(error instanceof Error && error.name === 'AbortError')) throw error;
+}

@@ -1,0 +1,51 @@
+// `meow trace`: what happened, in order, from the journal.
+
+import type { JournalRecord } from '../../kernel/decision.ts';
+import { Timeline, decisionJson, renderTimelineLine } from '../../view/timeline.ts';
+import { paintFor } from '../colours.ts';
+import { EXIT } from '../exit.ts';
+import { follow } from '../follow.ts';
+import { findProject } from '../project.ts';
+import { readRun, resolveRun, storeOf } from '../runs.ts';
+import { say, sayJson } from '../say.ts';
+
+export interface TraceOptions {
+  readonly follow?: true;
+  readonly json?: true;
+}
+
+const ID_WIDTH_MAX = 24;
+
+export async function trace(wanted: string, options: TraceOptions): Promise<number> {
+  const store = storeOf(findProject());
+  const id = await resolveRun(store, wanted);
+  const tell = options.json ? jsonTeller(id) : lineTeller();
+  if (!options.follow) {
+    tell((await readRun(store, id)).records);
+    return EXIT.done;
+  }
+  await follow(store, id, (run, fresh) => {
+    tell(fresh);
+    return run.state.phase !== 'ended';
+  });
+  return EXIT.done;
+}
+
+type Teller = (records: readonly JournalRecord[]) => void;
+
+function jsonTeller(id: string): Teller {
+  return (records) => {
+    for (const record of records) for (const object of decisionJson(record, id)) sayJson(object);
+  };
+}
+
+function lineTeller(): Teller {
+  const timeline = new Timeline();
+  const paint = paintFor(process.stdout);
+  let idWidth = 0;
+  return (records) => {
+    const lines = records.flatMap((record) => timeline.lines(record));
+    idWidth = Math.max(idWidth, ...lines.map(({ step }) => Math.min(step?.length ?? 0, ID_WIDTH_MAX)));
+    for (const line of lines) say(renderTimelineLine(line, { kind: 'moment' }, idWidth, paint));
+  };
+}

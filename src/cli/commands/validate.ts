@@ -1,0 +1,42 @@
+// `meow validate`: every problem of every file.
+
+import type { Diagnostic } from '../../base/diagnostic.ts';
+import { hasErrors } from '../../base/diagnostic.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import { compileMeow, validateMeow } from '../../languages/meow/compile.ts';
+import { diagnosticJson, renderDiagnostic } from '../../view/diagnostics.ts';
+import { paintFor } from '../colours.ts';
+import { EXIT, InvalidWorkflow, report } from '../exit.ts';
+import { findProject } from '../project.ts';
+import { say } from '../say.ts';
+import type { WorkflowText } from '../workflow.ts';
+import { countText, readWorkflow } from '../workflow.ts';
+
+export async function validate(paths: readonly string[], { json }: { readonly json?: true }): Promise<number> {
+  const project = findProject();
+  const diagnostics: Diagnostic[] = [];
+  let worst: number = EXIT.done;
+  for (const path of paths) {
+    try {
+      diagnostics.push(...problemsOf(readWorkflow(project, path, null)));
+    } catch (error) {
+      // The other files are still of interest.
+      if (!(error instanceof UsageError || error instanceof InvalidWorkflow)) throw error;
+      worst = Math.max(worst, report(error));
+    }
+  }
+  const paint = paintFor(process.stdout);
+  if (json) say(JSON.stringify(diagnostics.map(diagnosticJson), null, 2));
+  else {
+    for (const diagnostic of diagnostics) say(renderDiagnostic(diagnostic, paint));
+    if (diagnostics.length > 0) say(countText(diagnostics));
+    else if (worst === EXIT.done) say(paths.length === 1 ? 'no problems' : `no problems in ${paths.length} files`);
+  }
+  return hasErrors(diagnostics) ? Math.max(worst, EXIT.failed) : worst;
+}
+
+/** With `#WORKFLOW` what it would take to run that one; variables that a run would have to be given are no problem. */
+function problemsOf(source: WorkflowText): readonly Diagnostic[] {
+  if (source.workflow === null) return validateMeow(source);
+  return compileMeow({ ...source, given: null }).diagnostics;
+}

@@ -1,0 +1,21 @@
+// `meow why`: why a step is where it is.
+
+import { present } from '../../base/assert.ts';
+import { nearest } from '../../base/nearest.ts';
+import { whyView } from '../../view/why.ts';
+import { paintFor } from '../colours.ts';
+import { EXIT } from '../exit.ts';
+import { findProject } from '../project.ts';
+import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
+import { say } from '../say.ts';
+
+export async function why(wanted: string, step: string): Promise<number> {
+  const store = storeOf(findProject());
+  const run = await readRun(store, await resolveRun(store, wanted));
+  requireStep(run, step, nearest(step, run.state.steps.keys()));
+  const view = present(whyView(run.state, step), `no view of step ${step}`);
+  const paint = paintFor(process.stdout);
+  say(`${paint.bold(view.step)} is ${view.status}.`);
+  for (const sentence of view.because) say(`  ${sentence}`);
+  return EXIT.done;
+}

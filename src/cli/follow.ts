@@ -1,0 +1,87 @@
+// Waits for a journal to grow, without polling: the system tells of each write. A journal that grows all the time is read
+// again only as often as it costs little.
+
+import type { FSWatcher } from 'node:fs';
+import { watch } from 'node:fs';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { UsageError } from '../base/usage-error.ts';
+import type { JournalRecord } from '../kernel/decision.ts';
+import type { FileStore } from '../stores/files.ts';
+import { isErrno } from '../stores/refusal.ts';
+import type { ReadRun } from './runs.ts';
+import { readRun } from './runs.ts';
+import { isDeaf } from './say.ts';
+
+const INTERVAL_MIN_MS = 50;
+const COST_SHARE = 10;
+
+/** Calls with the run and the records that are new, now and whenever there are some, for as long as it returns true. */
+export async function follow(
+  store: FileStore,
+  id: string,
+  seen: (run: ReadRun, fresh: readonly JournalRecord[]) => boolean | Promise<boolean>,
+): Promise<void> {
+  const changes = watchChanges(join(store.runFolder(id), 'journal.jsonl'));
+  try {
+    let known = 0;
+    for (;;) {
+      const began = performance.now();
+      const run = await readRun(store, id);
+      const fresh = run.records.slice(known);
+      if ((fresh.length > 0 || known === 0) && !(await seen(run, fresh))) return;
+      known = run.records.length;
+      await sleep(Math.max(INTERVAL_MIN_MS, (performance.now() - began) * COST_SHARE));
+      await changes.next();
+      if (isDeaf()) return;
+    }
+  } finally {
+    changes.close();
+  }
+}
+
+function watchPath(path: string, tell: () => void): FSWatcher {
+  try {
+    return watch(path, tell);
+  } catch (error) {
+    if (!isErrno(error, 'ENOSPC', 'EMFILE', 'ENFILE')) throw error;
+    throw new UsageError(
+      `the system has no watches left to follow ${path} (${error.code})`,
+      'raise the limit: sysctl fs.inotify.max_user_watches and max_user_instances',
+    );
+  }
+}
+
+export interface Changes {
+  /** Resolves when something changed since it was called last. */
+  next(): Promise<void>;
+  close(): void;
+}
+
+/** `path`: a file or a folder. */
+export function watchChanges(...paths: readonly string[]): Changes {
+  let changed = false;
+  let wake: (() => void) | null = null;
+  const tell = (): void => {
+    changed = true;
+    wake?.();
+  };
+  const watchers = paths.map((path) => watchPath(path, tell));
+  return {
+    async next() {
+      if (!changed) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      wake = null;
+      changed = false;
+    },
+    close() {
+      for (const watcher of watchers) watcher.close();
+      wake?.();
+    },
+  };
+}

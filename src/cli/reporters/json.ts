@@ -1,0 +1,23 @@
+// An object for each decision, and a last one with how the run ended.
+
+import { decisionJson } from '../../view/timeline.ts';
+import { runStatus } from '../../view/status.ts';
+import { complain, sayJson } from '../say.ts';
+import type { Reporter } from './reporter.ts';
+
+export function jsonReporter(): Reporter {
+  let run = '';
+  return {
+    begin(id) {
+      run = id;
+    },
+    seen(records) {
+      for (const record of records) for (const object of decisionJson(record, run)) sayJson(object);
+    },
+    note: (line) => complain(`meow: ${line}`),
+    end(state, exit) {
+      sayJson({ kind: 'run-ended', id: run, status: runStatus(state), exit });
+    },
+    close() {},
+  };
+}

@@ -1,0 +1,46 @@
+// A line for each change, for pipes, files and CI.
+
+import type { JournalRecord } from '../../kernel/decision.ts';
+import type { RunState } from '../../kernel/state.ts';
+import { census } from '../../view/census.ts';
+import { plainPaint } from '../../view/paint.ts';
+import { Timeline, renderTimelineLine } from '../../view/timeline.ts';
+import { complain, say } from '../say.ts';
+import type { Reporter } from './reporter.ts';
+
+const ID_WIDTH_MAX = 24;
+
+export function plainReporter(): Reporter {
+  const timeline = new Timeline();
+  let idWidth = 0;
+  return {
+    begin(id, before) {
+      say(id);
+      for (const record of before) timeline.lines(record);
+    },
+    seen(records, state) {
+      idWidth = Math.max(idWidth, ...addedIds(records).map((id) => Math.min(id.length, ID_WIDTH_MAX)));
+      for (const record of records) {
+        const lines = timeline.lines(record);
+        // The closing words say the same, and more.
+        const shown = record.decisions.some(({ kind }) => kind === 'run-ended') ? lines.slice(0, -1) : lines;
+        for (const line of shown) say(renderTimelineLine(line, clockOf(state), idWidth, plainPaint));
+      }
+    },
+    note: (line) => complain(`meow: ${line}`),
+    end(state) {
+      for (const line of census(state, plainPaint)) say(line);
+    },
+    close() {},
+  };
+}
+
+function clockOf({ startedAt }: RunState): { readonly kind: 'elapsed'; readonly startedAt: number } {
+  return { kind: 'elapsed', startedAt: startedAt ?? 0 };
+}
+
+function addedIds(records: readonly JournalRecord[]): readonly string[] {
+  return records.flatMap(({ decisions }) =>
+    decisions.flatMap((decision) => (decision.kind === 'steps-added' ? decision.steps : [])),
+  );
+}

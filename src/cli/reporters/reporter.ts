@@ -1,0 +1,16 @@
+// How a run in the foreground is shown: as a tree that is drawn anew on a terminal, as plain lines elsewhere, as JSON for
+// scripts. The run's id is the first thing that each of them prints.
+
+import type { JournalRecord } from '../../kernel/decision.ts';
+import type { RunState } from '../../kernel/state.ts';
+
+export interface Reporter {
+  /** The run is ours, and these are the records of its earlier lives. */
+  begin(id: string, before: readonly JournalRecord[], state: RunState): void;
+  seen(records: readonly JournalRecord[], state: RunState): void;
+  /** Something between us and the operator, which is not the run's. */
+  note(line: string): void;
+  end(state: RunState, exit: number): void;
+  /** Leaves the terminal as it was found; at any moment, and more than once. */
+  close(): void;
+}

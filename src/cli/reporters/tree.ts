@@ -1,0 +1,64 @@
+// The live tree on a terminal. Its last state stays on the screen, with what to do next below it.
+
+import type { RunState } from '../../kernel/state.ts';
+import { census } from '../../view/census.ts';
+import { treeLines } from '../../view/tree.ts';
+import { paintFor } from '../colours.ts';
+import { Redraw } from '../redraw.ts';
+import { say } from '../say.ts';
+import { terminalSize } from '../terminal-size.ts';
+import type { Reporter } from './reporter.ts';
+
+/** More steps than these are summed up in the last picture too. */
+const LAST_LINES_MAX = 500;
+
+export function treeReporter(): Reporter {
+  const terminal = process.stdout;
+  const paint = paintFor(terminal);
+  let state: RunState | null = null;
+  let note: string | null = null;
+  const lines = (size: { readonly width: number; readonly height: number }): readonly string[] => {
+    if (state === null) return [];
+    const noted = note === null ? [] : [paint.yellow(note.slice(0, size.width))];
+    const height = size.height - noted.length;
+    return [...treeLines(state, { ...size, height, now: Date.now(), paint, ascii: isAscii() }), ...noted];
+  };
+  let redraw: Redraw | null = null;
+  return {
+    begin(_id, _before, begun) {
+      state = begun;
+      redraw = new Redraw({ lines, moves: () => state !== null && moves(state) }, terminal);
+    },
+    seen(_records, seen) {
+      state = seen;
+      redraw?.changed();
+    },
+    note(line) {
+      note = line;
+      redraw?.changed();
+    },
+    end(ended) {
+      note = null;
+      state = ended;
+      const { columns, rows } = terminalSize(terminal);
+      const height = ended.steps.size > LAST_LINES_MAX ? rows - 1 : Infinity;
+      redraw?.close(lines({ width: columns, height }));
+      for (const line of census(ended, paint).slice(1)) say(line);
+    },
+    close: () => redraw?.close(null),
+  };
+}
+
+/** Something runs, or waits for a moment that is shown. */
+export function moves(state: RunState): boolean {
+  if (state.phase === 'ended') return false;
+  for (const { effect } of state.asked.values()) if (effect?.kind !== 'gate') return true;
+  return state.cleanup !== null || state.timers.size > 0;
+}
+
+/** Whether the terminal was said to know no other characters. */
+export function isAscii(): boolean {
+  const { LC_ALL, LC_CTYPE, LANG, TERM } = process.env;
+  const locale = LC_ALL || LC_CTYPE || LANG || '';
+  return TERM === 'linux' || (locale !== '' && !/utf-?8/i.test(locale));
+}

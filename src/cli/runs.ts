@@ -1,0 +1,57 @@
+// The runs of a project, as commands name and read them.
+
+import { existsSync } from 'node:fs';
+
+import { UsageError } from '../base/usage-error.ts';
+import type { StoredRun } from '../engine/ports.ts';
+import { fold } from '../engine/loop.ts';
+import type { RunState } from '../kernel/state.ts';
+import type { FileStore } from '../stores/files.ts';
+import { fileStore } from '../stores/files.ts';
+import { checkRunId, missingRun } from '../stores/refusal.ts';
+import type { Project } from './project.ts';
+
+export function storeOf(project: Project): FileStore {
+  return fileStore({ folder: project.runs });
+}
+
+/** The run that is meant: an id, or the beginning of just one. */
+export async function resolveRun(store: FileStore, wanted: string): Promise<string> {
+  checkRunId(wanted);
+  if (existsSync(store.runFolder(wanted))) return wanted;
+  const known = (await store.list()).map(({ id }) => id);
+  const meant = known.filter((id) => id.startsWith(wanted));
+  const [only] = meant;
+  if (only === undefined) throw missingRun(wanted, known);
+  if (meant.length === 1) return only;
+  throw new UsageError(`${meant.length} runs begin with ${wanted}`, `name one of them: ${someOf(meant)}`);
+}
+
+/** The run that something was last recorded of. */
+export async function latestRun(store: FileStore): Promise<string> {
+  const [latest] = await store.list();
+  if (latest !== undefined) return latest.id;
+  throw new UsageError('nothing was run here yet', 'start with: meow run FILE (an example: meow init)');
+}
+
+export interface ReadRun extends StoredRun {
+  readonly id: string;
+  readonly state: RunState;
+}
+
+export async function readRun(store: FileStore, id: string): Promise<ReadRun> {
+  const stored = await store.read(id);
+  return { ...stored, id, state: fold(stored.program, stored.records) };
+}
+
+/** The step that is meant, with a guess where there is none. */
+export function requireStep(run: ReadRun, wanted: string, guess: string | null): void {
+  if (run.state.steps.has(wanted)) return;
+  const meant = guess === null ? '' : `did you mean ${guess}? `;
+  throw new UsageError(`run ${run.id} has no step ${wanted}`, `${meant}its steps: meow show ${run.id} --steps`);
+}
+
+function someOf(names: readonly string[]): string {
+  const shown = names.slice(0, 8).join(', ');
+  return names.length > 8 ? `${shown} …` : shown;
+}

@@ -1,0 +1,233 @@
+// From what the user wrote after `meow run` to a workflow's text: which file, which workflow of it, in which language.
+
+import { isUtf8 } from 'node:buffer';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { basename, extname, isAbsolute, join, relative, resolve } from 'node:path';
+
+import type { Diagnostic } from '../base/diagnostic.ts';
+import { nearest } from '../base/nearest.ts';
+import { UsageError } from '../base/usage-error.ts';
+import { isErrno } from '../stores/refusal.ts';
+import type { Paint } from '../view/paint.ts';
+import { renderDiagnostic } from '../view/diagnostics.ts';
+import { InvalidWorkflow } from './exit.ts';
+import type { Project } from './project.ts';
+import { complain } from './say.ts';
+
+export interface WorkflowText {
+  /** As messages name it. */
+  readonly file: string;
+  readonly text: string;
+  /** After `#`; null is the main one. */
+  readonly workflow: string | null;
+}
+
+/** Reads the workflow that a reference names, `PATH[#WORKFLOW]` or a bare name. */
+export function readWorkflow(project: Project, reference: string, language: string | null): WorkflowText {
+  const { path, workflow } = locate(project, reference);
+  const file = shownPath(project, path);
+  const spoken = checkLanguage(language) ?? languageOf(path, file);
+  if (spoken !== 'meow') throw otherLanguage(file, spoken);
+  return { file, text: readText(path, file), workflow };
+}
+
+/** The file that a reference names. */
+function locate(project: Project, reference: string): { readonly path: string; readonly workflow: string | null } {
+  const whole = resolve(project.cwd, reference);
+  if (exists(whole)) return { path: whole, workflow: null };
+  const hash = reference.lastIndexOf('#');
+  const name = hash === -1 ? reference : reference.slice(0, hash);
+  const workflow = hash === -1 ? null : reference.slice(hash + 1);
+  if (name === '') throw new UsageError(`${JSON.stringify(reference)} names no file`, 'write PATH#WORKFLOW');
+  if (workflow === '')
+    throw new UsageError(`${JSON.stringify(reference)} names no workflow after #`, `write ${name}, or ${name}#main`);
+  const path = resolve(project.cwd, name);
+  if (exists(path)) return { path, workflow };
+  if (isAbsolute(name) || /^\.{1,2}\//.test(name)) throw missingFile(name);
+  const candidates = [name, `${name}.meow.toml`, `${name}.toml`];
+  for (const folder of searchedFolders(project)) {
+    for (const candidate of candidates) {
+      const found = join(folder, candidate);
+      // A folder of the same name as a run is no workflow.
+      if (exists(found) && !statSync(found).isDirectory()) return { path: found, workflow };
+    }
+  }
+  throw missingWorkflow(project, name);
+}
+
+function searchedFolders({ meow, shared }: Project): readonly string[] {
+  return [...new Set([meow, shared])].flatMap((folder) => [join(folder, 'templates'), join(folder, 'workflows')]);
+}
+
+function missingFile(name: string): UsageError {
+  return new UsageError(`there is no file ${name}`, 'check the path; an example to begin with: meow init');
+}
+
+function missingWorkflow(project: Project, name: string): UsageError {
+  if (name.includes('/') || /\.(toml|ya?ml|md)$/.test(name)) {
+    const folder = resolve(project.cwd, name, '..');
+    const guess = nearest(basename(name), namesIn(folder));
+    const meant = guess === null ? '' : `did you mean ${shownPath(project, join(folder, guess))}? `;
+    return new UsageError(`there is no file ${name}`, `${meant}A bare name is also searched in .meow/templates/`);
+  }
+  if (exists(join(project.runs, name, 'journal.jsonl'))) {
+    return new UsageError(`${name} is a run, and meow run starts a new one`, `take it up again: meow resume ${name}`);
+  }
+  const known = searchedFolders(project)
+    .flatMap(namesIn)
+    .filter((file) => file.endsWith('.toml'))
+    .map((file) => file.replace(/(\.meow)?\.toml$/, ''));
+  const guess = nearest(name, known);
+  const searched = searchedFolders(project).map((folder) => `${shownPath(project, folder)}/`);
+  return new UsageError(
+    `there is no workflow ${name}`,
+    `${guess === null ? '' : `did you mean ${guess}? `}Searched here, in ${searched.join(', ')}`,
+  );
+}
+
+type Language = 'meow' | 'raymond' | 'conductor';
+const LANGUAGES: readonly Language[] = ['meow', 'raymond', 'conductor'];
+
+function checkLanguage(name: string | null): Language | null {
+  if (name === null) return null;
+  const known = LANGUAGES.find((language) => language === name);
+  if (known !== undefined) return known;
+  throw new UsageError(`there is no language ${JSON.stringify(name)}`, `--language is one of ${LANGUAGES.join(', ')}`);
+}
+
+function languageOf(path: string, file: string): Language {
+  if (statSync(path).isDirectory()) return 'raymond';
+  switch (extname(path).toLowerCase()) {
+    case '.toml':
+      return 'meow';
+    case '.md':
+      return 'raymond';
+    case '.yaml':
+    case '.yml': {
+      const text = readText(path, file);
+      if (/^workflow_id\s*:/m.test(text)) return 'conductor';
+      if (/^states\s*:/m.test(text)) return 'raymond';
+      if (/^id: \S+\ntemplate:/m.test(text)) {
+        throw new UsageError(`${file} is the state of a run`, `take it up again: meow run --workflow ${file}`);
+      }
+      break;
+    }
+    default:
+      break;
+  }
+  throw new UsageError(`cannot tell the language of ${file}`, 'name it NAME.meow.toml, or say --language meow');
+}
+
+function otherLanguage(file: string, language: 'raymond' | 'conductor'): InvalidWorkflow {
+  const name = language === 'raymond' ? 'Raymond' : 'Conductor';
+  return new InvalidWorkflow(
+    `${file} is a ${name} workflow, and this version of meow runs MEOW workflows only`,
+    'write it as NAME.meow.toml; an example: meow init',
+  );
+}
+
+/** More than this is not even looked at. */
+const BYTES_MAX = 100_000_000;
+
+/** The whole text of a file, which must be UTF-8. */
+export function readText(path: string, file: string): string {
+  let bytes: Buffer;
+  try {
+    const stats = statSync(path);
+    if (stats.isDirectory()) throw new UsageError(`${file} is a folder, and a file is needed`, 'name the file in it');
+    if (!stats.isFile()) throw new UsageError(`${file} is no regular file`, 'write the workflow to a file');
+    if (stats.size > BYTES_MAX) {
+      const size = `${Math.round(stats.size / 1_000_000)} MB`;
+      throw new InvalidWorkflow(`${file} has ${size}; at most 10 MB are read`, 'is it the right file?');
+    }
+    bytes = readFileSync(path);
+  } catch (error) {
+    if (!isErrno(error)) throw error;
+    throw new UsageError(`cannot read ${file} (${error.code})`, cureOf(error.code ?? '', file));
+  }
+  if (!isUtf8(bytes)) throw notUtf8(bytes, file);
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
+}
+
+function notUtf8(bytes: Buffer, file: string): InvalidWorkflow {
+  const { line, offset } = firstBadByte(bytes);
+  const value = `0x${(bytes[offset] ?? 0).toString(16).toUpperCase().padStart(2, '0')}`;
+  const mark = bytes.toString('latin1', 0, 2);
+  const seems = mark === '\xFF\xFE' || mark === '\xFE\xFF' ? 'UTF-16' : 'LATIN1';
+  return new InvalidWorkflow(
+    `${file}:${line}: the file is not UTF-8 text (byte ${value} at offset ${offset})`,
+    `save it as UTF-8, for example: iconv -f ${seems} -t UTF-8 ${file} > new; is it the right file?`,
+  );
+}
+
+function cureOf(code: string, file: string): string {
+  if (code === 'ENOENT') return 'check the path';
+  if (code === 'EACCES' || code === 'EPERM') return `make it readable: chmod u+r ${file}`;
+  return 'check the path and the disk';
+}
+
+/** Lines count from 1, bytes from 0. No line end is ever a part of another character. */
+function firstBadByte(bytes: Buffer): { readonly line: number; readonly offset: number } {
+  let line = 1;
+  let start = 0;
+  for (;;) {
+    const end = bytes.indexOf(0x0a, start);
+    if (end === -1 || !isUtf8(bytes.subarray(start, end))) break;
+    start = end + 1;
+    line += 1;
+  }
+  let offset = start;
+  for (;;) {
+    const lead = bytes[offset] ?? 0;
+    const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    if (offset >= bytes.length || !isUtf8(bytes.subarray(offset, offset + length))) return { line, offset };
+    offset += length;
+  }
+}
+
+/** Prints all of them on stderr, and their number. */
+export function complainAll(diagnostics: readonly Diagnostic[], paint: Paint): void {
+  for (const diagnostic of diagnostics) complain(renderDiagnostic(diagnostic, paint));
+  if (diagnostics.length > 0) complain(countText(diagnostics));
+}
+
+/** `2 errors, 1 warning` */
+export function countText(diagnostics: readonly Diagnostic[]): string {
+  const counts = (['error', 'warning'] as const).map((severity) => ({
+    severity,
+    count: diagnostics.filter((diagnostic) => diagnostic.severity === severity).length,
+  }));
+  const named = counts.filter(({ count }) => count > 0);
+  return named.map(({ severity, count }) => `${count} ${severity}${count === 1 ? '' : 's'}`).join(', ');
+}
+
+/** As short as it can be and still be pasted: relative inside the folder we were called in. */
+export function shownPath({ cwd }: { readonly cwd: string }, path: string): string {
+  const inside = relative(cwd, path);
+  if (inside === '') return '.';
+  if (!inside.startsWith('..')) return inside;
+  const home = homedir();
+  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (isErrno(error)) return [];
+    throw error;
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP')) return false;
+    if (isErrno(error, 'EACCES')) return true;
+    if (error instanceof TypeError) return false; // a NUL byte in the path
+    throw error;
+  }
+}

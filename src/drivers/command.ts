@@ -1,0 +1,550 @@
+// The driver of commands: scripts in a shell, each in a session of its own, that outlive the engine and are found again.
+//
+// C1  An attempt runs at most once, however often it is asked for (wrapper.ts, W1).
+// C2  An attempt that is found again ends as it would have ended for the engine that started it.
+// C3  A stopped attempt is answered when none of its processes is left, or those left are named.
+// C4  What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
+//
+// What a command leaves running after its own end (a server that a setup step started) is left alone: it carries the
+// marker, and `processesOfRun` names it.
+
+import { statSync, watch } from 'node:fs';
+import type { FSWatcher } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import { assert } from '../base/assert.ts';
+import { err, ok } from '../base/result.ts';
+import type { Result } from '../base/result.ts';
+import type { Answer, Driver } from '../engine/ports.ts';
+import type { CommandSpec, Effect, Outcome } from '../ir/effect.ts';
+import { failure } from '../ir/failure.ts';
+import type { FilledText } from '../ir/text.ts';
+import { environmentFor, markerOf } from './environment.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
+import type { ErrnoError } from './errno.ts';
+import { allProcesses, BOOT_ID, findProcess, hadBegunAt, HAS_PROC, lives } from './process-table.ts';
+import type { ProcessEntry } from './process-table.ts';
+import { findLauncher } from './launcher.ts';
+import type { LaunchEvents, Launcher } from './launcher.ts';
+import { startProcess } from './process.ts';
+import type { ProcessRequest } from './process.ts';
+import { endProcesses } from './remains.ts';
+import type { Ending } from './remains.ts';
+import { makeStepFolder, readExit, readProcess, stepFolder, UMASK, writePrivate } from './step-folder.ts';
+import type { ProcessRecord, StepFolder } from './step-folder.ts';
+import { unfinished, verdict } from './verdict.ts';
+import { wholeText } from './whole-text.ts';
+import { commandLine, findShell, NOT_BEGUN } from './wrapper.ts';
+import type { Shell } from './wrapper.ts';
+
+export interface CommandDriverOptions {
+  readonly runId: string;
+  /** Absolute. */
+  readonly runFolder: string;
+  /** Where commands run that do not say where. Absolute. */
+  readonly cwd: string;
+  /** The caller's environment. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Set over whatever a step asks for. */
+  readonly fixed?: Readonly<Record<string, string>>;
+  /** Where `meow` is; in front of the PATH of commands. */
+  readonly binFolder?: string | null;
+  /** A name to be found on PATH, or a path. */
+  readonly shell?: string;
+  /** Between TERM and KILL. */
+  readonly graceMs?: number;
+  /** Null to do without one; by default one is started when there is enough to do for it. */
+  readonly launcher?: Launcher | null;
+}
+
+export function commandDriver(options: CommandDriverOptions): Driver {
+  return new CommandDriver(options);
+}
+
+class CommandDriver implements Driver {
+  readonly #options: CommandDriverOptions;
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #waiting: Attempt[] = [];
+  readonly #shell: Shell | null;
+  readonly #recorder: Shell | null;
+  /** Undefined until so many commands wait that one is worth its while. */
+  #launcher: Launcher | null | undefined;
+  /** Those that the launcher has begun of late: they are still finding their feet, and more would only hold them up. */
+  readonly #young = new Set<Attempt>();
+  #launching = false;
+  #scheduled = false;
+
+  constructor(options: CommandDriverOptions) {
+    this.#options = options;
+    const searchPath = options.environment['PATH'] ?? '';
+    this.#shell = findShell(options.shell ?? 'sh', searchPath);
+    this.#recorder = findShell('sh', `${searchPath}:/bin:/usr/bin`);
+    this.#launcher = options.launcher;
+  }
+
+  start(effect: Effect, answer: Answer): void {
+    this.#ask('start', effect, answer);
+  }
+
+  find(effect: Effect, answer: Answer): void {
+    this.#ask('find', effect, answer);
+  }
+
+  stop(effectId: string, how: 'gently' | 'at-once'): void {
+    this.#attempts.get(effectId)?.stop(how);
+  }
+
+  #ask(how: 'start' | 'find', effect: Effect, answer: Answer): void {
+    assert(effect.spec.kind === 'command', `no command: ${effect.id} is a ${effect.spec.kind}`);
+    const known = this.#attempts.get(effect.id);
+    if (known !== undefined) {
+      known.answers.push(answer);
+      return;
+    }
+    const attempt = new Attempt(effect, effect.spec, how, {
+      options: this.#options,
+      shell: this.#shell,
+      recorder: this.#recorder,
+      start: (request, events) => this.#start(attempt, request, events),
+      ended: () => {
+        this.#attempts.delete(effect.id);
+        this.#grown(attempt);
+      },
+    });
+    attempt.answers.push(answer);
+    this.#attempts.set(effect.id, attempt);
+    this.#waiting.push(attempt);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#waiting.length === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#begin();
+    });
+  }
+
+  /**
+   * To start a process ourselves is the shortest way for one, and holds up everything else for about a millisecond: a
+   * few a turn. Where many wait, the launcher starts them while we do other things.
+   */
+  #begin(): void {
+    if (this.#launcher === undefined && this.#waiting.length >= LAUNCHER_FROM) {
+      this.#launcher = findLauncher(this.#options.environment);
+    }
+    this.#launching = this.#launcher?.ready === true && (this.#launching || this.#waiting.length >= MANY);
+    const room = this.#launching ? YOUNG_MAX - this.#young.size : STARTS_A_TURN;
+    for (const attempt of this.#waiting.splice(0, Math.max(0, room))) attempt.begin();
+    if (this.#waiting.length === 0) this.#launching = false;
+    if (room > 0) this.#schedule();
+  }
+
+  #start(attempt: Attempt, request: ProcessRequest, events: LaunchEvents): void {
+    if (!this.#launching || this.#launcher?.ready !== true) {
+      startProcess(request, events);
+      return;
+    }
+    this.#young.add(attempt);
+    setTimeout(() => this.#grown(attempt), YOUNG_MS).unref();
+    this.#launcher.start(request, events);
+  }
+
+  #grown(attempt: Attempt): void {
+    if (this.#young.delete(attempt)) this.#schedule();
+  }
+}
+
+const STARTS_A_TURN = 4;
+/** A launcher costs a few milliseconds to start, and a little more time than we do for a single command. */
+const LAUNCHER_FROM = 24;
+const MANY = 4;
+const YOUNG_MAX = Math.max(12, 2 * availableParallelism());
+const YOUNG_MS = 50;
+const STARTS_MAX = 8;
+const START_PAUSE_MS = 50;
+const GRACE_MS = 5_000;
+const LOOK_MIN_MS = 250;
+const LOOK_MAX_MS = 5_000;
+
+interface Surroundings {
+  readonly options: CommandDriverOptions;
+  readonly shell: Shell | null;
+  readonly recorder: Shell | null;
+  start(request: ProcessRequest, events: LaunchEvents): void;
+  ended(): void;
+}
+
+type Life =
+  | { readonly kind: 'waiting' }
+  /** The system had too much to do. */
+  | { readonly kind: 'refused'; readonly timer: NodeJS.Timeout }
+  /** Asked for; a stop that comes meanwhile is passed on once it has begun. */
+  | { readonly kind: 'starting'; stop: 'gently' | 'at-once' | null }
+  /** Our own child, or the launcher's: we are told of its end. */
+  | { readonly kind: 'running'; readonly pid: number }
+  /** Somebody else's child by now: its record tells of its end, and a slow look whether it still lives. */
+  | { readonly kind: 'found'; readonly entry: ProcessEntry; readonly unwatch: () => void }
+  | { readonly kind: 'ending'; readonly ending: Ending; reason: 'stopped' | 'lost' }
+  | { readonly kind: 'over' };
+
+/** One attempt, from being asked for to being answered. */
+class Attempt {
+  readonly answers: Answer[] = [];
+  readonly #effect: Effect;
+  readonly #spec: CommandSpec<FilledText>;
+  readonly #how: 'start' | 'find';
+  readonly #around: Surroundings;
+  readonly #folder: StepFolder;
+  #life: Life = { kind: 'waiting' };
+  #starts = 0;
+
+  constructor(effect: Effect, spec: CommandSpec<FilledText>, how: 'start' | 'find', around: Surroundings) {
+    this.#effect = effect;
+    this.#spec = spec;
+    this.#how = how;
+    this.#around = around;
+    this.#folder = stepFolder(around.options.runFolder, effect.step, effect.attempt);
+  }
+
+  begin(): void {
+    if (this.#life.kind !== 'waiting') return;
+    if (this.#how === 'start') this.#launch();
+    else this.#lookAround();
+  }
+
+  stop(how: 'gently' | 'at-once'): void {
+    const life = this.#life;
+    switch (life.kind) {
+      case 'waiting':
+        if (this.#how === 'start') this.#answerSoon(notRun());
+        else this.#stopUnseen(how);
+        return;
+      case 'refused':
+        clearTimeout(life.timer);
+        this.#answerSoon(notRun());
+        return;
+      case 'starting':
+        life.stop = how;
+        return;
+      case 'running':
+        // It had ended before: its result is on the way.
+        if (readExit(this.#folder) === null) this.#end('stopped', how, life.pid);
+        return;
+      case 'found': {
+        life.unwatch();
+        const status = readExit(this.#folder);
+        if (status === null) this.#end('stopped', how, life.entry.pid);
+        else this.#conclude(status);
+        return;
+      }
+      case 'ending':
+        life.reason = 'stopped';
+        if (how === 'at-once') life.ending.atOnce();
+        return;
+      case 'over':
+        return;
+    }
+  }
+
+  /** Nobody has looked yet whether an earlier life of the engine started it. */
+  #stopUnseen(how: 'gently' | 'at-once'): void {
+    const status = readExit(this.#folder);
+    if (status !== null) this.#conclude(status);
+    else this.#end('stopped', how, this.#living(readProcess(this.#folder))?.pid ?? null);
+  }
+
+  #launch(): void {
+    this.#life = { kind: 'waiting' };
+    const prepared = this.#prepare();
+    if (!prepared.ok) {
+      this.#refuse(prepared.error);
+      return;
+    }
+    const { path, args, script, cwd, environment, readsScript } = prepared.value;
+    this.#starts += 1;
+    this.#life = { kind: 'starting', stop: null };
+    try {
+      if (readsScript) {
+        makeStepFolder(this.#folder.path);
+        writePrivate(join(this.#folder.path, 'script'), script);
+      }
+    } catch (error) {
+      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+      this.#refusedBy(error, cwd);
+      return;
+    }
+    this.#around.start(
+      { path, args, cwd, environment, folder: this.#folder.path },
+      {
+        begun: (pid) => this.#begun(pid),
+        refused: (error) => this.#refusedBy(error, cwd),
+        ended: (status) => this.#ended(status),
+        abandoned: () => this.#abandoned(),
+      },
+    );
+  }
+
+  #begun(pid: number): void {
+    const life = this.#life;
+    if (life.kind !== 'starting') return;
+    this.#life = { kind: 'running', pid };
+    if (life.stop !== null) this.stop(life.stop);
+  }
+
+  /** The launcher is gone. What it had begun goes on; what it had not, or nobody knows, cannot begin twice (W1). */
+  #abandoned(): void {
+    const life = this.#life;
+    if (life.kind === 'starting' && life.stop !== null) this.#end('stopped', life.stop, null);
+    else if (life.kind === 'starting') this.#launch();
+    else if (life.kind === 'running') this.#lookAround();
+    else if (life.kind === 'ending') life.ending.look();
+  }
+
+  #prepare(): Result<Prepared, string> {
+    const { options, shell, recorder } = this.#around;
+    if (shell === null || recorder === null)
+      return err(`there is no shell ${shell === null ? (options.shell ?? 'sh') : 'sh'} on PATH`);
+    const script = wholeText(this.#spec.script, options.runFolder);
+    if (!script.ok) return script;
+    if (script.value.includes('\0')) return err('the script contains a NUL byte, which no shell can read');
+    const cwd = this.#cwd();
+    if (!cwd.ok) return cwd;
+    const own: [string, string][] = [];
+    for (const [name, text] of Object.entries(this.#spec.env)) {
+      const value = wholeText(text, options.runFolder);
+      if (!value.ok) return value;
+      own.push([name, value.value]);
+    }
+    const environment = environmentFor({
+      base: options.environment,
+      fixed: options.fixed ?? {},
+      binFolder: options.binFolder ?? null,
+      runId: options.runId,
+      effect: this.#effect,
+      own: Object.fromEntries(own),
+    });
+    if (!environment.ok) return environment;
+    const line = commandLine({
+      shell,
+      recorder,
+      script: script.value,
+      folder: this.#folder.path,
+      bootId: BOOT_ID,
+      hasUptime: HAS_PROC,
+      umask: UMASK,
+    });
+    return ok({ ...line, script: script.value, cwd: cwd.value, environment: environment.value });
+  }
+
+  #cwd(): Result<string, string> {
+    const { cwd, runFolder } = this.#around.options;
+    if (this.#spec.cwd === null) return ok(cwd);
+    const text = wholeText(this.#spec.cwd, runFolder);
+    if (!text.ok) return text;
+    return text.value.includes('\0') ? err('the path of its folder contains a NUL byte') : ok(resolve(cwd, text.value));
+  }
+
+  #refusedBy(error: ErrnoError, cwd: string): void {
+    const life = this.#life;
+    if (life.kind !== 'starting' && life.kind !== 'running') return;
+    if (life.kind === 'starting' && life.stop !== null) {
+      this.#answer(notRun());
+      return;
+    }
+    if (isErrno(error, ...EXHAUSTED) && this.#starts < STARTS_MAX) {
+      const timer = setTimeout(
+        () => {
+          this.#life = { kind: 'waiting' };
+          this.#launch();
+        },
+        START_PAUSE_MS * 2 ** (this.#starts - 1),
+      );
+      this.#life = { kind: 'refused', timer };
+      return;
+    }
+    const reason = error.code === 'E2BIG' ? 'its script and environment are too long for this system' : error.message;
+    this.#refuse(wrongWithFolder(cwd) ?? reason);
+  }
+
+  #refuse(reason: string): void {
+    const message = `the command could not be started: ${reason}`;
+    this.#answer({ kind: 'failure', failure: failure('not-started', message) });
+  }
+
+  #ended(status: number): void {
+    const life = this.#life;
+    if (life.kind === 'ending') {
+      life.ending.look();
+      return;
+    }
+    if (life.kind !== 'running') return;
+    if (status === NOT_BEGUN) {
+      const record = readProcess(this.#folder);
+      const own = record.kind === 'written' && record.pid === life.pid;
+      if (!own && record.kind !== 'written' && this.#living(record) === null) {
+        this.#refuse(`${join(this.#folder.path, 'status')} could not be written`);
+        return;
+      }
+      if (!own) {
+        this.#lookAround();
+        return;
+      }
+    }
+    this.#conclude(status);
+  }
+
+  /** In an earlier life of the engine this attempt may have been started, and may have ended. */
+  #lookAround(): void {
+    const status = readExit(this.#folder);
+    if (status !== null) {
+      this.#conclude(status);
+      return;
+    }
+    const record = readProcess(this.#folder);
+    const entry = this.#living(record);
+    if (entry !== null) this.#await(entry);
+    else if (record.kind !== 'absent' || readProcess(this.#folder).kind !== 'absent') this.#gone();
+    // One that is started at this very moment, and not seen here, and the one we start now cannot both begin (W1).
+    else this.#launch();
+  }
+
+  /** The shell that runs this attempt, if it lives. */
+  #living(record: ProcessRecord): ProcessEntry | null {
+    if (record.kind !== 'written') {
+      // It may be about to write its record.
+      const leads = ({ pid, session, marker }: ProcessEntry): boolean => pid === session && marker === this.#marker;
+      return allProcesses().find(leads) ?? null;
+    }
+    if (record.bootId !== BOOT_ID) return null;
+    const entry = findProcess(record.pid);
+    if (entry === null || (entry.environment === 'told' && entry.marker !== this.#marker)) return null;
+    if (record.uptime !== null && hadBegunAt(entry, record.uptime) === false) return null;
+    return entry;
+  }
+
+  #await(entry: ProcessEntry): void {
+    let pauseMs = LOOK_MIN_MS;
+    let timer: NodeJS.Timeout;
+    const watcher = watchFolder(this.#folder.path, () => look());
+    const unwatch = (): void => {
+      clearTimeout(timer);
+      watcher?.close();
+    };
+    const look = (): boolean => {
+      const status = readExit(this.#folder);
+      if (status === null) return false;
+      unwatch();
+      this.#conclude(status);
+      return true;
+    };
+    const lookSlowly = (): void => {
+      const alive = lives(entry);
+      if (look()) return;
+      if (!alive) {
+        unwatch();
+        this.#lookAround();
+        return;
+      }
+      timer = setTimeout(lookSlowly, pauseMs);
+      pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS);
+    };
+    this.#life = { kind: 'found', entry, unwatch };
+    lookSlowly();
+  }
+
+  #gone(): void {
+    const status = readExit(this.#folder);
+    if (status === null) this.#end('lost', 'gently', null);
+    else this.#conclude(status);
+  }
+
+  #end(reason: 'stopped' | 'lost', how: 'gently' | 'at-once', leader: number | null): void {
+    const graceMs = how === 'at-once' ? 0 : (this.#around.options.graceMs ?? GRACE_MS);
+    const ending = endProcesses({ marker: this.#marker, leader }, { graceMs });
+    const life = { kind: 'ending' as const, ending, reason };
+    this.#life = life;
+    const answer = async (): Promise<void> => {
+      const left = await ending.done;
+      const rest =
+        left.length === 0 ? '' : `; these processes could not be ended: ${left.map(({ pid }) => pid).join(', ')}`;
+      const message = life.reason === 'stopped' ? 'the command was stopped' : LOST;
+      this.#answer(await unfinished(life.reason, `${message}${rest}`, this.#spec, this.#left()));
+    };
+    answer().catch(crash);
+  }
+
+  #conclude(status: number): void {
+    this.#life = { kind: 'over' };
+    const answer = async (): Promise<void> => {
+      this.#answer(await verdict(this.#spec, { ...this.#left(), status }));
+    };
+    answer().catch(crash);
+  }
+
+  #answer(outcome: Outcome): void {
+    this.#life = { kind: 'over' };
+    this.#around.ended();
+    for (const answer of this.answers) answer(outcome);
+  }
+
+  /** Not during the call of the one who is answered. */
+  #answerSoon(outcome: Outcome): void {
+    this.#life = { kind: 'over' };
+    setImmediate(() => this.#answer(outcome));
+  }
+
+  #left(): { readonly runFolder: string; readonly folder: StepFolder; readonly cwd: string } {
+    const { runFolder, cwd: ownFolder } = this.#around.options;
+    const cwd = this.#cwd();
+    return { runFolder, folder: this.#folder, cwd: cwd.ok ? cwd.value : ownFolder };
+  }
+
+  get #marker(): string {
+    return markerOf(this.#around.options.runId, this.#effect.id);
+  }
+}
+
+interface Prepared {
+  readonly path: string;
+  readonly args: readonly string[];
+  readonly readsScript: boolean;
+  readonly script: string;
+  readonly cwd: string;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const LOST = 'the command was started in an earlier life of the engine, and is gone without leaving its status';
+
+function notRun(): Outcome {
+  return { kind: 'failure', failure: failure('stopped', 'the command was stopped before it was started') };
+}
+
+/** Null where nothing is wrong with it. */
+function wrongWithFolder(path: string): string | null {
+  try {
+    return statSync(path).isDirectory() ? null : `its folder ${path} is no folder`;
+  } catch (error) {
+    if (isErrno(error, ...ABSENT)) return `its folder ${path} does not exist`;
+    if (isErrno(error, ...REFUSED)) return `its folder ${path} cannot be entered (${error.code})`;
+    throw error;
+  }
+}
+
+/** Null where the system has no watches left: the slow look finds out later what a watch would have told at once. */
+function watchFolder(path: string, changed: () => void): FSWatcher | null {
+  try {
+    return watch(path, changed).on('error', crash);
+  } catch (error) {
+    if (isErrno(error, 'ENOSPC', ...EXHAUSTED)) return null;
+    throw error;
+  }
+}
+
+/** A bug is loud (C4), wherever it was found. */
+function crash(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}

@@ -1,0 +1,198 @@
+// Starts commands from a small process beside the engine. Node starts a process by copying itself, which takes the
+// engine's only thread about a millisecond; a small process does it in a third of that, on another core. Used where many
+// commands are started, and only where there is a perl; everything works without it (process.ts).
+//
+// L1  What is asked for is started at most once, and every process leads a session of its own, as in process.ts.
+// L2  The launcher outlives no engine: it ends when its input does. What it has started goes on.
+// L3  When the launcher is gone, those who waited for it are told, and look for their processes themselves.
+//
+// A request is its length, a line end, and fields separated by NUL: id, cwd, step folder, number of arguments, arguments,
+// and the environment's names and values where they differ from the launcher's own. Reports are lines: `ready`,
+// `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`.
+
+import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import { constants } from 'node:os';
+import { getSystemErrorName } from 'node:util';
+import { present } from '../base/assert.ts';
+import type { ErrnoError } from './errno.ts';
+import type { ProcessEvents, ProcessRequest } from './process.ts';
+import { OWNER_MASKED } from './step-folder.ts';
+import { findProgram } from './wrapper.ts';
+
+export interface LaunchEvents extends ProcessEvents {
+  /** The launcher is gone, and nobody knows how far it came with this. */
+  abandoned(): void;
+}
+
+export class Launcher {
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #waiting = new Map<string, LaunchEvents>();
+  readonly #process: ChildProcessByStdio<Writable, Readable, null>;
+  #count = 0;
+  #partial = '';
+  #state: 'starting' | 'ready' | 'gone' = 'starting';
+
+  constructor(perl: string, environment: Readonly<Record<string, string>>) {
+    // What would change how perl itself runs is given to the commands alone.
+    this.#environment = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PERL')));
+    this.#process = spawn(perl, ['-e', SCRIPT], {
+      detached: true,
+      env: this.#environment,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    this.#process.stdout.setEncoding('latin1');
+    this.#process.stdout.on('data', (text: string) => this.#read(text));
+    // A broken pipe, a perl that cannot be started, one that was killed: all the same to those who wait.
+    this.#process.stdin.on('error', () => this.#breakDown());
+    this.#process.on('error', () => this.#breakDown());
+    this.#process.on('close', () => this.#breakDown());
+    this.#hold(false);
+  }
+
+  /** Until it is, and once it is gone, processes are started without it. */
+  get ready(): boolean {
+    return this.#state === 'ready';
+  }
+
+  get pid(): number {
+    return present(this.#process.pid, 'the launcher never was');
+  }
+
+  start(request: ProcessRequest, events: LaunchEvents): void {
+    this.#count += 1;
+    const id = String(this.#count);
+    if (this.#waiting.size === 0) this.#hold(true);
+    this.#waiting.set(id, events);
+    const own = Object.entries(request.environment).filter(([name, value]) => this.#environment[name] !== value);
+    const { cwd, folder, path, args } = request;
+    const fields = [id, cwd, folder, String(args.length + 1), path, ...args, ...own.flat()];
+    const bytes = Buffer.from(fields.join('\0'));
+    this.#process.stdin.write(Buffer.concat([Buffer.from(`${bytes.length}\n`), bytes]));
+  }
+
+  #read(text: string): void {
+    const lines = (this.#partial + text).split('\n');
+    this.#partial = lines.pop() ?? '';
+    for (const line of lines) {
+      const [what, id = '', number = ''] = line.split(' ');
+      if (what === 'ready') this.#state = 'ready';
+      const events = this.#waiting.get(id);
+      if (events === undefined) continue;
+      if (what === 'begun') {
+        events.begun(Number(number));
+        continue;
+      }
+      this.#waiting.delete(id);
+      if (this.#waiting.size === 0) this.#hold(false);
+      if (what === 'ended') events.ended(statusOf(Number(number)));
+      else events.refused(errnoError(Number(number)));
+    }
+  }
+
+  #breakDown(): void {
+    this.#state = 'gone';
+    const left = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const events of left) events.abandoned();
+  }
+
+  /** The engine lives for the sake of commands that run, not for the sake of the launcher. */
+  #hold(held: boolean): void {
+    for (const part of [this.#process, this.#process.stdin, this.#process.stdout]) {
+      // Pipes are sockets here, and only those of the types know that they can be let go.
+      const handle = part as { ref?(): void; unref?(): void };
+      if (held) handle.ref?.();
+      else handle.unref?.();
+    }
+  }
+}
+
+/** Null where there is none, or where the umask takes away what the launcher's folders need. */
+export function findLauncher(environment: Readonly<Record<string, string>>): Launcher | null {
+  const perl = OWNER_MASKED ? null : findProgram('perl', environment['PATH'] ?? '');
+  return perl === null ? null : new Launcher(perl, environment);
+}
+
+/** A wait status as shells tell it: death by signal N is 128 + N. */
+function statusOf(wait: number): number {
+  const signal = wait & 127;
+  return signal === 0 ? wait >> 8 : 128 + signal;
+}
+
+function errnoError(errno: number): ErrnoError {
+  const code = getSystemErrorName(-errno);
+  return Object.assign(new Error(`${code}: the process could not be started`), { code, errno, syscall: 'exec' });
+}
+
+/**
+ * SIGCHLD is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor
+ * interrupt anything. Descriptors above 2 are closed by exec, so no command inherits the launcher's.
+ */
+const SCRIPT = String.raw`
+use strict; use POSIX ();
+my ($in, %child, $report, $said) = ('');
+open($report, '>&', \*STDOUT) or exit 1;
+pipe(my $ends, my $end) or exit 1;
+my ($chld, $none) = (POSIX::SigSet->new(${constants.signals.SIGCHLD}), POSIX::SigSet->new());
+sub hold { POSIX::sigprocmask(POSIX::SIG_BLOCK(), $chld) }
+hold();
+POSIX::sigaction(${constants.signals.SIGCHLD}, POSIX::SigAction->new(sub { syswrite($end, '.') }));
+my $ready = ''; vec($ready, 0, 1) = 1; vec($ready, fileno($ends), 1) = 1;
+sub report { my $at = 0; while ($at < length $said) { $at += syswrite($report, $said, length($said) - $at, $at) // exit 1 } $said = '' }
+sub refuse { syswrite($report, "refused $_[0] " . ($! + 0) . "\n"); POSIX::_exit(0) }
+sub folder {
+  my $path = shift;
+  folder($1) if $path =~ m{^(.*)/1$};
+  return 1 if mkdir($path, 0700) || $! == POSIX::EEXIST();
+  return 0 if $! != POSIX::ENOENT() || $path !~ m{^(.+)/} || !folder($1);
+  return mkdir($path, 0700) || $! == POSIX::EEXIST();
+}
+sub begin {
+  my ($id, $cwd, $folder, $count, @rest) = split /\0/, $_[0], -1;
+  my $pid = fork();
+  if (!defined $pid) { $said .= "refused $id " . ($! + 0) . "\n"; return }
+  if ($pid) { $child{$pid} = $id; $said .= "begun $id $pid\n"; return }
+  POSIX::sigprocmask(POSIX::SIG_SETMASK(), $none);
+  $SIG{FPE} = 'DEFAULT';
+  POSIX::setsid();
+  folder($folder) || refuse($id);
+  my $mode = POSIX::O_WRONLY() | POSIX::O_CREAT() | POSIX::O_APPEND();
+  my $out = POSIX::open("$folder/stdout", $mode, 0600) // refuse($id);
+  my $err = POSIX::open("$folder/stderr", $mode, 0600) // refuse($id);
+  my $null = POSIX::open('/dev/null', POSIX::O_RDONLY()) // refuse($id);
+  POSIX::dup2($null, 0); POSIX::dup2($out, 1); POSIX::dup2($err, 2);
+  POSIX::close($_) for $null, $out, $err;
+  chdir($cwd) || refuse($id);
+  my @command = splice(@rest, 0, $count);
+  while (@rest) { my $name = shift @rest; $ENV{$name} = shift @rest }
+  { no warnings; exec { $command[0] } @command; }
+  refuse($id);
+}
+syswrite($report, "ready\n");
+for (;;) {
+  POSIX::sigprocmask(POSIX::SIG_SETMASK(), $none);
+  my $count = select(my $now = $ready, undef, undef, undef);
+  hold();
+  next if $count < 0;
+  if (vec($now, fileno($ends), 1)) {
+    sysread($ends, my $dots, 65536);
+    while ((my $pid = waitpid(-1, POSIX::WNOHANG())) > 0) {
+      my ($status, $id) = ($?, delete $child{$pid});
+      $said .= "ended $id $status\n" if defined $id;
+    }
+  }
+  if (vec($now, 0, 1)) {
+    my $got = sysread(STDIN, $in, 1048576, length $in);
+    exit 0 if !$got;
+    while ($in =~ /^(\d+)\n/ && length($in) >= $1 + $+[0]) {
+      my ($from, $size) = ($+[0], $1);
+      my $request = substr($in, $from, $size);
+      substr($in, 0, $from + $size) = '';
+      begin($request);
+    }
+  }
+  report() if $said ne '';
+}
+`;

@@ -1,0 +1,132 @@
+// The processes of this machine, as far as we must know them: who lives, who belongs together, who carries a marker.
+//
+// A process is told from a later one with the same pid by its start. One that has ended and only waits to be collected
+// does not live. Linux tells through /proc; elsewhere `ps` is asked, which shows markers only of one's own processes.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { isErrno } from './errno.ts';
+import { MARKER } from './environment.ts';
+import { ask } from './process.ts';
+
+export interface ProcessEntry {
+  readonly pid: number;
+  readonly group: number;
+  /** Where it is not told, the group stands in. */
+  readonly session: number;
+  /** In the system's own words: to be compared, not to be read. */
+  readonly start: string;
+  /** Null where it has none, or its environment does not tell. */
+  readonly marker: string | null;
+  /** `empty`: it has none, or is just becoming another program. `hidden`: it is not ours to see. */
+  readonly environment: 'told' | 'empty' | 'hidden';
+}
+
+export const HAS_PROC = existsSync('/proc/self/stat') && existsSync('/proc/uptime');
+
+/** Differs after each start of the machine. */
+export const BOOT_ID = bootId();
+
+/** All that live. */
+export function allProcesses(): readonly ProcessEntry[] {
+  return HAS_PROC ? allByProc() : allByPs();
+}
+
+/** Every living process that a step of this run started, whether or not the step still runs. */
+export function processesOfRun(runId: string): readonly ProcessEntry[] {
+  return allProcesses().filter(({ marker }) => marker !== null && marker.startsWith(`${runId}:`));
+}
+
+export function findProcess(pid: number): ProcessEntry | null {
+  return HAS_PROC ? entryByProc(pid) : (allByPs().find((entry) => entry.pid === pid) ?? null);
+}
+
+/** Cheap, and starts no process. Without /proc it cannot tell a successor with the same pid. */
+export function lives(entry: ProcessEntry): boolean {
+  if (HAS_PROC) return statByProc(entry.pid)?.start === entry.start;
+  try {
+    process.kill(entry.pid, 0);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'ESRCH')) return false;
+    if (isErrno(error, 'EPERM')) return true;
+    throw error;
+  }
+}
+
+/** Whether it had begun when the machine had been up for so long; null where that cannot be told. */
+export function hadBegunAt(entry: ProcessEntry, uptime: number): boolean | null {
+  if (!HAS_PROC) return null;
+  const own = statByProc(process.pid);
+  const now = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]);
+  // In some containers the uptime is the container's and the start of a process is the machine's.
+  if (own === null || Number(own.start) > (now + 1) * TICKS_A_SECOND) return null;
+  return Number(entry.start) <= uptime * TICKS_A_SECOND + 1;
+}
+
+/** The unit of /proc/PID/stat, the same on every Linux. */
+const TICKS_A_SECOND = 100;
+
+function allByProc(): readonly ProcessEntry[] {
+  const entries: ProcessEntry[] = [];
+  for (const name of readdirSync('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const entry = entryByProc(Number(name));
+    if (entry !== null) entries.push(entry);
+  }
+  return entries;
+}
+
+function entryByProc(pid: number): ProcessEntry | null {
+  const stat = statByProc(pid);
+  if (stat === null) return null;
+  const text = readProc(pid, 'environ');
+  if (text === null) return { ...stat, marker: null, environment: 'hidden' };
+  return { ...stat, marker: markerIn(text), environment: text === '' ? 'empty' : 'told' };
+}
+
+function statByProc(pid: number): Omit<ProcessEntry, 'marker' | 'environment'> | null {
+  const text = readProc(pid, 'stat');
+  if (text === null) return null;
+  // The second field is the command's name in brackets and may contain anything; what follows the last bracket may not.
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const [state, , group, session] = fields;
+  if (state === 'Z' || state === 'X') return null;
+  return { pid, group: Number(group), session: Number(session), start: fields[19] ?? '' };
+}
+
+function readProc(pid: number, file: string): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return null;
+    throw error;
+  }
+}
+
+function markerIn(environment: string): string | null {
+  const at = `\0${environment}`.indexOf(`\0${MARKER}=`);
+  if (at === -1) return null;
+  const end = environment.indexOf('\0', at);
+  return environment.slice(at + MARKER.length + 1, end === -1 ? undefined : end);
+}
+
+/** Exported for a test on systems that have both. */
+export function allByPs(): readonly ProcessEntry[] {
+  const everything = process.platform === 'darwin' ? '-axEww' : 'axeww';
+  const lines = ask('ps', [everything, '-o', 'pid=,pgid=,stat=,lstart=,command='])?.split('\n') ?? [];
+  return lines.flatMap((line) => {
+    const fields = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\d+\s+[\d:]+\s+\d+)\s(.*)$/.exec(line);
+    if (fields === null) return [];
+    const [, pid, group, state = '', start = '', command = ''] = fields;
+    if (state.startsWith('Z')) return [];
+    const marker = new RegExp(`(?:^|\\s)${MARKER}=(\\S+)`).exec(command)?.[1] ?? null;
+    const environment = marker === null ? 'hidden' : 'told';
+    return [{ pid: Number(pid), group: Number(group), session: Number(group), start, marker, environment }];
+  });
+}
+
+function bootId(): string {
+  if (HAS_PROC) return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  const told = ask('sysctl', ['-n', 'kern.bootsessionuuid']) ?? ask('sysctl', ['-n', 'kern.boottime']) ?? 'unknown';
+  return told.trim().replaceAll(/\s+/g, '_');
+}

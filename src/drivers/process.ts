@@ -1,0 +1,75 @@
+// Starts processes. With launcher.ts the only file of the drivers that does.
+//
+// What it starts leads its own session and process group, reads nothing, and writes straight into files: it needs
+// nothing of the engine, and outlives it.
+
+import { spawn, spawnSync } from 'node:child_process';
+import { closeSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+import { isErrno } from './errno.ts';
+import type { ErrnoError } from './errno.ts';
+import { makeStepFolder, openPrivate } from './step-folder.ts';
+
+export interface ProcessRequest {
+  readonly path: string;
+  readonly args: readonly string[];
+  readonly cwd: string;
+  readonly environment: Readonly<Record<string, string>>;
+  /** Made where it is missing, with `stdout` and `stderr` in it. */
+  readonly folder: string;
+}
+
+export interface ProcessEvents {
+  begun(pid: number): void;
+  /** It never was: the system's reason. */
+  refused(error: ErrnoError): void;
+  /** Death by signal N is told as 128 + N, as shells tell it. */
+  ended(status: number): void;
+}
+
+/** `begun` may come during this call; the others come later. */
+export function startProcess(request: ProcessRequest, events: ProcessEvents): void {
+  const { path, args, cwd, environment, folder } = request;
+  const files: number[] = [];
+  try {
+    makeStepFolder(folder);
+    for (const name of ['stdout', 'stderr']) files.push(openPrivate(join(folder, name)));
+    const child = spawn(path, args, { cwd, env: environment, detached: true, stdio: ['ignore', ...files] });
+    child.once('error', (error) => events.refused(errnoOf(error)));
+    child.once('exit', (code, signal) => events.ended(signal === null ? (code ?? 0) : 128 + constants.signals[signal]));
+    if (child.pid !== undefined) events.begun(child.pid);
+  } catch (error) {
+    // Some refusals are thrown, others are events. A mistake in the arguments is ours, and no refusal.
+    const refusal = errnoOf(error);
+    setImmediate(() => events.refused(refusal));
+  } finally {
+    for (const file of files) closeSync(file);
+  }
+}
+
+/** What a small program of the system prints; null where it is missing or fails. For systems without /proc. */
+export function ask(program: string, args: readonly string[]): string | null {
+  const { status, stdout, error } = spawnSync(program, args, {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    encoding: 'utf8',
+    env: { ...process.env, LC_ALL: 'C' },
+    maxBuffer: 256 * 1024 * 1024,
+  });
+  if (error !== undefined && !isErrno(error, 'ENOENT')) throw error;
+  return status === 0 ? stdout : null;
+}
+
+export const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
+  // Some have a second name further down.
+  Object.entries(constants.signals)
+    .toReversed()
+    .map(([name, number]) => [number, name]),
+);
+
+function errnoOf(error: unknown): ErrnoError {
+  if (error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string') {
+    return error as ErrnoError;
+  }
+  throw error;
+}

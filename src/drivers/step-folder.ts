@@ -1,0 +1,110 @@
+// Where one attempt of a step leaves what it did: `steps/ID/ATTEMPT/` in the run's folder.
+//
+//   stdout, stderr   as bytes, written by the command itself
+//   status           two lines by the command's own shell: who runs it, the first thing it does, and only if the file is
+//                    absent; how it ended, the last thing it does
+//   script           what was run, where it is too long for an argument
+//   outputs/NAME     outputs that are too large for the journal
+//
+// A line counts once it has its end. Folders and files are private to their user, whatever the umask.
+
+import { createHash } from 'node:crypto';
+import { chmodSync, fchmodSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { ABSENT, isErrno } from './errno.ts';
+
+export interface StepFolder {
+  readonly path: string;
+  /** The same, seen from the run's folder. */
+  readonly inRun: string;
+}
+
+export type ProcessRecord =
+  | { readonly kind: 'absent' }
+  /** Its writer was on the way, or died on the way, or the disk was full, or the machine lost it. */
+  | { readonly kind: 'incomplete' }
+  | WrittenRecord;
+
+export interface WrittenRecord {
+  readonly kind: 'written';
+  readonly pid: number;
+  /** Seconds since the machine started, when this was written; null where the system does not tell. */
+  readonly uptime: number | null;
+  readonly bootId: string;
+}
+
+/** Asked once: to ask is to change it for a moment. */
+export const UMASK = process.umask();
+
+export function stepFolder(runFolder: string, step: string, attempt: number): StepFolder {
+  const inRun = join('steps', fileName(step), String(attempt));
+  return { path: join(runFolder, inRun), inRun };
+}
+
+/** One name for one id: ids that cannot be file names, or would share one, are told apart by a hash. */
+export function fileName(id: string): string {
+  const plain = /^[A-Za-z0-9_.#-]+$/.test(id) && id !== '.' && id !== '..' && id.length <= NAME_MAX;
+  if (plain && !(IGNORES_CASE && /[A-Z]/.test(id))) return id;
+  const hash = createHash('sha256').update(id).digest('hex').slice(0, 16);
+  return `${id.slice(0, NAME_MAX).replaceAll(/[^A-Za-z0-9_.#-]/g, '_')}~${hash}`;
+}
+
+const NAME_MAX = 200;
+const IGNORES_CASE = process.platform === 'darwin' || process.platform === 'win32';
+
+/** The folder of the step comes with its first attempt: to try the inner one first would fail, and exceptions are dear. */
+export function makeStepFolder(path: string): void {
+  if (basename(path) === '1') makeFolder(dirname(path));
+  makeFolder(path);
+}
+
+export function makeFolder(path: string): void {
+  try {
+    mkdirSync(path, 0o700);
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) return;
+    if (!isErrno(error, 'ENOENT')) throw error;
+    makeFolder(dirname(path));
+    mkdirSync(path, 0o700);
+  }
+  if (OWNER_MASKED) chmodSync(path, 0o700);
+}
+
+/** For appending: a second opening destroys nothing, and a command that truncates its own output leaves no hole. */
+export function openPrivate(path: string): number {
+  const file = openSync(path, 'a', 0o600);
+  if (OWNER_MASKED) fchmodSync(file, 0o600);
+  return file;
+}
+
+export function writePrivate(path: string, text: string): void {
+  writeFileSync(path, text, { mode: 0o600 });
+  if (OWNER_MASKED) chmodSync(path, 0o600);
+}
+
+/** The umask takes from the owner too. */
+export const OWNER_MASKED = (UMASK & 0o700) !== 0;
+
+export function readProcess(folder: StepFolder): ProcessRecord {
+  const text = readStatus(folder);
+  if (text === null) return { kind: 'absent' };
+  const fields = /^(\d+) (\d+(?:\.\d+)?|-) (\S+)\n/.exec(text);
+  if (fields === null) return { kind: 'incomplete' };
+  const [, pid = '', uptime = '', bootId = ''] = fields;
+  return { kind: 'written', pid: Number(pid), uptime: uptime === '-' ? null : Number(uptime), bootId };
+}
+
+export function readExit(folder: StepFolder): number | null {
+  const fields = /(?:^|\n)exit (\d+)\n/.exec(readStatus(folder) ?? '');
+  // Only its last eight bits reach whoever waits for a process.
+  return fields === null ? null : Number(fields[1]) & 0xff;
+}
+
+function readStatus(folder: StepFolder): string | null {
+  try {
+    return readFileSync(join(folder.path, 'status'), 'latin1');
+  } catch (error) {
+    if (isErrno(error, ...ABSENT)) return null;
+    throw error;
+  }
+}

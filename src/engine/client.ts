@@ -1,0 +1,124 @@
+// What the faces may do with runs: start one, take one up again, and talk to it while it goes on.
+
+import { assert } from '../base/assert.ts';
+import { UsageError } from '../base/usage-error.ts';
+import { checkProgram } from '../ir/check.ts';
+import type { Program, RunRequest } from '../ir/program.ts';
+import type { GateVerdict, Input } from '../kernel/input.ts';
+import { decide } from '../kernel/decide.ts';
+import type { RunState } from '../kernel/state.ts';
+import { initialState } from '../kernel/state.ts';
+import { Engine } from './loop.ts';
+import type { Observer } from './loop.ts';
+import type { Clock, Drivers, Journal, Store } from './ports.ts';
+
+export interface World {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** Drivers bound to one run: its id and the folder its commands run in. */
+  drivers(runId: string, cwd: string): Drivers;
+  readonly observe: Observer;
+}
+
+/** A run in the hands of this process. */
+export interface LiveRun {
+  readonly id: string;
+  readonly state: RunState;
+  /** Resolves when the run has ended and its journal is released; rejects when the journal cannot be written. */
+  readonly ended: Promise<RunState>;
+  stop(by: string, force: boolean): void;
+  pause(reason: string): void;
+  decideGate(gate: string, verdict: GateVerdict): void;
+}
+
+/** A run whose first record cannot be kept leaves nothing behind. */
+export async function startRun(world: World, program: Program, request: RunRequest): Promise<LiveRun> {
+  const journal = await create(world.store, program, request);
+  return begin(world, journal, request.id, () => ({ cwd: request.cwd, first: requested(journal, request) }));
+}
+
+/** Makes the run durable, and starts nothing: whoever resumes it starts what it owes. Else it leaves nothing behind. */
+export async function createRun(store: Store, program: Program, request: RunRequest, at: number): Promise<void> {
+  const journal = await create(store, program, request);
+  try {
+    const input = requested(journal, request);
+    await journal.append([{ seq: 1, at, input, decisions: decide(initialState(program), input, at) }]);
+  } finally {
+    await journal.close();
+  }
+}
+
+export async function resumeRun(world: World, runId: string, retryFailed: boolean): Promise<LiveRun> {
+  const journal = await world.store.open(runId);
+  return begin(world, journal, runId, () => ({
+    cwd: requestedFolder(runId, journal),
+    first: { kind: 'run-resumed', retryFailed },
+  }));
+}
+
+async function create(store: Store, program: Program, request: RunRequest): Promise<Journal> {
+  const problems = checkProgram(program);
+  assert(problems.length === 0, `the program is unsound: ${problems.join('; ')}`);
+  refuseTooLarge(program);
+  return store.create(request.id, program);
+}
+
+function requested(journal: Journal, request: RunRequest): Input {
+  return { kind: 'run-requested', request, programHash: journal.programHash };
+}
+
+/** `how`: where the commands run, and what the engine is told first. The journal is released where it cannot begin. */
+async function begin(
+  world: World,
+  journal: Journal,
+  id: string,
+  how: () => { readonly cwd: string; readonly first: Input },
+): Promise<LiveRun> {
+  try {
+    const { cwd, first } = how();
+    const engine = new Engine(journal, world.drivers(id, cwd), world.clock, world.observe);
+    if (engine.state.phase === 'ended' && engine.state.end === 'done') {
+      throw new UsageError(`run ${id} is done; there is nothing to resume`, `meow status ${id} shows it`);
+    }
+    return {
+      id,
+      state: engine.state,
+      ended: runToEnd(engine, journal, first),
+      stop: (by, force) => engine.submit({ kind: 'stop-requested', by, force }),
+      pause: (reason) => engine.submit({ kind: 'pause-requested', reason }),
+      decideGate: (gate, verdict) => engine.submit({ kind: 'gate-decided', gate, verdict }),
+    };
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
+}
+
+async function runToEnd(engine: Engine, journal: Journal, first: Input): Promise<RunState> {
+  try {
+    return await engine.run(first);
+  } finally {
+    await journal.close();
+  }
+}
+
+function refuseTooLarge(program: Program): void {
+  const steps = program.blocks[program.entry]?.steps.length ?? 0;
+  const { stepsMax } = program.limits;
+  if (steps <= stepsMax) return;
+  throw new UsageError(
+    `max steps exceeded: ${stepsMax} (the workflow has ${steps})`,
+    'raise max_total_steps under [limits] in .meow/config.toml',
+  );
+}
+
+function requestedFolder(runId: string, journal: Journal): string {
+  const input = journal.records[0]?.input;
+  if (input?.kind !== 'run-requested') {
+    throw new UsageError(
+      `run ${runId} never began: its journal holds no request`,
+      'start the workflow again with meow run',
+    );
+  }
+  return input.request.cwd;
+}

@@ -1,0 +1,144 @@
+// Where the pure meets the impure: takes inputs in, has the kernel decide, makes the decisions durable, and only then
+// passes on what they ask of the world.
+//
+//   E1. One input at a time, in the order of arrival; inputs that wait together are made durable together.
+//   E2. A record is durable before any effect that it causes is started.
+//   E3. A driver is never awaited: its answer is an input.
+//   E4. One writer per run: the journal handed in is held by this engine alone.
+//   E5. Recovery is nothing special: fold the journal, then ask the drivers to find what is owed.
+
+import { assert } from '../base/assert.ts';
+import { UsageError } from '../base/usage-error.ts';
+import type { DriverKind, Effect } from '../ir/effect.ts';
+import type { Program } from '../ir/program.ts';
+import { apply } from '../kernel/apply.ts';
+import { decide } from '../kernel/decide.ts';
+import type { Decision, JournalRecord } from '../kernel/decision.ts';
+import type { Input } from '../kernel/input.ts';
+import { owed, requestsOf, stopsOwed, timersOf } from '../kernel/owed.ts';
+import type { Request } from '../kernel/owed.ts';
+import type { RunState, Timer } from '../kernel/state.ts';
+import { initialState } from '../kernel/state.ts';
+import { Deadlines } from './deadlines.ts';
+import type { Clock, Driver, Drivers, Journal } from './ports.ts';
+
+/** Told of every record once it is durable, with the state as it is after it and those made durable with it. */
+export type Observer = (records: readonly JournalRecord[], state: RunState) => void;
+
+export class Engine {
+  readonly state: RunState;
+  readonly #journal: Journal;
+  readonly #drivers: Drivers;
+  readonly #clock: Clock;
+  readonly #observe: Observer;
+  readonly #deadlines: Deadlines;
+  readonly #inbox: Input[] = [];
+  #wake: () => void = () => {};
+  #seq: number;
+
+  constructor(journal: Journal, drivers: Drivers, clock: Clock, observe: Observer) {
+    this.#journal = journal;
+    this.#drivers = drivers;
+    this.#clock = clock;
+    this.#observe = observe;
+    this.state = fold(journal.program, journal.records);
+    this.#seq = journal.records.length;
+    this.#deadlines = new Deadlines(clock, this.state.timers, (timer) =>
+      this.submit({ kind: 'deadline-passed', timer }),
+    );
+  }
+
+  submit(input: Input): void {
+    this.#inbox.push(input);
+    this.#wake();
+  }
+
+  /** Runs until the run has ended. Rejects when the journal cannot be written: then nothing more is started. */
+  async run(first: Input): Promise<RunState> {
+    requireDrivers(this.state.program, this.#drivers);
+    const unanswered = owed(this.state);
+    const unstopped = stopsOwed(this.state);
+    this.#inbox.unshift(first);
+    try {
+      await this.#takeAll();
+      for (const effect of unanswered) this.#driverOf(effect).find(effect, this.#answerTo(effect));
+      for (const request of unstopped) this.#pass(request);
+      this.#deadlines.arm();
+      while (this.state.phase !== 'ended') {
+        if (this.#inbox.length === 0) {
+          await new Promise<void>((resolve) => {
+            this.#wake = resolve;
+          });
+        }
+        await this.#takeAll();
+        this.#deadlines.arm();
+      }
+      return this.state;
+    } finally {
+      this.#deadlines.disarm();
+    }
+  }
+
+  /** Everything that has arrived by now becomes durable with one append. */
+  async #takeAll(): Promise<void> {
+    const records: JournalRecord[] = [];
+    const timers: Timer[] = [];
+    for (const input of this.#inbox.splice(0)) {
+      const at = this.#clock.now();
+      const decisions = decide(this.state, input, at);
+      if (decisions.length === 0) continue;
+      this.#seq += 1;
+      records.push({ seq: this.#seq, at, input, decisions });
+      for (const decision of decisions) timers.push(...this.#timersOf(decision));
+    }
+    if (records.length === 0) return;
+    await this.#journal.append(records);
+    this.#deadlines.add(timers);
+    for (const { decisions } of records) {
+      for (const decision of decisions) for (const request of requestsOf(this.state, decision)) this.#pass(request);
+    }
+    this.#observe(records, this.state);
+  }
+
+  #timersOf(decision: Decision): readonly Timer[] {
+    const ids = timersOf(decision);
+    return ids.flatMap((id) => this.state.timers.get(id) ?? []);
+  }
+
+  #pass(request: Request): void {
+    if (request.kind === 'start') {
+      this.#driverOf(request.effect).start(request.effect, this.#answerTo(request.effect));
+      return;
+    }
+    for (const driver of Object.values(this.#drivers))
+      driver.stop(request.effect, request.force ? 'at-once' : 'gently');
+  }
+
+  #answerTo(effect: Effect): (outcome: Extract<Input, { kind: 'effect-finished' }>['outcome']) => void {
+    return (outcome) => this.submit({ kind: 'effect-finished', effect: effect.id, outcome });
+  }
+
+  #driverOf(effect: Effect): Driver {
+    assert(effect.spec.kind !== 'gate', 'a gate needs no driver');
+    const driver = this.#drivers[effect.spec.kind];
+    assert(driver !== undefined, `no driver for ${effect.spec.kind}`);
+    return driver;
+  }
+}
+
+export function fold(program: Program, records: readonly JournalRecord[]): RunState {
+  const state = initialState(program);
+  for (const { decisions, at } of records) for (const decision of decisions) apply(state, decision, at);
+  return state;
+}
+
+function requireDrivers(program: Program, drivers: Drivers): void {
+  const wanted = new Set<DriverKind>();
+  for (const block of Object.values(program.blocks)) {
+    for (const { act } of block.steps)
+      if (act.kind === 'effect' && act.effect.kind !== 'gate') wanted.add(act.effect.kind);
+  }
+  for (const kind of wanted) {
+    if (drivers[kind] === undefined) throw new UsageError(`this version of meow cannot perform ${kind} effects`);
+  }
+}

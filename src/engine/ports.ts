@@ -1,0 +1,53 @@
+// The whole seam between the engine and the world. The engine owns these interfaces, drivers and stores implement them,
+// and neither knows the other.
+
+import type { DriverKind, Effect, Outcome } from '../ir/effect.ts';
+import type { Program } from '../ir/program.ts';
+import type { JournalRecord } from '../kernel/decision.ts';
+
+/** Performs one kind of effect. Never throws for what the world does: it answers with a failure. */
+export interface Driver {
+  /** The engine has never asked for this effect before. Returns at once; answers later, at least once. */
+  start(effect: Effect, answer: Answer): void;
+  /**
+   * The engine may have asked in an earlier life. An effect that left its result is answered with it; one that still
+   * lives is waited for; one that was never begun is started; one that began and left nothing has its remains stopped
+   * and is answered with the failure `lost`.
+   */
+  find(effect: Effect, answer: Answer): void;
+  /** Ends the effect and all that it started; it is still answered. Unknown ids are ignored. */
+  stop(effectId: string, how: 'gently' | 'at-once'): void;
+}
+
+export type Answer = (outcome: Outcome) => void;
+export type Drivers = Readonly<Partial<Record<DriverKind, Driver>>>;
+
+/** Keeps journals, one writer each. Refuses with a UsageError what the operator can mend. */
+export interface Store {
+  /** Makes the run and takes it for writing. Leaves nothing behind when it fails. */
+  create(runId: string, program: Program): Promise<Journal>;
+  /** Takes an existing run for writing: refused when another engine holds it, or when its records are damaged. */
+  open(runId: string): Promise<Journal>;
+  /** Reads without taking; a record that is being written is not seen. */
+  read(runId: string): Promise<StoredRun>;
+}
+
+export interface StoredRun {
+  readonly program: Program;
+  readonly programHash: string;
+  readonly records: readonly JournalRecord[];
+}
+
+export interface Journal extends StoredRun {
+  /** Resolves when the records are durable. After a rejection nothing more can be appended. */
+  append(records: readonly JournalRecord[]): Promise<void>;
+  /** Releases the run; one that was created and has no record is taken away. */
+  close(): Promise<void>;
+}
+
+export interface Clock {
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Calls once at the moment or soon after, never before. Returns how to take it back. */
+  at(moment: number, call: () => void): () => void;
+}

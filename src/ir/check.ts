@@ -1,0 +1,61 @@
+// What every Program must fulfil before a run of it may begin. A language that lowers wrongly is our fault, so these are
+// sentences for us, not diagnostics for authors.
+
+import type { Follow } from './follow.ts';
+import type { Block, Program, Step } from './program.ts';
+
+/** Empty where the Program may run. */
+export function checkProgram(program: Program): readonly string[] {
+  const problems: string[] = [];
+  const entry = program.blocks[program.entry];
+  if (entry === undefined) problems.push(`the entry block ${program.entry} does not exist`);
+  for (const [name, block] of Object.entries(program.blocks)) {
+    if (block.name !== name) problems.push(`block ${name} calls itself ${block.name}`);
+    problems.push(...checkBlock(program, block));
+  }
+  return problems;
+}
+
+function checkBlock(program: Program, block: Block): readonly string[] {
+  const problems: string[] = [];
+  const seen = new Set<string>();
+  for (const step of block.steps) {
+    const where = `${block.name}: step ${step.id}`;
+    if (!/^[A-Za-z0-9_-]+$/.test(step.id)) problems.push(`${where}: the id has characters that ids may not have`);
+    if (seen.has(step.id)) problems.push(`${where}: the id is used twice`);
+    seen.add(step.id);
+    for (const target of targetsOf(step)) {
+      if (program.blocks[target] === undefined) problems.push(`${where}: there is no block ${target}`);
+    }
+    // A frame that hands control on must hold nothing else, or its end would be told twice.
+    if (block.steps.length > 1 && Object.values(step.routes).some(movesControl)) {
+      problems.push(`${where}: it moves control, and is not the only step of its block`);
+    }
+    if (step.retry.attemptsMax < 1) problems.push(`${where}: it may never be attempted`);
+  }
+  return problems;
+}
+
+function movesControl({ kind }: Follow): boolean {
+  return kind === 'goto' || kind === 'call' || kind === 'return';
+}
+
+function targetsOf(step: Step): readonly string[] {
+  const targets = Object.values(step.routes).flatMap((follow) => {
+    switch (follow.kind) {
+      case 'expand':
+      case 'goto':
+      case 'fork':
+        return [follow.target.block];
+      case 'call':
+        return [follow.target.block, follow.returnTo.block];
+      case 'end':
+      case 'return':
+      case 'stop':
+        return [];
+    }
+  });
+  if (step.act.kind === 'each') targets.push(step.act.target.block);
+  if (step.onError.kind === 'recover') targets.push(step.onError.target.block);
+  return targets;
+}

@@ -1,0 +1,137 @@
+// The one form that every workflow language compiles to: blocks of steps, as plain JSON. A run grows in one way only,
+// by instantiating a block; what `Follow` lists are the ways to ask for that.
+
+import type { JsonMap } from '../base/json.ts';
+import type { CommandSpec, EffectSpec } from './effect.ts';
+import type { Follow, Target } from './follow.ts';
+import type { ValueType } from './output.ts';
+import type { Text, ValueTemplate } from './text.ts';
+
+export interface Program {
+  readonly format: 1;
+  readonly source: Source;
+  readonly entry: string;
+  readonly blocks: Readonly<Record<string, Block>>;
+  readonly cleanup: Cleanup;
+  readonly limits: Limits;
+  /** How long steps that are running when the run begins to fail may go on. */
+  readonly drainMs: number;
+  /** `drain`: a failure that nobody handles ends the run. `isolate`: it ends its own line of control, the others go on. */
+  readonly onFailure: 'drain' | 'isolate';
+}
+
+/** For people and views; the kernel does not read it. */
+export interface Source {
+  readonly language: 'meow' | 'raymond' | 'conductor';
+  /** As the user named it, with the workflow: `deploy.meow.toml#main`. */
+  readonly name: string;
+}
+
+export interface Cleanup {
+  readonly success: CommandSpec<Text> | null;
+  readonly failure: CommandSpec<Text> | null;
+  readonly stop: CommandSpec<Text> | null;
+}
+
+export interface Limits {
+  readonly expansionDepthMax: number;
+  readonly stepsMax: number;
+  readonly stateFileBytesMax: number;
+  readonly recoveryDepthMax: number;
+}
+
+export const DEFAULT_LIMITS: Limits = {
+  expansionDepthMax: 100,
+  stepsMax: 10_000,
+  stateFileBytesMax: 50_000_000,
+  recoveryDepthMax: 3,
+};
+
+export interface Block {
+  readonly name: string;
+  readonly parameters: readonly Parameter[];
+  readonly steps: readonly Step[];
+  /**
+   * How its steps are named below the prefix of their frame. `path`: by their id alone. `visit-first`: `3.REVIEW`,
+   * counting the visits of the line of control. `visit-last`: `fix#2`, counting the visits of the step.
+   */
+  readonly naming: 'path' | 'visit-first' | 'visit-last';
+}
+
+export interface Parameter {
+  readonly name: string;
+  readonly type: ValueType;
+  readonly required: boolean;
+  readonly fallback: ValueTemplate | null;
+  readonly description: string | null;
+}
+
+export interface Step {
+  /** Unique in its block, without dots. */
+  readonly id: string;
+  /** The author's word for what it does, for views; the kernel does not read it. */
+  readonly executor: string;
+  /** Ids of this block, ids below them (`each.0.build`), or patterns where `*` stands for (part of) one segment. */
+  readonly needs: readonly string[];
+  readonly act: Act;
+  /** What follows an outcome, by its route or by the kind of its failure. `done` is the route of a plain success. */
+  readonly routes: Readonly<Record<string, Follow>>;
+  /** What an outcome without a route means. */
+  readonly unrouted: 'done' | 'fail';
+  readonly onError: OnError;
+  readonly retry: Retry;
+  readonly timeout: Text | null;
+  /** The agent that works on it; an agent works on one step at a time. */
+  readonly agent: Text | null;
+}
+
+export type Act =
+  | { readonly kind: 'effect'; readonly effect: EffectSpec<Text> }
+  /** Nothing to ask of the world: the route `done` follows at once. */
+  | { readonly kind: 'pass' }
+  | Each;
+
+/** A block for each item of a list. */
+export interface Each {
+  readonly kind: 'each';
+  readonly items: ValueTemplate;
+  readonly target: Target;
+  readonly itemName: string;
+  readonly indexName: string | null;
+  /** How many iterations may be open at once; null is no limit. */
+  readonly width: number | null;
+  readonly join: boolean;
+}
+
+export type OnError =
+  | { readonly kind: 'fail' }
+  /** The step stays failed, and what needs it goes on. */
+  | { readonly kind: 'continue' }
+  /** A block below the step makes good for it. */
+  | { readonly kind: 'recover'; readonly target: Target };
+
+export interface Retry {
+  readonly attemptsMax: number;
+  readonly delayMs: number;
+  readonly backoff: 'none' | 'linear' | 'exponential';
+}
+
+export const NO_RETRY: Retry = { attemptsMax: 1, delayMs: 0, backoff: 'none' };
+
+/** What a run was started with. */
+export interface RunRequest {
+  readonly id: string;
+  readonly variables: JsonMap;
+  readonly meta: Readonly<Record<string, string>>;
+  /** The folder that commands run in. */
+  readonly cwd: string;
+}
+
+/** Whether a step can bring others into being: needs below it wait until it has done so. */
+export function canGrow(step: Step): boolean {
+  return (
+    step.act.kind === 'each' ||
+    step.onError.kind === 'recover' ||
+    Object.values(step.routes).some(({ kind }) => kind === 'expand')
+  );
+}

@@ -1,0 +1,121 @@
+// Text with holes. A language finds the holes and says how a value must be quoted where it stands; the kernel fills
+// them once, in one pass: a value is never scanned again.
+
+import type { Json, JsonMap } from '../base/json.ts';
+import { isJsonMap } from '../base/json.ts';
+import type { Result } from '../base/result.ts';
+import { err, ok } from '../base/result.ts';
+import { quote } from './quote.ts';
+import type { QuoteLayer } from './quote.ts';
+
+export type Text = string | { readonly parts: readonly Part[] };
+export type Part = string | Reference;
+
+export interface Reference {
+  /** `{{task.files.0}}` is `['task', 'files', '0']`. */
+  readonly path: readonly string[];
+  /** Applied to the value from first to last, innermost context first. None: the value goes in as it is. */
+  readonly quote: readonly QuoteLayer[];
+}
+
+/** A value with holes: what is passed to a block. A hole that is a whole text keeps the type of its value. */
+export type ValueTemplate =
+  | { readonly kind: 'literal'; readonly value: Json }
+  | { readonly kind: 'text'; readonly text: Text }
+  | { readonly kind: 'list'; readonly items: readonly ValueTemplate[] }
+  | { readonly kind: 'map'; readonly entries: Readonly<Record<string, ValueTemplate>> };
+
+/** A filled text. Pieces too large for the journal stay in their files and are read by the driver that needs them. */
+export type FilledText = string | readonly (string | FilePiece)[];
+
+export interface FilePiece {
+  /** Relative to the run's folder. */
+  readonly file: string;
+  readonly quote: readonly QuoteLayer[];
+}
+
+/** How an output that is too large for the journal is written in it. */
+export interface FileValue extends JsonMap {
+  readonly $file: string;
+  readonly bytes: number;
+}
+
+export function isFileValue(value: Json): value is FileValue {
+  return isJsonMap(value) && typeof value['$file'] === 'string' && typeof value['bytes'] === 'number';
+}
+
+/** Finds the value of a reference, or says in a sentence why there is none. */
+export type Lookup = (path: readonly string[]) => Result<Json, string>;
+
+export function fillText(text: Text, lookup: Lookup): Result<FilledText, string> {
+  if (typeof text === 'string') return ok(text);
+  const pieces: (string | FilePiece)[] = [];
+  for (const part of text.parts) {
+    if (typeof part === 'string') {
+      pieces.push(part);
+      continue;
+    }
+    const found = lookup(part.path);
+    if (!found.ok) return found;
+    if (isFileValue(found.value)) {
+      pieces.push({ file: found.value.$file, quote: part.quote });
+      continue;
+    }
+    const quoted = quote(plainText(found.value), part.quote);
+    if (!quoted.ok) return err(`{{${part.path.join('.')}}}: ${quoted.error}`);
+    pieces.push(quoted.value);
+  }
+  return ok(pieces.every((piece) => typeof piece === 'string') ? pieces.join('') : pieces);
+}
+
+/** As `fillText`, where only a plain string will do: a name, a path, a duration. */
+export function fillString(text: Text, lookup: Lookup): Result<string, string> {
+  const filled = fillText(text, lookup);
+  if (!filled.ok) return filled;
+  if (typeof filled.value === 'string') return ok(filled.value);
+  return err('the value is too large to be used here (over 1 MB); use it in a command or a prompt');
+}
+
+export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json, string> {
+  switch (template.kind) {
+    case 'literal':
+      return ok(template.value);
+    case 'text': {
+      const only = wholeReference(template.text);
+      return only === null ? fillString(template.text, lookup) : lookup(only.path);
+    }
+    case 'list': {
+      const items: Json[] = [];
+      for (const item of template.items) {
+        const filled = fillValue(item, lookup);
+        if (!filled.ok) return filled;
+        items.push(filled.value);
+      }
+      return ok(items);
+    }
+    case 'map': {
+      const entries: [string, Json][] = [];
+      for (const [key, item] of Object.entries(template.entries)) {
+        const filled = fillValue(item, lookup);
+        if (!filled.ok) return filled;
+        entries.push([key, filled.value]);
+      }
+      return ok(Object.fromEntries(entries));
+    }
+  }
+}
+
+/** Strings as they are, everything else as JSON. */
+export function plainText(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+export function referencesIn(text: Text): readonly Reference[] {
+  return typeof text === 'string' ? [] : text.parts.filter((part) => typeof part !== 'string');
+}
+
+function wholeReference(text: Text): Reference | null {
+  if (typeof text === 'string' || text.parts.length !== 1) return null;
+  const [only] = text.parts;
+  return only === undefined || typeof only === 'string' ? null : only;
+}

@@ -1,0 +1,373 @@
+// Folds one decision into the state, and keeps its indexes and agenda. Used alike when deciding and when replaying a
+// journal, which is why a resumed run stands exactly where it stood. It decides nothing and cannot fail on a journal
+// that this kernel wrote.
+
+import { assert, present, unreachable } from '../base/assert.ts';
+import { canGrow } from '../ir/program.ts';
+import type { Decision, FrameOpening } from './decision.ts';
+import { insert } from './id-tree.ts';
+import { awaitNeeds, fulfil, grow, settle } from './needs.ts';
+import { reopen } from './reopen.ts';
+import type { FrameState, LaneState, RunState, StepState } from './state.ts';
+import { earliest, effectId, frameOf, retryTimer, stepOf, timeoutTimer } from './state.ts';
+
+export function apply(state: RunState, decision: Decision, at: number): void {
+  switch (decision.kind) {
+    case 'run-started':
+      state.phase = 'running';
+      state.request = decision.request;
+      state.startedAt = at;
+      return;
+    case 'frame-opened':
+      return openFrame(state, decision.frame);
+    case 'steps-added':
+      return addSteps(state, decision);
+    case 'step-started': {
+      const step = stepOf(state, decision.step);
+      leaveAgenda(state, step);
+      step.status = 'running';
+      step.attempt = decision.attempt;
+      step.failure = null;
+      step.startedAt = at;
+      step.items = decision.items;
+      step.timeoutAt = decision.timeoutAt;
+      occupy(state, step, decision.agent);
+      if (decision.effect !== null) {
+        step.effect = decision.effect;
+        state.asked.set(effectId(step.id, step.attempt), step);
+      }
+      if (decision.timeoutAt !== null) {
+        const id = timeoutTimer(step.id, step.attempt);
+        state.timers.set(id, { id, at: decision.timeoutAt, kind: 'timeout', step: step.id });
+      }
+      return;
+    }
+    case 'step-answered': {
+      const step = stepOf(state, decision.step);
+      answered(state, step, decision.session);
+      step.outputs = decision.outputs;
+      return;
+    }
+    case 'step-grown': {
+      const step = stepOf(state, decision.step);
+      grow(state, step);
+      if (step.openChildren === 0) state.agenda.joinable.add(step);
+      return;
+    }
+    case 'step-failed-once': {
+      const step = stepOf(state, decision.step);
+      leaveAgenda(state, step);
+      answered(state, step, null);
+      step.status = 'pending';
+      step.failures += 1;
+      step.failure = decision.failure;
+      const id = retryTimer(step.id);
+      state.timers.set(id, { id, at: decision.retryAt, kind: 'retry', step: step.id });
+      return;
+    }
+    case 'step-retried': {
+      const step = stepOf(state, decision.step);
+      state.timers.delete(retryTimer(step.id));
+      becomeReady(state, step);
+      return;
+    }
+    case 'step-lost': {
+      const step = stepOf(state, decision.step);
+      answered(state, step, null);
+      step.status = 'pending';
+      becomeReady(state, step);
+      return;
+    }
+    case 'steps-stopping':
+      for (const id of decision.steps) {
+        const step = stepOf(state, id);
+        step.stopping = decision.why;
+        state.timers.delete(timeoutTimer(step.id, step.attempt));
+      }
+      if (decision.why === 'run-ending') state.timers.delete('drain');
+      return;
+    case 'step-done': {
+      const step = stepOf(state, decision.step);
+      answered(state, step, decision.session);
+      step.outputs = decision.outputs;
+      finish(state, step, 'done', at);
+      settle(state, step, 'met');
+      return;
+    }
+    case 'step-failed': {
+      const step = stepOf(state, decision.step);
+      leaveAgenda(state, step);
+      answered(state, step, null);
+      step.failure = decision.failure;
+      step.outputs = { ...step.outputs, ...decision.failure.outputs };
+      if (decision.handling === 'recovers') {
+        // Over for those who look at it, open for those who need it and for its frame.
+        step.status = 'failed';
+        step.finishedAt = at;
+        step.recoveries += 1;
+        return;
+      }
+      step.failures += 1;
+      finish(state, step, 'failed', at);
+      settle(state, step, decision.handling === 'fails' ? 'broken' : 'met');
+      return;
+    }
+    case 'step-recovered': {
+      const step = stepOf(state, decision.step);
+      step.outputs = { ...step.outputs, ...decision.outputs };
+      finish(state, step, 'failed', step.finishedAt ?? at);
+      settle(state, step, 'met');
+      return;
+    }
+    case 'recovery-failed': {
+      const step = stepOf(state, decision.step);
+      finish(state, step, 'failed', step.finishedAt ?? at);
+      settle(state, step, 'broken');
+      return;
+    }
+    case 'steps-skipped':
+      for (const id of decision.steps) {
+        const step = stepOf(state, id);
+        leaveAgenda(state, step);
+        answered(state, step, null);
+        state.timers.delete(retryTimer(step.id));
+        step.skipped = decision.why;
+        finish(state, step, 'skipped', at);
+        settle(state, step, 'broken');
+      }
+      return;
+    case 'frame-failing': {
+      const frame = frameOf(state, decision.frame);
+      frame.failing = true;
+      for (const step of frame.steps) if (step.status === 'pending') state.agenda.doomed.add(step);
+      return;
+    }
+    case 'value-returned':
+      frameOf(state, decision.frame).value = decision.value;
+      return;
+    case 'frames-dropped':
+      for (const id of decision.frames) {
+        frameOf(state, id).closed = true;
+        state.openFrames -= 1;
+      }
+      return;
+    case 'frame-closed':
+      return closeFrame(state, frameOf(state, decision.frame), decision.ok, decision.value);
+    case 'gate-decided':
+      state.gates.set(decision.gate, decision.verdict);
+      return;
+    case 'run-ending':
+      state.phase = 'ending';
+      state.end = decision.end;
+      state.reason = decision.reason;
+      if (decision.drainUntil !== null)
+        state.timers.set('drain', { id: 'drain', at: decision.drainUntil, kind: 'drain' });
+      return;
+    case 'cleanup-started':
+      state.phase = 'cleaning';
+      state.cleanup = { effect: decision.effect, stopping: false };
+      state.cleanups = decision.attempt;
+      state.timers.set('cleanup', { id: 'cleanup', at: decision.timeoutAt, kind: 'cleanup' });
+      return;
+    case 'cleanup-stopping':
+      present(state.cleanup, 'no cleanup to stop').stopping = true;
+      state.timers.delete('cleanup');
+      return;
+    case 'cleanup-finished':
+      state.cleanup = null;
+      state.timers.delete('cleanup');
+      return;
+    case 'run-resumed':
+      return reopen(state, decision.reopened);
+    case 'warned':
+      state.warnings.push(decision.message);
+      return;
+    case 'run-ended':
+      state.phase = 'ended';
+      state.end = decision.end;
+      state.reason = decision.reason;
+      state.result = decision.result;
+      state.endedAt = at;
+      state.timers.clear();
+      return;
+    default:
+      return unreachable(decision);
+  }
+}
+
+function openFrame(state: RunState, opening: FrameOpening): void {
+  assert(!state.frames.has(opening.id), `frame ${JSON.stringify(opening.id)} is opened twice`);
+  const frame: FrameState = {
+    ...opening,
+    steps: [],
+    open: 0,
+    failing: false,
+    closed: false,
+    abandoned: false,
+    value: null,
+    lastSession: opening.session,
+  };
+  state.frames.set(frame.id, frame);
+  state.openFrames += 1;
+  state.agenda.closable.add(frame);
+  if (!state.lanes.has(frame.lane)) {
+    state.lanes.set(frame.lane, { variables: frame.variables, visits: 0, visitsOf: new Map(), forks: 0 });
+  }
+  if (frame.forkedFrom !== null) laneOf(state, frame.forkedFrom).forks += 1;
+  if (frame.replaces !== null) {
+    const replaced = frameOf(state, frame.replaces);
+    replaced.closed = true;
+    state.openFrames -= 1;
+    state.agenda.closable.delete(replaced);
+    if (frame.owner !== null) {
+      const { children } = stepOf(state, frame.owner);
+      children[children.lastIndexOf(replaced)] = frame;
+    }
+    return;
+  }
+  if (frame.caller !== null) {
+    frameOf(state, frame.caller).open += 1;
+    return;
+  }
+  if (frame.owner === null) return;
+  const owner = stepOf(state, frame.owner);
+  owner.children.push(frame);
+  if (frame.join === 'wait') owner.openChildren += 1;
+  if (frame.join === 'inline') owner.frame.open += 1;
+}
+
+function closeFrame(state: RunState, frame: FrameState, ok: boolean, value: FrameState['value']): void {
+  frame.closed = true;
+  frame.value = value;
+  if (!ok) frame.failing = true;
+  state.openFrames -= 1;
+  state.agenda.closable.delete(frame);
+  if (frame.caller !== null) {
+    leaveFrame(state, frameOf(state, frame.caller));
+    return;
+  }
+  if (frame.join === 'loose' && !ok) state.looseFailure = true;
+  if (frame.owner === null) return;
+  const owner = stepOf(state, frame.owner);
+  if (frame.join === 'wait') {
+    owner.openChildren -= 1;
+    if (!ok) owner.childFailed = true;
+    state.agenda.joinable.add(owner);
+  }
+  if (frame.join === 'inline') leaveFrame(state, owner.frame);
+}
+
+function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-added' }>): void {
+  const frame = frameOf(state, decision.frame);
+  const block = present(state.program.blocks[decision.block], `no block ${decision.block} in this program`);
+  const added = block.steps.map((definition, index): StepState => {
+    const id = present(decision.steps[index], `the journal names no step for ${definition.id} of ${decision.block}`);
+    const step: StepState = {
+      id,
+      order: state.steps.size,
+      frame,
+      definition,
+      session: decision.session,
+      status: 'pending',
+      attempt: 0,
+      failures: 0,
+      failure: null,
+      outputs: {},
+      agent: null,
+      queuedFor: null,
+      startedAt: null,
+      finishedAt: null,
+      effect: null,
+      timeoutAt: null,
+      stopping: null,
+      skipped: null,
+      items: null,
+      settlement: 'open',
+      unmet: 0,
+      waiters: [],
+      grown: !canGrow(definition),
+      hopes: [],
+      children: [],
+      openChildren: 0,
+      childFailed: false,
+      recoveries: 0,
+    };
+    state.steps.set(id, step);
+    insert(state.tree, id, step);
+    return step;
+  });
+  const lane = laneOf(state, frame.lane);
+  if (block.naming !== 'path') {
+    lane.visits += 1;
+    for (const { id } of block.steps) lane.visitsOf.set(id, (lane.visitsOf.get(id) ?? 0) + 1);
+  }
+  frame.steps.push(...added);
+  frame.open += added.length;
+  if (frame.open > 0) state.agenda.closable.delete(frame);
+  for (const step of added) {
+    fulfil(state, step);
+    awaitNeeds(state, step);
+  }
+}
+
+/** The world owes nothing more for the step's present attempt. */
+function answered(state: RunState, step: StepState, session: string | null): void {
+  state.asked.delete(effectId(step.id, step.attempt));
+  state.timers.delete(timeoutTimer(step.id, step.attempt));
+  step.effect = null;
+  step.stopping = null;
+  if (session !== null) step.frame.lastSession = session;
+  release(state, step);
+}
+
+function finish(state: RunState, step: StepState, status: 'done' | 'failed' | 'skipped', at: number): void {
+  assert(step.settlement === 'open', `step ${step.id} is finished twice`);
+  step.status = status;
+  step.finishedAt = at;
+  state.agenda.joinable.delete(step);
+  leaveFrame(state, step.frame);
+}
+
+function leaveFrame(state: RunState, frame: FrameState): void {
+  frame.open -= 1;
+  assert(frame.open >= 0, `frame ${JSON.stringify(frame.id)} is left once too often`);
+  if (frame.open === 0 && !frame.closed) state.agenda.closable.add(frame);
+}
+
+function becomeReady(state: RunState, step: StepState): void {
+  (step.definition.agent === null ? state.agenda.ready : state.agenda.readyForAgent).add(step);
+}
+
+function leaveAgenda(state: RunState, step: StepState): void {
+  state.agenda.ready.delete(step);
+  state.agenda.readyForAgent.delete(step);
+  state.agenda.doomed.delete(step);
+  state.agenda.hopeless.delete(step);
+}
+
+function occupy(state: RunState, step: StepState, agent: string | null): void {
+  step.agent = agent;
+  step.queuedFor = null;
+  if (agent === null) return;
+  const known = state.agents.get(agent) ?? { busy: null, queue: new Set() };
+  known.busy = step;
+  state.agents.set(agent, known);
+}
+
+/** An agent that is free takes the next step that waits for it. */
+function release(state: RunState, step: StepState): void {
+  const name = step.agent ?? step.queuedFor;
+  const agent = name === null ? undefined : state.agents.get(name);
+  if (agent === undefined) return;
+  agent.queue.delete(step);
+  if (agent.busy !== null && agent.busy !== step) return;
+  agent.busy = null;
+  const next = earliest(agent.queue);
+  if (next === undefined) return;
+  agent.queue.delete(next);
+  state.agenda.readyForAgent.add(next);
+}
+
+function laneOf(state: RunState, name: string): LaneState {
+  return present(state.lanes.get(name), `no line of control ${name} in this run`);
+}

@@ -1,0 +1,411 @@
+// The kernel: what an input means in a state, as decisions.
+//
+//   K1. No I/O, clock, randomness or promise. What the world knows arrives in an input, the time included.
+//   K2. Total: any input in any state is accepted; a late or repeated one decides nothing.
+//   K3. Ids are derived (`step#attempt`), so that a replay names the same effects.
+//   K4. Effects are described, never performed.
+//   K5. The state holds decisions; explanations are for a view to derive.
+//   K6. The cost of an input depends on what it touches, not on the size of the run.
+//
+// Each decision is applied as it is made, so that the next one sees it: after `decide` the state is what a replay of
+// the journal would give. Consequences that touch other steps are not chased here but read from the agenda, in one loop.
+
+import { Bug, present, unreachable } from '../base/assert.ts';
+import { formatDuration } from '../base/time.ts';
+import type { Outcome, Success } from '../ir/effect.ts';
+import { success } from '../ir/effect.ts';
+import type { Failure, FailureKind } from '../ir/failure.ts';
+import { failure } from '../ir/failure.ts';
+import type { Decision, RunEnd } from './decision.ts';
+import { apply } from './apply.ts';
+import { advanceEach, follow, openEntry, openRecovery, returnToCaller } from './grow.ts';
+import type { Input } from './input.ts';
+import type { FrameState, RunState, StepState } from './state.ts';
+import { CLEANUP_STEP, earliest, effectId, isOver, stepOf } from './state.ts';
+import { prepare } from './start.ts';
+import type { Turn } from './turn.ts';
+import { lookupFrom } from './scope.ts';
+import { fillCommand } from './fill.ts';
+
+const CLEANUP_TIMEOUT_MS = 60_000;
+const RETRY_DELAY_MAX_MS = 24 * 3_600_000;
+/** Sure to fail again in the same way; or, for what failed below a step, already tried again there. */
+const NEVER_RETRIED: ReadonlySet<FailureKind> = new Set([
+  'unresolved',
+  'expansion-limit',
+  'invalid-items',
+  'need-unmet',
+  'unrouted',
+  'child-failed',
+]);
+
+export function decide(state: RunState, input: Input, at: number): readonly Decision[] {
+  const decisions: Decision[] = [];
+  const turn: Turn = {
+    state,
+    at,
+    emit(decision) {
+      decisions.push(decision);
+      apply(state, decision, at);
+    },
+  };
+  take(turn, input);
+  if (decisions.length > 0) settle(turn);
+  return decisions;
+}
+
+function take(turn: Turn, input: Input): void {
+  const { state } = turn;
+  switch (input.kind) {
+    case 'run-requested':
+      if (state.phase !== 'new') return;
+      turn.emit({ kind: 'run-started', request: input.request, programHash: input.programHash });
+      return openEntry(turn);
+    case 'run-resumed':
+      return resume(turn, input.retryFailed);
+    case 'effect-finished': {
+      if (input.effect === effectId(CLEANUP_STEP, state.cleanups)) return finishCleanup(turn, input.outcome);
+      const step = state.asked.get(input.effect);
+      if (step !== undefined) hear(turn, step, input.outcome);
+      return;
+    }
+    case 'deadline-passed':
+      return passDeadline(turn, input.timer);
+    case 'gate-decided': {
+      if (state.phase === 'new' || state.phase === 'ended' || state.gates.has(input.gate)) return;
+      turn.emit({ kind: 'gate-decided', gate: input.gate, verdict: input.verdict });
+      for (const step of Array.from(state.asked.values())) {
+        if (step.effect?.kind === 'gate' && step.effect.gate === input.gate) hearGate(turn, step);
+      }
+      return;
+    }
+    case 'stop-requested':
+      if (state.phase === 'cleaning') {
+        if (input.force) turn.emit({ kind: 'cleanup-stopping', force: true });
+        return;
+      }
+      if (state.phase !== 'running' && state.phase !== 'ending') return;
+      if (state.end === null || state.end === 'paused') endRun(turn, 'stopped', `stopped by ${input.by}`);
+      return stopSteps(turn, [...state.asked.values()], input.force);
+    case 'pause-requested':
+      if (state.phase === 'running') endRun(turn, 'paused', input.reason);
+      return;
+    default:
+      return unreachable(input);
+  }
+}
+
+/** Draws every consequence that the agenda lists, until there is none or the run has ended. */
+function settle(turn: Turn): void {
+  const { state } = turn;
+  const { agenda } = state;
+  for (;;) {
+    if (state.phase === 'new' || state.phase === 'cleaning' || state.phase === 'ended') return;
+    const joinable = first(agenda.joinable);
+    if (joinable !== undefined) {
+      agenda.joinable.delete(joinable);
+      joinBlocks(turn, joinable);
+      continue;
+    }
+    // What is left when the run ends is skipped for that reason alone, and so can be taken up again.
+    if (state.end !== null) return concludeEnding(turn);
+    if (agenda.doomed.size > 0) {
+      turn.emit({ kind: 'steps-skipped', steps: [...agenda.doomed].map(({ id }) => id), why: 'need' });
+      continue;
+    }
+    const hopeless = first(agenda.hopeless);
+    if (hopeless !== undefined) {
+      fail(turn, hopeless, unmeetable(hopeless));
+      continue;
+    }
+    const closable = first(agenda.closable);
+    if (closable !== undefined) {
+      closeFrame(turn, closable);
+      continue;
+    }
+    const ready = first(agenda.ready) ?? earliest(agenda.readyForAgent);
+    if (ready !== undefined) {
+      startStep(turn, ready);
+      continue;
+    }
+    if (state.openFrames === 0) {
+      endRun(turn, state.looseFailure ? 'failed' : 'done', null);
+      continue;
+    }
+    if (state.asked.size === 0 && state.timers.size === 0) {
+      failStuck(turn);
+      continue;
+    }
+    return;
+  }
+}
+
+function first<T>(set: ReadonlySet<T>): T | undefined {
+  return set.values().next().value;
+}
+
+function startStep(turn: Turn, step: StepState): void {
+  const { state } = turn;
+  const prepared = prepare(turn, step);
+  if (!prepared.ok) return fail(turn, step, prepared.error);
+  const { agent } = prepared.value;
+  const known = agent === null ? undefined : state.agents.get(agent);
+  if (known !== undefined && known.busy !== null) {
+    state.agenda.readyForAgent.delete(step);
+    step.queuedFor = agent;
+    known.queue.add(step);
+    return;
+  }
+  turn.emit({ kind: 'step-started', step: step.id, attempt: step.attempt + 1, ...prepared.value });
+  if (step.effect?.kind === 'gate') return hearGate(turn, step);
+  if (step.definition.act.kind === 'pass') return complete(turn, step, success());
+  if (step.definition.act.kind === 'each') return advanceEach(turn, step, fail);
+}
+
+/** The world's answer to a step's effect. */
+function hear(turn: Turn, step: StepState, outcome: Outcome): void {
+  if (outcome.kind === 'success') return complete(turn, step, outcome);
+  const { kind } = outcome.failure;
+  if (kind === 'stopped' && step.stopping === 'timeout') {
+    const limit = present(step.timeoutAt, 'no time limit has passed') - present(step.startedAt, 'it never started');
+    const message = `timed out after ${formatDuration(limit)}`;
+    return fail(turn, step, { ...outcome.failure, kind: 'timeout', message });
+  }
+  if (turn.state.end !== null && (kind === 'stopped' || kind === 'lost')) {
+    return turn.emit({ kind: 'steps-skipped', steps: [step.id], why: 'run-ending' });
+  }
+  if (kind === 'lost') return turn.emit({ kind: 'step-lost', step: step.id });
+  fail(turn, step, outcome.failure);
+}
+
+function hearGate(turn: Turn, step: StepState): void {
+  if (step.effect?.kind !== 'gate' || typeof step.effect.gate !== 'string') return;
+  const verdict = turn.state.gates.get(step.effect.gate);
+  if (verdict === undefined) return;
+  const outputs = { decided_by: verdict.by, notes: verdict.notes, reason: verdict.notes };
+  complete(turn, step, success(outputs, { route: verdict.approved ? 'approved' : 'rejected' }));
+}
+
+function complete(turn: Turn, step: StepState, answer: Success): void {
+  const route = answer.route ?? 'done';
+  const routed = step.definition.routes[route];
+  const follows = answer.follows ?? (routed === undefined ? [] : [routed]);
+  if (follows.length === 0 && step.definition.unrouted === 'fail') {
+    return fail(turn, step, failure('unrouted', `no route for the outcome ${route}`, { outputs: answer.outputs }));
+  }
+  follow(turn, step, answer, follows, fail);
+}
+
+function fail(turn: Turn, step: StepState, problem: Failure): void {
+  const { definition } = step;
+  if (step.settlement !== 'open') {
+    // It had failed before; what was to follow from that is impossible too.
+    turn.emit({ kind: 'warned', message: `after ${step.id}: ${problem.message}` });
+    return failFrame(turn, step.frame, step);
+  }
+  if (!NEVER_RETRIED.has(problem.kind) && step.failures + 1 < definition.retry.attemptsMax) {
+    const retryAt = turn.at + retryDelay(step);
+    return turn.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt });
+  }
+  const routed = definition.routes[problem.kind];
+  if (routed?.kind === 'expand') {
+    const outputs = { ...problem.outputs, outcome: problem.kind };
+    return follow(turn, step, success(outputs, { route: problem.kind }), [routed], fail);
+  }
+  if (routed !== undefined) {
+    turn.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'routed' });
+    return follow(turn, step, success(problem.outputs), [routed], fail);
+  }
+  switch (definition.onError.kind) {
+    case 'continue':
+      return turn.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'continues' });
+    case 'recover':
+      if (step.frame.recoveryDepth < turn.state.program.limits.recoveryDepthMax) {
+        turn.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'recovers' });
+        return openRecovery(turn, step, problem, definition.onError.target, fail);
+      }
+      break;
+    case 'fail':
+      break;
+  }
+  turn.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'fails' });
+  failFrame(turn, step.frame, step);
+}
+
+function retryDelay(step: StepState): number {
+  const { delayMs, backoff } = step.definition.retry;
+  const factor = backoff === 'exponential' ? 2 ** step.failures : backoff === 'linear' ? step.failures + 1 : 1;
+  return Math.min(delayMs * factor, RETRY_DELAY_MAX_MS);
+}
+
+/** Nothing more starts in the frame; what is running there may finish. */
+function failFrame(turn: Turn, frame: FrameState, step: StepState): void {
+  const { state } = turn;
+  if (frame.failing) return;
+  if (frame.owner === null && frame.caller === null && state.program.onFailure === 'drain') {
+    if (state.end !== null && state.end !== 'paused') return;
+    return endRun(turn, 'failed', `step ${step.id} failed: ${step.failure?.message ?? 'a step below it failed'}`);
+  }
+  turn.emit({ kind: 'frame-failing', frame: frame.id, step: step.id });
+  if (frame.join === 'inline' && frame.owner !== null) failFrame(turn, stepOf(state, frame.owner).frame, step);
+}
+
+function closeFrame(turn: Turn, frame: FrameState): void {
+  const { state } = turn;
+  const healthy =
+    !frame.failing &&
+    frame.steps.every(
+      ({ settlement, children }) =>
+        settlement === 'met' && children.every((child) => child.join !== 'inline' || !child.failing),
+    );
+  turn.emit({ kind: 'frame-closed', frame: frame.id, ok: healthy, value: frame.value });
+  if (frame.caller !== null) {
+    const caller = present(state.frames.get(frame.caller), 'a frame without its caller');
+    if (healthy) return returnToCaller(turn, frame, caller);
+    const [asker] = caller.steps;
+    if (asker !== undefined) failFrame(turn, caller, asker);
+    return;
+  }
+  if (frame.join === 'recover') {
+    const step = stepOf(state, present(frame.owner, 'a recovery without a step'));
+    if (healthy) {
+      return turn.emit({ kind: 'step-recovered', step: step.id, outputs: frame.steps.at(-1)?.outputs ?? {} });
+    }
+    turn.emit({ kind: 'recovery-failed', step: step.id });
+    failFrame(turn, step.frame, step);
+  }
+}
+
+/** All blocks below a running step are over, or one of them is and the next iteration may begin. */
+function joinBlocks(turn: Turn, step: StepState): void {
+  if (step.status !== 'running' || step.effect !== null) return;
+  if (step.definition.act.kind === 'each') {
+    advanceEach(turn, step, fail);
+    if (isOver(step) || !step.grown) return;
+  }
+  if (step.openChildren > 0 || !step.grown) return;
+  if (step.childFailed) return fail(turn, step, childFailure(step));
+  const value = step.children.at(-1)?.value ?? null;
+  const outputs = value === null ? step.outputs : { ...step.outputs, result: value };
+  turn.emit({ kind: 'step-done', step: step.id, outputs, session: null });
+}
+
+function childFailure(step: StepState): Failure {
+  const failed = step.children
+    .flatMap(({ steps }) => steps)
+    .find(({ settlement, status }) => settlement === 'broken' && status === 'failed');
+  return failure('child-failed', failed === undefined ? 'a step below it failed' : `step ${failed.id} failed`, {
+    outputs: step.outputs,
+  });
+}
+
+/** Steps wait for each other, or for something that can no longer come into being: said at once instead of hanging. */
+function failStuck(turn: Turn): void {
+  for (const step of [...turn.state.steps.values()].filter(({ status }) => status === 'pending')) {
+    if (step.status !== 'pending') continue;
+    return fail(turn, step, unmeetable(step));
+  }
+  throw new Bug('nothing is running, nothing is waiting, and the run is not over');
+}
+
+function unmeetable(step: StepState): Failure {
+  return failure('need-unmet', `its needs (${step.definition.needs.join(', ')}) can never be met`);
+}
+
+function passDeadline(turn: Turn, id: string): void {
+  const { state } = turn;
+  const timer = state.timers.get(id);
+  if (timer === undefined || timer.at > turn.at) return;
+  switch (timer.kind) {
+    case 'retry':
+      return turn.emit({ kind: 'step-retried', step: timer.step });
+    case 'timeout': {
+      const step = stepOf(state, timer.step);
+      if (step.effect?.kind !== 'gate')
+        return turn.emit({ kind: 'steps-stopping', steps: [step.id], why: 'timeout', force: false });
+      return fail(turn, step, failure('timeout', 'nobody decided in time'));
+    }
+    case 'drain':
+      return stopSteps(turn, [...state.asked.values()], false);
+    case 'cleanup':
+      turn.emit({ kind: 'warned', message: 'the cleanup script was stopped: it took longer than 60 seconds' });
+      return turn.emit({ kind: 'cleanup-stopping', force: false });
+  }
+}
+
+function endRun(turn: Turn, end: RunEnd, reason: string | null): void {
+  const { state } = turn;
+  const drains = end === 'failed' && state.asked.size > 0;
+  turn.emit({ kind: 'run-ending', end, reason, drainUntil: drains ? turn.at + state.program.drainMs : null });
+  if (drains && state.program.drainMs === 0) stopSteps(turn, [...state.asked.values()], false);
+}
+
+function stopSteps(turn: Turn, steps: readonly StepState[], force: boolean): void {
+  const running = steps.filter((step) => step.effect?.kind !== 'gate' && (force || step.stopping === null));
+  if (running.length > 0) {
+    turn.emit({ kind: 'steps-stopping', steps: running.map(({ id }) => id), why: 'run-ending', force });
+  }
+}
+
+/** Nothing new starts any more; when the world owes nothing either, the run cleans up and is over. */
+function concludeEnding(turn: Turn): void {
+  const { state } = turn;
+  for (const { effect } of state.asked.values()) if (effect?.kind !== 'gate') return;
+  const end = present(state.end, 'a run that ends as nothing');
+  if (end !== 'paused') {
+    // One that is being recovered has failed already; its recovery is what is left.
+    const left = [...state.steps.values()].filter((step) => step.settlement === 'open' && step.status !== 'failed');
+    if (left.length > 0) turn.emit({ kind: 'steps-skipped', steps: left.map(({ id }) => id), why: 'run-ending' });
+  }
+  const script =
+    end === 'paused'
+      ? null
+      : end === 'done'
+        ? state.program.cleanup.success
+        : end === 'failed'
+          ? state.program.cleanup.failure
+          : state.program.cleanup.stop;
+  if (script !== null) {
+    const frame = present(state.frames.values().next().value, 'a run without a frame');
+    const filled = fillCommand(script, lookupFrom(state, frame, null, turn.at));
+    if (filled.ok) {
+      const timeoutAt = turn.at + CLEANUP_TIMEOUT_MS;
+      return turn.emit({ kind: 'cleanup-started', attempt: state.cleanups + 1, effect: filled.value, timeoutAt });
+    }
+    turn.emit({ kind: 'warned', message: `the cleanup script did not run: ${filled.error}` });
+  }
+  conclude(turn);
+}
+
+function finishCleanup(turn: Turn, outcome: Outcome): void {
+  const { state } = turn;
+  if (state.phase !== 'cleaning' || state.cleanup === null) return;
+  if (outcome.kind === 'failure' && outcome.failure.kind !== 'stopped') {
+    turn.emit({ kind: 'warned', message: `the cleanup script failed: ${outcome.failure.message}` });
+  }
+  turn.emit({ kind: 'cleanup-finished' });
+  conclude(turn);
+}
+
+function conclude(turn: Turn): void {
+  const { state } = turn;
+  const end = present(state.end, 'a run that ends as nothing');
+  const entry = [...state.frames.values()].find(
+    ({ owner, caller, forkedFrom, closed }) => owner === null && caller === null && forkedFrom === null && closed,
+  );
+  turn.emit({ kind: 'run-ended', end, reason: state.reason, result: entry?.value ?? null });
+}
+
+function resume(turn: Turn, retryFailed: boolean): void {
+  const { state } = turn;
+  if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
+  const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
+    if (frame.abandoned) return false;
+    return (
+      skipped === 'run-ending' ||
+      (retryFailed && settlement === 'broken' && (status === 'skipped' || status === 'failed'))
+    );
+  };
+  const reopened = state.phase === 'ended' ? [...state.steps.values()].filter(again) : [];
+  turn.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id) });
+}

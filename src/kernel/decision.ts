@@ -1,0 +1,137 @@
+// What the kernel makes of an input. The journal keeps decisions, the state is their fold, and each says enough to be
+// applied by a later version that would decide otherwise.
+
+import type { Json } from '../base/json.ts';
+import type { CommandSpec, EffectSpec, Session } from '../ir/effect.ts';
+import type { Failure } from '../ir/failure.ts';
+import type { Target } from '../ir/follow.ts';
+import type { Outputs } from '../ir/output.ts';
+import type { RunRequest } from '../ir/program.ts';
+import type { FilledText } from '../ir/text.ts';
+import type { GateVerdict, Input } from './input.ts';
+
+export type RunEnd = 'done' | 'failed' | 'stopped' | 'paused';
+
+export type Decision =
+  | { readonly kind: 'run-started'; readonly request: RunRequest; readonly programHash: string }
+  | { readonly kind: 'frame-opened'; readonly frame: FrameOpening }
+  | {
+      readonly kind: 'steps-added';
+      readonly frame: string;
+      readonly block: string;
+      /** In the block's order. */
+      readonly steps: readonly string[];
+      readonly session: Session;
+    }
+  | {
+      readonly kind: 'step-started';
+      readonly step: string;
+      readonly attempt: number;
+      /** Null where there is nothing to ask of the world. */
+      readonly effect: EffectSpec<FilledText> | null;
+      readonly agent: string | null;
+      readonly timeoutAt: number | null;
+      /** What a foreach iterates over. */
+      readonly items: readonly Json[] | null;
+    }
+  /** The effect is over; the step goes on until the blocks below it are. */
+  | {
+      readonly kind: 'step-answered';
+      readonly step: string;
+      readonly outputs: Outputs;
+      readonly route: string | null;
+      readonly session: string | null;
+    }
+  /** No further block will come below the step. */
+  | { readonly kind: 'step-grown'; readonly step: string }
+  | { readonly kind: 'step-failed-once'; readonly step: string; readonly failure: Failure; readonly retryAt: number }
+  | { readonly kind: 'step-retried'; readonly step: string }
+  /** Lost in an earlier life of the engine: to be run again. */
+  | { readonly kind: 'step-lost'; readonly step: string }
+  | {
+      readonly kind: 'steps-stopping';
+      readonly steps: readonly string[];
+      readonly why: StopReason;
+      readonly force: boolean;
+    }
+  | { readonly kind: 'step-done'; readonly step: string; readonly outputs: Outputs; readonly session: string | null }
+  /** `handling`: what becomes of those who need it. A recovery settles the step later. */
+  | {
+      readonly kind: 'step-failed';
+      readonly step: string;
+      readonly failure: Failure;
+      readonly handling: FailureHandling;
+    }
+  | { readonly kind: 'step-recovered'; readonly step: string; readonly outputs: Outputs }
+  | { readonly kind: 'recovery-failed'; readonly step: string }
+  /** `need`: something they need is not to be had. `run-ending`: the run ended before they did. */
+  | { readonly kind: 'steps-skipped'; readonly steps: readonly string[]; readonly why: 'need' | 'run-ending' }
+  | { readonly kind: 'frame-failing'; readonly frame: string; readonly step: string }
+  | { readonly kind: 'value-returned'; readonly frame: string; readonly value: Json }
+  /** Frames that wait for a return which will not come. */
+  | { readonly kind: 'frames-dropped'; readonly frames: readonly string[] }
+  | { readonly kind: 'frame-closed'; readonly frame: string; readonly ok: boolean; readonly value: Json }
+  | { readonly kind: 'gate-decided'; readonly gate: string; readonly verdict: GateVerdict }
+  /** From here on nothing new starts. What is running may finish until the moment given; null is no limit. */
+  | {
+      readonly kind: 'run-ending';
+      readonly end: RunEnd;
+      readonly reason: string | null;
+      readonly drainUntil: number | null;
+    }
+  | {
+      readonly kind: 'cleanup-started';
+      readonly attempt: number;
+      readonly effect: CommandSpec<FilledText>;
+      readonly timeoutAt: number;
+    }
+  | { readonly kind: 'cleanup-stopping'; readonly force: boolean }
+  | { readonly kind: 'cleanup-finished' }
+  | { readonly kind: 'run-resumed'; readonly reopened: readonly string[] }
+  | { readonly kind: 'warned'; readonly message: string }
+  | { readonly kind: 'run-ended'; readonly end: RunEnd; readonly reason: string | null; readonly result: Json };
+
+export type StopReason = 'timeout' | 'run-ending';
+
+/** `fails`: the frame fails. `continues`: those who need it go on. `routed`: a route followed. `recovers`: a block below makes good. */
+export type FailureHandling = 'fails' | 'continues' | 'routed' | 'recovers';
+
+/** A frame is one instance of a block: its variables, and where control goes when it is over. */
+export interface FrameOpening {
+  readonly id: string;
+  /** Before the ids of its steps. */
+  readonly prefix: string;
+  readonly variables: Readonly<Record<string, Json>>;
+  /** Where names are looked up that this frame does not have; null at the outermost. */
+  readonly scope: string | null;
+  /** The step it stands below; null for the entry and for forks. */
+  readonly owner: string | null;
+  readonly join: FrameJoin;
+  /** The frame that called this one, and the block to enter there on return. */
+  readonly caller: string | null;
+  readonly returnTo: Target | null;
+  /** The line of control it belongs to. */
+  readonly lane: string;
+  /** The line of control that forked this one off. */
+  readonly forkedFrom: string | null;
+  /** The frame whose place it takes: that one is over, and its owner and caller are this one's. */
+  readonly replaces: string | null;
+  readonly session: string | null;
+  readonly depth: number;
+  readonly recoveryDepth: number;
+}
+
+/**
+ * What the end of a frame means to its owner. `wait`: the owner step ends as the frame does. `inline`: the frame is a part
+ * of the owner's frame. `recover`: it settles the failed owner. `loose`: nobody waits, the run counts it.
+ */
+export type FrameJoin = 'wait' | 'inline' | 'recover' | 'loose';
+
+export interface JournalRecord {
+  /** From 1, without a gap. */
+  readonly seq: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly input: Input;
+  readonly decisions: readonly Decision[];
+}

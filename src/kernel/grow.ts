@@ -1,0 +1,374 @@
+// The one act of growth: a block is instantiated as a frame of steps. Below a step it is an expansion, a branch, an
+// iteration or a recovery; in a line of control it is a goto, a call, a return or a fork. Decisions only; what they do
+// to the state is `apply`'s.
+
+import { present } from '../base/assert.ts';
+import type { Json } from '../base/json.ts';
+import type { Result } from '../base/result.ts';
+import { err, ok } from '../base/result.ts';
+import { formatDuration, formatMoment } from '../base/time.ts';
+import type { Session, Success } from '../ir/effect.ts';
+import type { Failure } from '../ir/failure.ts';
+import { errorType, failure } from '../ir/failure.ts';
+import type { Follow, Target } from '../ir/follow.ts';
+import type { Block } from '../ir/program.ts';
+import type { Lookup } from '../ir/text.ts';
+import { fillString, fillValue } from '../ir/text.ts';
+import type { FrameJoin, FrameOpening } from './decision.ts';
+import { dig, lookupFrom } from './scope.ts';
+import type { FrameState, RunState, StepState } from './state.ts';
+import { frameOf } from './state.ts';
+import type { Fail, Turn } from './turn.ts';
+
+type Variables = Readonly<Record<string, Json>>;
+const FRESH: Session = { kind: 'fresh' };
+const ENTRY_LANE = 'main';
+
+export function openEntry(turn: Turn): void {
+  const { state } = turn;
+  const block = blockOf(state, state.program.entry);
+  const variables = present(state.request, 'a run without a request').variables;
+  enter(turn, block, FRESH, {
+    ...PLAIN,
+    variables,
+    prefix: '',
+    lane: ENTRY_LANE,
+    join: 'loose',
+  });
+}
+
+/** What a step's outcome asks for: ends the step, or leaves it waiting for the block below it. */
+export function follow(turn: Turn, step: StepState, answer: Success, follows: readonly Follow[], fail: Fail): void {
+  const [only] = follows;
+  if (only?.kind === 'expand') return expand(turn, step, answer, only, fail);
+  const session = answer.session ?? step.frame.lastSession;
+  const seen = withOutputs(turn, step, answer);
+  const moves: (() => void)[] = [];
+  for (const each of follows) {
+    const move = prepareMove(turn, step, each, session, seen);
+    if (!move.ok) return fail(turn, step, move.error);
+    moves.push(move.value);
+  }
+  // Successors first: a frame that hands over must not be seen without anything open in it.
+  for (const move of moves) move();
+  if (step.settlement === 'open') {
+    turn.emit({ kind: 'step-done', step: step.id, outputs: answer.outputs, session: answer.session });
+  }
+}
+
+export function openRecovery(turn: Turn, step: StepState, problem: Failure, target: Target, fail: Fail): void {
+  const { agent, startedAt, definition } = step;
+  const prompt =
+    definition.act.kind === 'effect' && definition.act.effect.kind === 'turn' ? definition.act.effect.prompt : '';
+  const lookup = lookupFrom(turn.state, step.frame, step, turn.at);
+  const shown = fillString(prompt, lookup);
+  const context: Json = {
+    id: step.id,
+    executor: definition.executor,
+    error_type: errorType(problem.kind),
+    error_message: problem.message,
+    started_at: startedAt === null ? '' : formatMoment(startedAt),
+    duration: startedAt === null ? '' : formatDuration(turn.at - startedAt),
+    retries: step.recoveries - 1,
+    agent: agent ?? '',
+    prompt: shown.ok ? shown.value : '',
+  };
+  const opened = openBelow(turn, step, target, 'recover', `recover.${step.recoveries}`, { _failed_step: context });
+  if (opened.ok) return;
+  turn.emit({ kind: 'recovery-failed', step: step.id });
+  fail(turn, step, opened.error);
+}
+
+/** Opens as many further iterations as may be open at once. */
+export function advanceEach(turn: Turn, step: StepState, fail: Fail): void {
+  const { act, onError } = step.definition;
+  if (act.kind !== 'each' || step.grown) return;
+  const items = present(step.items, `${step.id} iterates over nothing`);
+  const width = act.width ?? Infinity;
+  if (step.children.length === 0) {
+    const steps = turn.state.program.blocks[act.target.block]?.steps.length ?? 0;
+    const limit = limitProblem(turn.state, step.frame, steps * items.length);
+    if (limit !== null) return fail(turn, step, limit);
+  }
+  const givesUp = (): boolean => step.childFailed && onError.kind === 'fail';
+  for (let index = step.children.length; index < items.length; index = step.children.length) {
+    if (step.openChildren >= width || givesUp()) break;
+    const item = present(items[index], 'an item is missing');
+    const own: Record<string, Json> = { [act.itemName]: item };
+    if (act.indexName !== null) own[act.indexName] = index;
+    const opened = openBelow(turn, step, act.target, act.join ? 'wait' : 'loose', String(index), own);
+    if (!opened.ok) return fail(turn, step, opened.error);
+  }
+  if (step.children.length === items.length || givesUp()) turn.emit({ kind: 'step-grown', step: step.id });
+}
+
+/** The callee is over: its caller goes on in the block that the call named. */
+export function returnToCaller(turn: Turn, callee: FrameState, caller: FrameState): void {
+  const target = present(callee.returnTo, 'a call without a return');
+  const result: Variables = { result: callee.value };
+  const around = lookupFrom(turn.state, caller, null, turn.at);
+  const lookup: Lookup = (path) => (path.length === 1 && path[0] === 'result' ? ok(callee.value) : around(path));
+  const bound = bind(turn.state, target, lookup, result);
+  if (!bound.ok) {
+    turn.emit({ kind: 'warned', message: `cannot return to ${target.block}: ${bound.error.message}` });
+    turn.emit({ kind: 'frame-failing', frame: caller.id, step: caller.steps[0]?.id ?? '' });
+    return;
+  }
+  enter(turn, bound.value.block, sessionFor('resume', caller.lastSession), {
+    ...PLAIN,
+    ...successor(caller),
+    variables: bound.value.variables,
+  });
+}
+
+function expand(
+  turn: Turn,
+  step: StepState,
+  answer: Success,
+  follows: Extract<Follow, { kind: 'expand' }>,
+  fail: Fail,
+): void {
+  turn.emit({
+    kind: 'step-answered',
+    step: step.id,
+    outputs: answer.outputs,
+    route: answer.route,
+    session: answer.session,
+  });
+  const opened = openBelow(turn, step, follows.target, follows.join, null, {});
+  if (!opened.ok) return fail(turn, step, opened.error);
+  turn.emit({ kind: 'step-grown', step: step.id });
+  if (follows.join === 'inline') {
+    turn.emit({ kind: 'step-done', step: step.id, outputs: answer.outputs, session: null });
+  }
+}
+
+/** Everything that can go wrong is found before anything is decided. */
+function prepareMove(
+  turn: Turn,
+  step: StepState,
+  move: Follow,
+  session: string | null,
+  lookup: Lookup,
+): Result<() => void, Failure> {
+  const { state } = turn;
+  const { frame } = step;
+  switch (move.kind) {
+    case 'end':
+    case 'expand':
+      return ok(() => {});
+    case 'goto': {
+      const bound = bind(state, move.target, lookup, {});
+      if (!bound.ok) return bound;
+      return ok(() => {
+        const bottom = move.dropCallers ? dropCallers(turn, frame) : frame;
+        enter(turn, bound.value.block, sessionFor(move.session, session), {
+          ...PLAIN,
+          ...successor(bottom),
+          variables: bound.value.variables,
+        });
+      });
+    }
+    case 'call': {
+      const bound = bind(state, move.target, lookup, {});
+      if (!bound.ok) return bound;
+      const limit = limitProblem(state, frame, bound.value.block.steps.length);
+      if (limit !== null) return err(limit);
+      return ok(() =>
+        enter(turn, bound.value.block, sessionFor(move.session, session), {
+          ...PLAIN,
+          variables: bound.value.variables,
+          prefix: bound.value.block.naming === 'path' ? `${step.id}.` : frame.prefix,
+          lane: frame.lane,
+          join: frame.join,
+          caller: frame.id,
+          returnTo: move.returnTo,
+          depth: frame.depth + 1,
+          recoveryDepth: frame.recoveryDepth,
+        }),
+      );
+    }
+    case 'return': {
+      const value = fillValue(move.value, lookup);
+      if (!value.ok) return err(failure('unresolved', value.error));
+      return ok(() => turn.emit({ kind: 'value-returned', frame: frame.id, value: value.value }));
+    }
+    case 'fork': {
+      const bound = bind(state, move.target, lookup, {});
+      if (!bound.ok) return bound;
+      return ok(() => {
+        const forks = (state.lanes.get(frame.lane)?.forks ?? 0) + 1;
+        const lane = `${frame.lane}_${move.name}${forks}`;
+        enter(turn, bound.value.block, FRESH, {
+          ...PLAIN,
+          variables: bound.value.variables,
+          prefix: frame.prefix,
+          lane,
+          join: 'loose',
+          forkedFrom: frame.lane,
+          depth: frame.depth,
+        });
+      });
+    }
+    case 'stop':
+      return ok(() => turn.emit({ kind: 'run-ending', end: move.verdict, reason: move.reason, drainUntil: turn.at }));
+  }
+}
+
+function openBelow(
+  turn: Turn,
+  step: StepState,
+  target: Target,
+  join: FrameJoin,
+  part: string | null,
+  own: Variables,
+): Result<null, Failure> {
+  const { state } = turn;
+  const around = lookupFrom(state, step.frame, step, turn.at);
+  const lookup: Lookup = (path) => {
+    const [name = ''] = path;
+    const value = own[name];
+    if (value === undefined) return around(path);
+    return lookupIn(value, path);
+  };
+  const bound = bind(state, target, lookup, own);
+  if (!bound.ok) return bound;
+  const limit = limitProblem(state, step.frame, bound.value.block.steps.length);
+  if (limit !== null) return err(limit);
+  const prefix = part === null ? `${step.id}.` : `${step.id}.${part}.`;
+  enter(turn, bound.value.block, FRESH, {
+    ...PLAIN,
+    variables: bound.value.variables,
+    prefix,
+    scope: step.frame.id,
+    owner: step.id,
+    join,
+    lane: bound.value.block.naming === 'path' ? step.frame.lane : `${prefix}${ENTRY_LANE}`,
+    depth: step.frame.depth + 1,
+    recoveryDepth: step.frame.recoveryDepth + (join === 'recover' ? 1 : 0),
+  });
+  return ok(null);
+}
+
+type Placement = Omit<FrameOpening, 'id' | 'session'>;
+
+const PLAIN = {
+  scope: null,
+  owner: null,
+  caller: null,
+  returnTo: null,
+  forkedFrom: null,
+  replaces: null,
+  depth: 0,
+  recoveryDepth: 0,
+} as const;
+
+/** A frame in the place of another: its lane, owner and caller go over to it. */
+function successor(frame: FrameState): Omit<Placement, 'variables'> {
+  const { prefix, scope, owner, join, caller, returnTo, lane, depth, recoveryDepth } = frame;
+  return {
+    prefix,
+    scope,
+    owner,
+    join,
+    caller,
+    returnTo,
+    lane,
+    forkedFrom: null,
+    replaces: frame.id,
+    depth,
+    recoveryDepth,
+  };
+}
+
+function enter(turn: Turn, block: Block, session: Session, place: Placement): void {
+  const lane = turn.state.lanes.get(place.lane);
+  const visit = (lane?.visits ?? 0) + 1;
+  const id = block.naming === 'path' ? place.prefix : `${place.lane}:${visit}`;
+  const steps = block.steps.map((step) => {
+    switch (block.naming) {
+      case 'path':
+        return `${place.prefix}${step.id}`;
+      case 'visit-first':
+        return `${place.lane}.${visit}.${step.id}`;
+      case 'visit-last':
+        return `${place.prefix}${step.id}#${(lane?.visitsOf.get(step.id) ?? 0) + 1}`;
+    }
+  });
+  const known = session.kind === 'fresh' ? null : session.id;
+  turn.emit({ kind: 'frame-opened', frame: { ...place, id, session: known } });
+  turn.emit({ kind: 'steps-added', frame: id, block: block.name, steps, session });
+}
+
+/** Ends the frames that wait for this one to return, and says which stood at the bottom. */
+function dropCallers(turn: Turn, frame: FrameState): FrameState {
+  const dropped: string[] = [];
+  let bottom = frame;
+  while (bottom.caller !== null) {
+    dropped.push(bottom.id);
+    bottom = frameOf(turn.state, bottom.caller);
+  }
+  if (dropped.length > 0) {
+    turn.emit({ kind: 'frames-dropped', frames: dropped });
+    turn.emit({ kind: 'warned', message: `${frame.lane}: a reset dropped ${dropped.length} pending return(s)` });
+  }
+  return bottom;
+}
+
+function bind(
+  state: RunState,
+  target: Target,
+  lookup: Lookup,
+  own: Variables,
+): Result<{ block: Block; variables: Variables }, Failure> {
+  const block = state.program.blocks[target.block];
+  if (block === undefined) return err(failure('unrouted', `there is no block ${target.block}`));
+  const variables: Record<string, Json> = { ...own };
+  for (const [name, template] of Object.entries(target.variables)) {
+    const value = fillValue(template, lookup);
+    if (!value.ok) return err(failure('unresolved', `variable ${name}: ${value.error}`));
+    variables[name] = value.value;
+  }
+  for (const parameter of block.parameters) {
+    if (Object.hasOwn(variables, parameter.name)) continue;
+    if (parameter.fallback !== null) {
+      const value = fillValue(parameter.fallback, lookup);
+      if (!value.ok) return err(failure('unresolved', `variable ${parameter.name}: ${value.error}`));
+      variables[parameter.name] = value.value;
+    } else if (parameter.required && !lookup([parameter.name]).ok) {
+      return err(failure('unresolved', `${block.name} needs the variable ${parameter.name}, and nobody passed it`));
+    }
+  }
+  return ok({ block, variables });
+}
+
+function limitProblem(state: RunState, frame: FrameState, steps: number): Failure | null {
+  const { expansionDepthMax, stepsMax } = state.program.limits;
+  if (frame.depth + 1 > expansionDepthMax)
+    return failure('expansion-limit', `max expansion depth exceeded: ${expansionDepthMax}`);
+  if (state.steps.size + steps > stepsMax) return failure('expansion-limit', `max steps exceeded: ${stepsMax}`);
+  return null;
+}
+
+function sessionFor(policy: 'resume' | 'fresh' | 'fork', id: string | null): Session {
+  return policy === 'fresh' || id === null ? FRESH : { kind: policy, id };
+}
+
+function blockOf(state: RunState, name: string): Block {
+  return present(state.program.blocks[name], `no block ${name} in this program`);
+}
+
+/** Names as the step sees them once it has answered: its own outputs included. */
+function withOutputs(turn: Turn, step: StepState, answer: Success): Lookup {
+  const around = lookupFrom(turn.state, step.frame, step, turn.at);
+  return (path) => {
+    const [name, word, field = ''] = path;
+    if (name !== step.definition.id || word !== 'outputs') return around(path);
+    const value = answer.outputs[field];
+    return value === undefined ? around(path) : lookupIn(value, path.slice(2));
+  };
+}
+
+function lookupIn(value: Json, path: readonly string[]): Result<Json, string> {
+  return dig(value, path.slice(1), path[0] ?? '');
+}

@@ -1,0 +1,111 @@
+// Takes up a run again that had ended without being done: the steps named go back to where they can go on, the frames
+// that hold them are open again, and every index is made anew. The one thing in the kernel whose cost is the run's size.
+
+import { canGrow } from '../ir/program.ts';
+import { awaitNeeds } from './needs.ts';
+import type { FrameState, RunState, StepState } from './state.ts';
+import { effectId, frameOf, stepOf } from './state.ts';
+
+export function reopen(state: RunState, ids: readonly string[]): void {
+  if (state.phase !== 'ended') return;
+  state.phase = 'running';
+  state.end = null;
+  state.reason = null;
+  state.endedAt = null;
+  state.result = null;
+  state.looseFailure = false;
+  const steps = ids.map((id) => stepOf(state, id));
+  for (const { frame } of steps.filter(({ status }) => status === 'failed')) forgetFailure(state, frame);
+  for (const step of steps) reopenStep(step);
+  abandonRecoveries(state);
+  reopenFrames(state);
+  reindex(state);
+}
+
+/** The failure is to be tried again: the frames that failed with it are as they were before. */
+function forgetFailure(state: RunState, frame: FrameState): void {
+  for (let now: FrameState | null = frame; now !== null; ) {
+    now.failing = false;
+    now = now.caller !== null ? frameOf(state, now.caller) : now.owner !== null ? stepOf(state, now.owner).frame : null;
+  }
+}
+
+/** A step that had got as far as its blocks waits for them again; any other begins anew, as a further attempt. */
+function reopenStep(step: StepState): void {
+  const waitsBelow = step.children.some(({ join }) => join === 'wait') || step.items !== null;
+  step.status = waitsBelow ? 'running' : 'pending';
+  step.settlement = 'open';
+  step.grown =
+    step.items === null ? waitsBelow || !canGrow(step.definition) : step.children.length === step.items.length;
+  step.failures = 0;
+  step.failure = null;
+  step.skipped = null;
+  step.finishedAt = null;
+  step.agent = null;
+}
+
+/** From the oldest frame to the youngest: a step that is tried again has no use for what was to make good for it. */
+function abandonRecoveries(state: RunState): void {
+  for (const frame of state.frames.values()) {
+    const owner = frame.owner === null ? null : stepOf(state, frame.owner);
+    const above = frame.caller === null ? owner?.frame : frameOf(state, frame.caller);
+    const superseded = frame.join === 'recover' && owner?.status === 'pending';
+    if (!superseded && above?.abandoned !== true) continue;
+    frame.abandoned = true;
+    frame.closed = true;
+    for (const step of frame.steps) {
+      if (step.settlement !== 'open') continue;
+      step.status = 'skipped';
+      step.settlement = 'broken';
+    }
+  }
+}
+
+/** From the youngest frame to the oldest: one that holds something open is open, and so is what waits for it. */
+function reopenFrames(state: RunState): void {
+  const holding = new Set<FrameState>();
+  state.openFrames = 0;
+  for (const frame of [...state.frames.values()].toReversed()) {
+    if (frame.abandoned) continue;
+    frame.open = frame.steps.filter((step) => step.settlement === 'open').length;
+    if (frame.closed && frame.open === 0 && !holding.has(frame)) {
+      if (frame.failing && frame.caller === null && frame.join === 'loose') state.looseFailure = true;
+      continue;
+    }
+    frame.closed = false;
+    state.openFrames += 1;
+    if (frame.caller !== null) holding.add(frameOf(state, frame.caller));
+    else if (frame.owner !== null && frame.join === 'inline') holding.add(stepOf(state, frame.owner).frame);
+  }
+}
+
+function reindex(state: RunState): void {
+  const { agenda } = state;
+  for (const part of [agenda.ready, agenda.readyForAgent, agenda.doomed, agenda.hopeless, agenda.joinable])
+    part.clear();
+  agenda.closable.clear();
+  state.hoped.clear();
+  state.asked.clear();
+  state.timers.clear();
+  state.agents.clear();
+  for (const step of state.steps.values()) {
+    step.unmet = 0;
+    step.waiters.length = 0;
+    step.hopes.length = 0;
+    step.queuedFor = null;
+    step.openChildren = step.children.filter(({ join, closed }) => join === 'wait' && !closed).length;
+    step.childFailed = step.children.some(({ join, closed, failing }) => join === 'wait' && closed && failing);
+  }
+  for (const frame of state.frames.values()) {
+    if (frame.closed) continue;
+    if (frame.caller !== null) frameOf(state, frame.caller).open += 1;
+    else if (frame.owner !== null && frame.join === 'inline') stepOf(state, frame.owner).frame.open += 1;
+  }
+  for (const frame of state.frames.values()) if (!frame.closed && frame.open === 0) agenda.closable.add(frame);
+  for (const step of state.steps.values()) {
+    if (step.status === 'pending' && step.frame.failing && step.attempt === 0) agenda.doomed.add(step);
+    else if (step.status === 'pending') awaitNeeds(state, step);
+    else if (step.status === 'running' && step.effect !== null) state.asked.set(effectId(step.id, step.attempt), step);
+    else if (step.status === 'running') agenda.joinable.add(step);
+  }
+}

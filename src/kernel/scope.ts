@@ -1,0 +1,128 @@
+// Which value a name has where a step stands: the variables of its frame, of the frames around it and of its line of
+// control, then the outputs of steps that have finished, then what the run itself knows.
+
+import type { Json, JsonMap } from '../base/json.ts';
+import { isJsonMap } from '../base/json.ts';
+import { nearest } from '../base/nearest.ts';
+import type { Result } from '../base/result.ts';
+import { err, ok } from '../base/result.ts';
+import { formatMoment } from '../base/time.ts';
+import { isFileValue } from '../ir/text.ts';
+import type { Lookup } from '../ir/text.ts';
+import type { FrameState, RunState, StepState } from './state.ts';
+
+/** Names seen from a frame; `step` is null where the run itself asks, as for its cleanup. */
+export function lookupFrom(state: RunState, frame: FrameState, step: StepState | null, at: number): Lookup {
+  return (path) => {
+    const [name = '', ...rest] = path;
+    const variable = findVariable(state, frame, name);
+    if (variable !== undefined) return dig(variable, rest, name);
+    const split = path.indexOf('outputs', 1);
+    if (split > 0) return findOutput(state, frame, path.slice(0, split).join('.'), path.slice(split + 1));
+    if (rest.length === 0) {
+      const known = builtIn(state, frame, step, at, name);
+      if (known !== null) return ok(known);
+    }
+    return err(unknownName(state, frame, path));
+  };
+}
+
+/** The part of a value that the rest of a path names. */
+export function dig(value: Json, path: readonly string[], name: string): Result<Json, string> {
+  let now: Json = value;
+  let where = name;
+  for (const segment of path) {
+    if (isFileValue(now)) return err(`${where} is over 1 MB and kept in a file: its parts cannot be named`);
+    const next: Json | undefined = Array.isArray(now)
+      ? (now as readonly Json[])[/^\d+$/.test(segment) ? Number(segment) : -1]
+      : isJsonMap(now) && Object.hasOwn(now, segment)
+        ? now[segment]
+        : undefined;
+    if (next === undefined) return err(`${where} has no ${segment}; it is ${shape(now)}`);
+    now = next;
+    where += `.${segment}`;
+  }
+  return ok(now);
+}
+
+/** All variables in sight, and the outputs of the steps it names as needs: what a command finds in its environment. */
+export function variablesInSight(state: RunState, step: StepState): JsonMap {
+  const found: Record<string, Json> = {};
+  for (let frame: FrameState | undefined = step.frame; frame !== undefined; frame = scopeOf(state, frame)) {
+    for (const [name, value] of Object.entries(frame.variables)) found[name] ??= value;
+  }
+  for (const [name, value] of Object.entries(state.lanes.get(step.frame.lane)?.variables ?? {})) found[name] ??= value;
+  for (const need of step.definition.needs) {
+    const outputs = state.steps.get(`${step.frame.prefix}${need}`)?.outputs ?? {};
+    for (const [name, value] of Object.entries(outputs)) found[`${need}.outputs.${name}`] = value;
+  }
+  return found;
+}
+
+function findVariable(state: RunState, from: FrameState, name: string): Json | undefined {
+  for (let frame: FrameState | undefined = from; frame !== undefined; frame = scopeOf(state, frame)) {
+    if (Object.hasOwn(frame.variables, name)) return frame.variables[name];
+  }
+  const ofLane = state.lanes.get(from.lane)?.variables ?? {};
+  return Object.hasOwn(ofLane, name) ? ofLane[name] : undefined;
+}
+
+function scopeOf(state: RunState, frame: FrameState): FrameState | undefined {
+  return frame.scope === null ? undefined : state.frames.get(frame.scope);
+}
+
+/** `build` within `each.0.` is tried as `each.0.build`, `each.build`, `build`. */
+function findOutput(state: RunState, frame: FrameState, name: string, path: readonly string[]): Result<Json, string> {
+  const segments = frame.prefix === '' ? [] : frame.prefix.slice(0, -1).split('.');
+  for (let length = segments.length; length >= 0; length--) {
+    const step = state.steps.get([...segments.slice(0, length), name].join('.'));
+    if (step !== undefined) return outputOf(step, path);
+  }
+  return err(`there is no step ${name}`);
+}
+
+function outputOf(step: StepState, path: readonly string[]): Result<Json, string> {
+  const [field = '', ...rest] = path;
+  const value = step.outputs[field];
+  if (value !== undefined) return dig(value, rest, `${step.id}.outputs.${field}`);
+  if (step.settlement === 'open')
+    return err(`step ${step.id} has no output ${field} yet: it has not finished; name it in needs`);
+  const names = Object.keys(step.outputs);
+  const has = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
+  return err(`step ${step.id} (${step.status}) has no output ${field}; ${has}`);
+}
+
+function shape(value: Json): string {
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (isJsonMap(value)) return `a map with ${Object.keys(value).join(', ') || 'nothing'}`;
+  return value === null ? 'null' : `a ${typeof value}`;
+}
+
+function builtIn(state: RunState, frame: FrameState, step: StepState | null, at: number, name: string): string | null {
+  switch (name) {
+    case 'workflow_id':
+      return state.request?.id ?? null;
+    case 'timestamp':
+      return formatMoment(at);
+    case 'date':
+      return formatMoment(at).slice(0, 10);
+    case 'time':
+      return formatMoment(at).slice(11, 19);
+    case 'step_id':
+      return step?.id ?? null;
+    case '__step_prefix__':
+      return frame.prefix;
+    default:
+      return null;
+  }
+}
+
+function unknownName(state: RunState, frame: FrameState, path: readonly string[]): string {
+  const names = new Set<string>();
+  for (let now: FrameState | undefined = frame; now !== undefined; now = scopeOf(state, now)) {
+    for (const name of Object.keys(now.variables)) names.add(name);
+  }
+  const near = nearest(path[0] ?? '', names);
+  const known = names.size === 0 ? 'there are no variables here' : `known here: ${[...names].join(', ')}`;
+  return `{{${path.join('.')}}} is unknown${near === null ? '' : `; did you mean ${near}?`} (${known})`;
+}

@@ -1,0 +1,114 @@
+// `.meow/config.toml`: how a project (or, in the home folder, a person) wants runs to be. Every key is checked. A file is
+// read over what holds without it, so that a project's file goes over a person's.
+
+import type { Diagnostic } from '../base/diagnostic.ts';
+import { hasErrors } from '../base/diagnostic.ts';
+import { makeSource } from '../base/source.ts';
+import type { Limits } from '../ir/program.ts';
+import { DEFAULT_LIMITS } from '../ir/program.ts';
+import type { Report } from './report.ts';
+import { createReport } from './report.ts';
+import { readToml } from './toml.ts';
+import { checkKeys, countAt, stringAt, tableAt } from './toml-fields.ts';
+import type { TomlTable } from './toml-tree.ts';
+import { describeToml } from './toml-tree.ts';
+
+export interface Config {
+  readonly limits: Limits;
+  /** What runs the scripts of steps, as `SHELL -c SCRIPT`. */
+  readonly shell: string;
+  /** The adapter of agents that name none; null leaves the choice to meow. */
+  readonly defaultAdapter: string | null;
+}
+
+export const DEFAULT_CONFIG: Config = { limits: DEFAULT_LIMITS, shell: 'sh', defaultAdapter: null };
+
+export interface ConfigInput {
+  /** Path as the user knows it. */
+  readonly file: string;
+  readonly text: string;
+  /** What holds where the file says nothing. */
+  readonly base?: Config;
+}
+
+/** The config is null where a diagnostic is an error. */
+export function readConfig({ file, text, base = DEFAULT_CONFIG }: ConfigInput): {
+  readonly config: Config | null;
+  readonly diagnostics: readonly Diagnostic[];
+} {
+  const report = createReport(makeSource(file, text));
+  const root = readToml(report);
+  const config = root === null ? null : read(report, root, base);
+  const diagnostics = report.diagnostics();
+  return { config: hasErrors(diagnostics) ? null : config, diagnostics };
+}
+
+function read(report: Report, root: TomlTable, base: Config): Config {
+  checkKeys(report, root, ['limits', 'shell', 'agents', 'agent'], 'the configuration', 'warning');
+  return {
+    limits: readLimits(report, root, base.limits),
+    shell: readShell(report, root) ?? base.shell,
+    defaultAdapter: readAdapter(report, root, 'agents') ?? readAdapter(report, root, 'agent') ?? base.defaultAdapter,
+  };
+}
+
+function readLimits(report: Report, root: TomlTable, base: Limits): Limits {
+  const table = tableAt(report, root, 'limits', 'Write [limits] and one line for each.');
+  if (table === null) return base;
+  const known = ['max_expansion_depth', 'max_total_steps', 'max_workflow_file_size'];
+  checkKeys(report, table, known, '[limits]', 'warning');
+  return {
+    ...base,
+    expansionDepthMax: countAt(report, table, 'max_expansion_depth', 1) ?? base.expansionDepthMax,
+    stepsMax: countAt(report, table, 'max_total_steps', 1) ?? base.stepsMax,
+    stateFileBytesMax: readSize(report, table, 'max_workflow_file_size') ?? base.stateFileBytesMax,
+  };
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  B: 1,
+  KB: 1e3,
+  MB: 1e6,
+  GB: 1e9,
+  KIB: 1024,
+  MIB: 1024 ** 2,
+  GIB: 1024 ** 3,
+};
+
+/** `"10MB"`, or a number of bytes. */
+function readSize(report: Report, table: TomlTable, key: string): number | null {
+  const value = table.entries.get(key)?.value;
+  if (value === undefined) return null;
+  const text = value.kind === 'string' || value.kind === 'integer' ? String(value.value) : '';
+  const [, amount = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*$/.exec(text) ?? [];
+  const bytes = Math.floor(Number(amount) * (UNITS[unit.toUpperCase()] ?? Number.NaN));
+  if (amount !== '' && Number.isSafeInteger(bytes) && bytes > 0) return bytes;
+  const got = text === '' ? describeToml(value) : JSON.stringify(text);
+  report.error(
+    'invalid-size',
+    value.place,
+    `"${key}" must be a size, got ${got}`,
+    'For example "10MB", "500KB" or a number of bytes.',
+  );
+  return null;
+}
+
+function readShell(report: Report, root: TomlTable): string | null {
+  const shell = stringAt(report, root, 'shell');
+  if (shell === null || shell.value.trim() !== '') return shell?.value ?? null;
+  report.error(
+    'invalid-value',
+    shell.place,
+    '"shell" is empty',
+    'Write the name or the path of a shell: shell = "sh".',
+  );
+  return null;
+}
+
+function readAdapter(report: Report, root: TomlTable, section: string): string | null {
+  const table = tableAt(report, root, section, `Write [${section}] and below it default_adapter = "claude".`);
+  if (table === null) return null;
+  checkKeys(report, table, ['default_adapter'], `[${section}]`, 'warning');
+  return stringAt(report, table, 'default_adapter')?.value ?? null;
+}

@@ -1,0 +1,107 @@
+// `outputs` of a step that runs a command: what is kept of it, and under which name. `shell_outputs` is the same key.
+// `name = { source = "stdout", … }`, or in short `name = "stdout"`.
+
+import type { Capture } from '../../ir/output.ts';
+import type { Text } from '../../ir/text.ts';
+import type { Report } from '../report.ts';
+import { suggest } from '../report.ts';
+import type { TomlEntry, TomlString, TomlTable } from '../toml-tree.ts';
+import { describeToml } from '../toml-tree.ts';
+import { booleanAt, checkKeys, missing, stringAt, tableAt } from '../toml-fields.ts';
+import type { Scope } from './scope.ts';
+import { lowerTail } from './text.ts';
+import { readType } from './value-type.ts';
+
+/** What every command leaves behind, asked for or not. */
+const IMPLICIT = ['outcome', 'exit_code'] as const;
+const KEYS = ['source', 'type', 'required', 'description'] as const;
+const SOURCES = ['stdout', 'stderr', 'exit_code', 'file:PATH'] as const;
+const EXAMPLE = 'For example: path = { source = "stdout" }.';
+const NAME = /^[A-Za-z0-9_-]+$/;
+
+export function outputNames(step: TomlTable): ReadonlySet<string> {
+  const declared = ['outputs', 'shell_outputs'].flatMap((key) => {
+    const value = step.entries.get(key)?.value;
+    return value?.kind === 'table' ? [...value.entries.keys()] : [];
+  });
+  return new Set([...declared, ...IMPLICIT]);
+}
+
+export function lowerOutputs(scope: Scope, step: TomlTable): readonly Capture<Text>[] {
+  const { report } = scope;
+  const captures = new Map<string, Capture<Text>>();
+  for (const key of ['outputs', 'shell_outputs']) {
+    const table = tableAt(report, step, key, EXAMPLE);
+    for (const entry of table?.entries.values() ?? []) {
+      const capture = lowerOutput(scope, entry);
+      if (capture === null) continue;
+      if (captures.has(entry.key)) {
+        report.error(
+          'duplicate-key',
+          entry.keyPlace,
+          `the output "${entry.key}" is defined twice`,
+          'Keep one of the two.',
+        );
+      }
+      captures.set(entry.key, capture);
+    }
+  }
+  return [...captures.values()];
+}
+
+function lowerOutput(scope: Scope, { key, keyPlace, value }: TomlEntry): Capture<Text> | null {
+  const { report } = scope;
+  if (!NAME.test(key)) {
+    const hint = 'Names of outputs are made of letters, digits, - and _.';
+    report.error('invalid-name', keyPlace, `"${key}" is no name for an output`, hint);
+  }
+  if (value.kind === 'string') {
+    const from = lowerSource(scope, value);
+    return from === null ? null : { name: key, from, type: 'any', required: true };
+  }
+  if (value.kind !== 'table') {
+    report.error('wrong-type', value.place, `the output "${key}" must be a table, got ${describeToml(value)}`, EXAMPLE);
+    return null;
+  }
+  checkKeys(report, value, KEYS, `the output "${key}"`, 'error');
+  stringAt(report, value, 'description');
+  const type = readType(report, stringAt(report, value, 'type'));
+  const required = booleanAt(report, value, 'required') ?? true;
+  const source = stringAt(report, value, 'source');
+  if (source === null) {
+    if (!value.entries.has('source')) missing(report, keyPlace, `the output "${key}"`, 'source', EXAMPLE);
+    return null;
+  }
+  const from = lowerSource(scope, source);
+  return from === null ? null : { name: key, from, type, required };
+}
+
+function lowerSource(scope: Scope, source: TomlString): Capture<Text>['from'] | null {
+  switch (source.value) {
+    case 'stdout':
+    case 'stderr':
+      return { kind: source.value };
+    case 'exit_code':
+      return { kind: 'exit-code' };
+    default:
+      return source.value.startsWith('file:') ? lowerFile(scope, source) : unknownSource(scope.report, source);
+  }
+}
+
+function lowerFile(scope: Scope, source: TomlString): Capture<Text>['from'] | null {
+  const path = lowerTail(scope, source, 'file:'.length);
+  if (path !== '') return { kind: 'file', path };
+  scope.report.error(
+    'unknown-source',
+    source.place,
+    'the path after file: is missing',
+    'For example source = "file:build/report.json".',
+  );
+  return null;
+}
+
+function unknownSource(report: Report, source: TomlString): null {
+  const hint = suggest(source.value, SOURCES, `Sources are stdout, stderr, exit_code and file:PATH.`);
+  report.error('unknown-source', source.place, `an output cannot be taken from "${source.value}"`, hint);
+  return null;
+}

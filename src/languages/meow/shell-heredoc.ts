@@ -1,0 +1,88 @@
+// Here-documents as lines of text: where their delimiter is named, where they end, and what stands beside each hole.
+// Whatever is not plain is null, and for the caller to refuse.
+
+import type { HeredocPlace } from '../../ir/quote.ts';
+
+/** Stands in a script for a {{…}}; scripts have no NUL of their own. */
+export const HOLE = '\0';
+
+export interface Heredoc {
+  readonly delimiter: string;
+  /** Whether its delimiter is quoted, so that its body is taken as it is. */
+  readonly raw: boolean;
+  /** `<<-` removes the tabs that a line begins with. */
+  readonly tabs: 'kept' | 'stripped';
+}
+
+/** The word behind `<<`. */
+export function readDelimiter(
+  text: string,
+  start: number,
+): { readonly delimiter: string; readonly raw: boolean; readonly end: number } | null {
+  const part = /'([^'\n\0]*)'|"([^"\n\0\\$`]*)"|\\([^\n\0])|([^\s;&|<>()'"\\$`\0]+)/y;
+  let delimiter = '';
+  let raw = false;
+  let end = start;
+  while (text[end] === ' ' || text[end] === '\t') end += 1;
+  const first = end;
+  for (;;) {
+    part.lastIndex = end;
+    const matched = part.exec(text);
+    if (matched === null) break;
+    const [, single, double, escaped, plain] = matched;
+    delimiter += single ?? double ?? escaped ?? plain ?? '';
+    raw ||= plain === undefined;
+    end = part.lastIndex;
+  }
+  const next = text[end];
+  const isWhole = next === undefined || ' \t\n;&|<>()'.includes(next);
+  return end > first && isWhole ? { delimiter, raw, end } : null;
+}
+
+/** Where the body that begins here ends, and where the script goes on behind the delimiter's line. */
+export function findHeredocEnd(
+  text: string,
+  start: number,
+  { delimiter, raw, tabs }: Heredoc,
+): { readonly body: number; readonly next: number } | null {
+  let lineStart = start;
+  while (lineStart < text.length) {
+    const found = text.indexOf('\n', lineStart);
+    const lineEnd = found === -1 ? text.length : found;
+    const line = text.slice(lineStart, lineEnd);
+    if ((tabs === 'stripped' ? line.replace(/^\t+/, '') : line) === delimiter) {
+      if (!raw && isJoined(text, start, lineStart)) return null;
+      return { body: lineStart, next: Math.min(lineEnd + 1, text.length) };
+    }
+    lineStart = lineEnd + 1;
+  }
+  return null;
+}
+
+type Surroundings = Pick<HeredocPlace, 'lead' | 'tail'>;
+
+/** What stands on the line of each hole before and behind it; null where values could make the delimiter together. */
+export function holeSurroundings(body: string, { delimiter, raw, tabs }: Heredoc): readonly (Surroundings | null)[] {
+  const holes: (Surroundings | null)[] = [];
+  let lineStart = 0;
+  for (const line of body.split('\n')) {
+    const lineEnd = lineStart + line.length;
+    const joined = !raw && (isJoined(body, 0, lineStart) || isJoined(body, 0, lineEnd + 1));
+    const texts = line.split(HOLE);
+    const between = texts.slice(1, -1).some((text) => delimiter.includes(text));
+    for (const [index, before] of texts.slice(0, -1).entries()) {
+      const lead = index === 0 && tabs === 'stripped' ? before.replace(/^\t+/, '') : before;
+      const tail = (texts[index + 1] ?? '').slice(0, delimiter.length + 1);
+      holes.push(joined || between ? null : { lead: delimiter.startsWith(lead) ? lead : null, tail });
+    }
+    lineStart = lineEnd + 1;
+  }
+  return holes;
+}
+
+/** Whether the line that begins here continues the one before, which ends in a backslash. */
+function isJoined(text: string, start: number, lineStart: number): boolean {
+  let backslashes = 0;
+  while (lineStart - 2 - backslashes >= start && text[lineStart - 2 - backslashes] === '\\') backslashes += 1;
+  return backslashes % 2 === 1;
+}

@@ -1,0 +1,92 @@
+// Collects what is wrong with a text while it is read. Nothing here ends the reading: whoever finds a problem says so
+// and goes on with the best that can be made of the rest.
+
+import type { Diagnostic } from '../base/diagnostic.ts';
+import { nearest } from '../base/nearest.ts';
+import type { Place, Source } from '../base/source.ts';
+import { excerptOf, spanOf } from '../base/source.ts';
+
+export interface Report {
+  readonly source: Source;
+  readonly error: Complain;
+  readonly warning: Complain;
+  /** All of them in the order of the text. */
+  readonly diagnostics: () => readonly Diagnostic[];
+}
+
+export type Complain = (
+  code: string,
+  place: Place,
+  message: string,
+  /** A function where it takes a search: of many problems most are not shown. */
+  hint: string | (() => string),
+  related?: readonly { readonly message: string; readonly place: Place }[],
+) => void;
+
+/** A text that is wrong all over is not made clearer by its ten-thousandth problem. */
+const DIAGNOSTICS_MAX = 500;
+/** Messages quote the text, where a name may have a million letters. */
+const MESSAGE_MAX = 1_000;
+
+export function createReport(source: Source): Report {
+  const found: { readonly place: Place; readonly diagnostic: Diagnostic }[] = [];
+  const seen = new Set<string>();
+  const left: Diagnostic['severity'][] = [];
+  const complain =
+    (severity: Diagnostic['severity']): Complain =>
+    (code, place, message, hint, related = []) => {
+      // One mistake met on two ways (a shared default, a step read twice) is still one mistake.
+      const key = `${String(place.from)}:${code}:${bounded(message)}`;
+      if (seen.has(key)) return;
+      if (found.length >= DIAGNOSTICS_MAX) {
+        left.push(severity);
+        return;
+      }
+      seen.add(key);
+      const excerpt = excerptOf(source, place);
+      const diagnostic: Diagnostic = {
+        severity,
+        code,
+        message: bounded(message),
+        span: spanOf(source, place),
+        sourceLine: excerpt.text,
+        sourceColumn: excerpt.column,
+        hint: bounded(typeof hint === 'string' ? hint : hint()),
+        related: related.map((other) => ({ message: other.message, span: spanOf(source, other.place) })),
+      };
+      found.push({ place, diagnostic });
+    };
+  return {
+    source,
+    error: complain('error'),
+    warning: complain('warning'),
+    diagnostics: () => {
+      const sorted = found.toSorted((a, b) => a.place.from - b.place.from).map(({ diagnostic }) => diagnostic);
+      const last = sorted.at(-1);
+      if (left.length === 0 || last === undefined) return sorted;
+      const severity = left.includes('error') ? 'error' : 'warning';
+      const message = `${String(left.length)} more problems are not shown`;
+      return [
+        ...sorted,
+        { ...last, severity, code: 'too-many-problems', message, hint: 'Cure these first.', related: [] },
+      ];
+    },
+  };
+}
+
+function bounded(text: string): string {
+  return text.length <= MESSAGE_MAX ? text : `${text.slice(0, MESSAGE_MAX)}…`;
+}
+
+/** `Did you mean "build"?`, or else what there is to choose from. */
+export function suggest(wanted: string, known: Iterable<string>, otherwise: string): string {
+  const close = nearest(wanted, known);
+  return close === null ? otherwise : `Did you mean "${close}"?`;
+}
+
+/** `"a", "b" and "c"`; long lists are cut. */
+export function listed(names: Iterable<string>): string {
+  const all = [...names].map((name) => `"${name}"`);
+  if (all.length > 12) return `${all.slice(0, 12).join(', ')} and ${String(all.length - 12)} more`;
+  return all.length < 2 ? all.join('') : `${all.slice(0, -1).join(', ')} and ${all.at(-1) ?? ''}`;
+}

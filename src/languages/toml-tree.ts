@@ -1,0 +1,109 @@
+// What a TOML text says: values and keys, each with its place.
+
+import type { Json } from '../base/json.ts';
+import type { Place } from '../base/source.ts';
+
+export type TomlValue = TomlString | TomlNumber | TomlBoolean | TomlMoment | TomlList | TomlTable;
+
+export interface TomlString {
+  readonly kind: 'string';
+  readonly place: Place;
+  readonly value: string;
+  /** Where the value and the source run in step: from each seam on, one character of the one is one of the other. */
+  readonly seams: readonly Seam[];
+}
+
+export interface Seam {
+  readonly value: number;
+  readonly source: number;
+}
+
+export interface TomlNumber {
+  readonly kind: 'integer' | 'float';
+  readonly place: Place;
+  readonly value: number;
+}
+
+export interface TomlBoolean {
+  readonly kind: 'boolean';
+  readonly place: Place;
+  readonly value: boolean;
+}
+
+/** A date, a time or both, as written. */
+export interface TomlMoment {
+  readonly kind: 'moment';
+  readonly place: Place;
+  readonly value: string;
+}
+
+export interface TomlList {
+  readonly kind: 'list';
+  readonly place: Place;
+  readonly items: readonly TomlValue[];
+}
+
+export interface TomlTable {
+  readonly kind: 'table';
+  /** Its header, its braces, or the key that made it. */
+  readonly place: Place;
+  readonly entries: ReadonlyMap<string, TomlEntry>;
+}
+
+export interface TomlEntry {
+  readonly key: string;
+  readonly keyPlace: Place;
+  readonly value: TomlValue;
+}
+
+/** A part of a string's value, found again in the source. */
+export function placeWithin(text: TomlString, from: number, to: number): Place {
+  const start = sourceOffset(text, from);
+  return { from: start, to: Math.max(start + 1, sourceOffset(text, to)) };
+}
+
+/** Moments become their text: JSON has no others. Null where a number has no JSON form. */
+export function tomlToJson(value: TomlValue): Json {
+  switch (value.kind) {
+    case 'list':
+      return value.items.map(tomlToJson);
+    case 'table':
+      return Object.fromEntries([...value.entries.values()].map((entry) => [entry.key, tomlToJson(entry.value)]));
+    case 'integer':
+    case 'float':
+      // JSON has one zero.
+      return Number.isFinite(value.value) ? value.value + 0 : null;
+    case 'string':
+    case 'boolean':
+    case 'moment':
+      return value.value;
+  }
+}
+
+/** For messages: `expected a string, got a list`. */
+export function describeToml(value: TomlValue): string {
+  switch (value.kind) {
+    case 'integer':
+    case 'float':
+    case 'boolean':
+      return String(value.value);
+    case 'moment':
+      return 'a date or time';
+    case 'string':
+    case 'list':
+    case 'table':
+      return `a ${value.kind}`;
+  }
+}
+
+function sourceOffset({ seams, place }: TomlString, offset: number): number {
+  let low = 0;
+  let high = seams.length - 1;
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if ((seams[middle]?.value ?? 0) <= offset) low = middle;
+    else high = middle - 1;
+  }
+  const seam = seams[low];
+  return seam === undefined ? place.from : seam.source + (offset - seam.value);
+}

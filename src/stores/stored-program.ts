@@ -1,0 +1,40 @@
+// The Program as it is kept with its run, `{"hash":…,"program":…}`, and the hash that tells whether it still is the same.
+
+import { createHash } from 'node:crypto';
+
+import type { Json } from '../base/json.ts';
+import { isJsonMap } from '../base/json.ts';
+import type { Result } from '../base/result.ts';
+import { err, ok } from '../base/result.ts';
+import type { Program } from '../ir/program.ts';
+
+/** Over its JSON as it is: to parse and write it again keeps the order of keys. */
+export function hashProgram(program: Program): string {
+  return createHash('sha256').update(JSON.stringify(program)).digest('hex');
+}
+
+export function encodeProgram(program: Program, hash: string): string {
+  return `${JSON.stringify({ hash, program })}\n`;
+}
+
+/** The error says what is wrong, to stand behind the path: `… is cut off`. */
+export function decodeProgram(text: string): Result<{ readonly program: Program; readonly hash: string }, string> {
+  const stored = parse(text);
+  if (!isJsonMap(stored) || typeof stored['hash'] !== 'string' || !isJsonMap(stored['program'])) {
+    return err('is cut off or no longer a program');
+  }
+  const { hash, program } = stored;
+  if (program['format'] !== 1) return err('was written by another version of meow');
+  const trusted = program as unknown as Program;
+  if (hashProgram(trusted) !== hash) return err('was changed after the run began');
+  return ok({ program: trusted, hash });
+}
+
+function parse(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

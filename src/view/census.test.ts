@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { bad, ok, play } from '../../test/kernel-rig/play.ts';
+import type { Input } from '../kernel/input.ts';
+import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
+import type { RunState } from '../kernel/state.ts';
+import { census } from './census.ts';
+import { plainPaint } from './paint.ts';
+
+test('a run that is done says how long it took', () => {
+  expect(told(play('a\nb', ok('a#1'), ok('b#1')).state)).toEqual(['done in 2.0s: 2 done']);
+});
+
+test('a failed run names what failed, what it said last, and what to do next', () => {
+  const { state } = play('a\nb retry 2 delay 0s\nc needs b', ok('a#1'), bad('b#1'), RETRY, bad('b#2'));
+  expect(told(state)).toEqual([
+    'failed in 4.0s: 1 done, 1 failed, 1 skipped',
+    'failed: b (exit 3, attempt 2): error: no such file',
+    'next: meow logs wf-1 b · meow resume wf-1',
+  ]);
+});
+
+test('a step that could not be started has no logs to look at', () => {
+  const { state } = play('a says {{nobody}}');
+  expect(told(state)).toEqual([
+    'failed in 0ms: 1 failed',
+    'failed: a (unresolved): {{nobody}} is unknown (known here: who)',
+    'next: meow show wf-1 a · meow resume wf-1',
+  ]);
+});
+
+test('a failure that was made good for is not blamed where another was not', () => {
+  const { state } = play('a on_error continue\nb needs a', bad('a#1'), bad('b#1'));
+  expect(told(state).filter((line) => line.startsWith('failed:'))).toEqual(['failed: b (exit 3): error: no such file']);
+});
+
+test('of many failures the first few are named', () => {
+  const program = Array.from({ length: 9 }, (_, index) => `s${index}`);
+  const { state } = play(program.join('\n'), ...program.map((id) => bad(`${id}#1`)));
+  expect(told(state)).toHaveLength(1 + 5 + 1 + 1);
+  expect(told(state)).toContain('… 4 more failed');
+});
+
+test('a run that was stopped or paused says by whom or why', () => {
+  const { state } = play('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
+  expect(told(state)).toEqual(['stopped in 2.0s: 1 skipped (stopped by ann)', 'next: meow resume wf-1']);
+  const { state: paused } = play('a\nb needs a', { kind: 'pause-requested', reason: 'no money' }, ok('a#1'));
+  expect(told(paused)).toEqual(['paused in 2.0s: 1 done, 1 pending (no money)', 'next: meow resume wf-1']);
+});
+
+test('a run that waits for a person says for what', () => {
+  expect(told(play('a gate g').state)).toEqual(['waiting: 1 running', 'next: meow approve wf-1 g']);
+});
+
+test('warnings are repeated at the end', () => {
+  const { state } = play('cleanup success\na', ok('a#1'), bad(effectId(CLEANUP_STEP, 1)));
+  expect(told(state)).toContain('warning: the cleanup script failed: exited with status 3');
+});
+
+const RETRY: Input = { kind: 'deadline-passed', timer: 'b retry' };
+
+function told(state: RunState): readonly string[] {
+  return census(state, plainPaint);
+}

@@ -1,0 +1,77 @@
+// The closing words of a run: how it ended and after how long, what became of its steps, which failed and how, and what
+// to type next. For a run that has not ended it tells how things stand.
+
+import { formatDuration } from '../base/time.ts';
+import type { StepStatus, RunState, StepState } from '../kernel/state.ts';
+import type { Paint } from './paint.ts';
+import { cut, tame } from './row.ts';
+import type { Counts, RunStatus } from './status.ts';
+import { countSteps, openGates, runStatus } from './status.ts';
+
+const FAILED_SHOWN_MAX = 5;
+const MESSAGE_WIDTH = 160;
+
+/** One line or a few. */
+export function census(state: RunState, paint: Paint): readonly string[] {
+  const status = runStatus(state);
+  const lines = [headline(state, status, paint)];
+  const failed = failedSteps(state);
+  for (const step of failed.slice(0, FAILED_SHOWN_MAX)) {
+    lines.push(`${paint.red('failed:')} ${paint.bold(tame(step.id))} ${failureText(step)}`);
+  }
+  if (failed.length > FAILED_SHOWN_MAX) lines.push(paint.dim(`… ${failed.length - FAILED_SHOWN_MAX} more failed`));
+  for (const warning of state.warnings) lines.push(`${paint.yellow('warning:')} ${tame(warning)}`);
+  const next = nextCommands(state, status, failed);
+  if (next.length > 0) lines.push(`${paint.dim('next:')} ${next.join(' · ')}`);
+  return lines;
+}
+
+/** `3 done, 1 failed`: what there is none of is not named. */
+export function countsText(counts: Counts): string {
+  const named = ORDER.filter((status) => counts[status] > 0).map((status) => `${counts[status]} ${status}`);
+  return named.length === 0 ? 'no steps' : named.join(', ');
+}
+
+/** The last line that says something. */
+export function lastLine(output: string | null): string | null {
+  return output?.trimEnd().split('\n').at(-1)?.trim() || null;
+}
+
+const ORDER: readonly StepStatus[] = ['running', 'done', 'failed', 'skipped', 'pending'];
+
+function headline(state: RunState, status: RunStatus, paint: Paint): string {
+  const { startedAt, endedAt, reason } = state;
+  const brush = status === 'done' ? paint.green : status === 'failed' ? paint.red : paint.yellow;
+  const took = startedAt === null || endedAt === null ? '' : ` in ${formatDuration(endedAt - startedAt)}`;
+  const because = reason === null || (status !== 'stopped' && status !== 'paused') ? '' : ` (${tame(reason)})`;
+  return `${paint.bold(brush(status.replace('_', ' ')))}${took}: ${countsText(countSteps(state))}${because}`;
+}
+
+/** Those that failed by themselves, for the others only follow from them, and among these those nobody made good for. */
+function failedSteps(state: RunState): readonly StepState[] {
+  const failed = [...state.steps.values()]
+    .filter(({ status, failure }) => status === 'failed' && failure?.kind !== 'child-failed')
+    .toSorted((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0));
+  const broken = failed.filter(({ settlement }) => settlement === 'broken');
+  return broken.length > 0 ? broken : failed;
+}
+
+function failureText({ failure, attempt }: StepState): string {
+  if (failure === null) return '';
+  const attempts = attempt > 1 ? `, attempt ${attempt}` : '';
+  const how = failure.code === null ? failure.kind : `exit ${failure.code}`;
+  const said = lastLine(failure.output) ?? failure.message;
+  return `(${how}${attempts}): ${cut(tame(said), MESSAGE_WIDTH)}`;
+}
+
+function nextCommands(state: RunState, status: RunStatus, failed: readonly StepState[]): readonly string[] {
+  const id = state.request?.id ?? null;
+  if (id === null) return [];
+  const commands: string[] = [];
+  const spoke = failed.find(({ attempt }) => attempt > 0);
+  if (spoke !== undefined) commands.push(`meow logs ${id} ${spoke.id}`);
+  else if (failed[0] !== undefined) commands.push(`meow show ${id} ${failed[0].id}`);
+  if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${id}`);
+  if (status === 'waiting') for (const gate of openGates(state)) commands.push(`meow approve ${id} ${gate.id}`);
+  return commands;
+}

@@ -1,0 +1,334 @@
+// A Program or a run as a graph: steps, what they need, and what may come or came of them. Drawn as Mermaid, as DOT, or as
+// a listing to read. Nodes have names of our own (`n0`), and what authors wrote appears in labels only, escaped.
+
+import { segmentMatcher } from '../base/segment-pattern.ts';
+import type { Follow } from '../ir/follow.ts';
+import type { Block, Program, Step } from '../ir/program.ts';
+import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
+import { neededBy } from './needed.ts';
+import { padTo, tame, widthOf } from './row.ts';
+
+export interface Graph {
+  readonly title: string;
+  readonly nodes: readonly GraphNode[];
+  readonly edges: readonly GraphEdge[];
+  /** Blocks of a Program, or what grew from one step of a run. */
+  readonly groups: readonly GraphGroup[];
+}
+
+export interface GraphNode {
+  readonly id: string;
+  /** What is written on it: its id within its group. */
+  readonly name: string;
+  readonly executor: string;
+  /** Null in a Program. */
+  readonly status: StepStatus | null;
+  /** Null: it stands in the outermost. */
+  readonly group: string | null;
+}
+
+export interface GraphEdge {
+  readonly from: string;
+  readonly to: string;
+  /** `need`: it waits for it. `grows`: it comes, or came, of it. */
+  readonly kind: 'need' | 'grows';
+  /** On which outcome it comes of it; null where that is plain. */
+  readonly label: string | null;
+}
+
+export interface GraphGroup {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Every block that can be reached from the entry. */
+export function programGraph(program: Program): Graph {
+  const nodes: GraphNode[] = [];
+  const edges: GraphEdge[] = [];
+  const groups: GraphGroup[] = [];
+  const reached = new Set([program.entry]);
+  for (const name of reached) {
+    const block = program.blocks[name];
+    if (block === undefined) continue;
+    const inEntry = name === program.entry;
+    const grouped = !inEntry && block.steps.length > 1;
+    if (grouped) groups.push({ id: name, name });
+    for (const step of block.steps) {
+      const id = idIn(program, block, step);
+      const { executor } = step;
+      nodes.push({ id, name: grouped || inEntry ? step.id : id, executor, status: null, group: grouped ? name : null });
+      for (const needed of neededInBlock(block, step)) {
+        edges.push({ from: idIn(program, block, needed), to: id, kind: 'need', label: null });
+      }
+      for (const { target, label } of growthOf(step)) {
+        const next = program.blocks[target];
+        if (next === undefined) continue;
+        reached.add(target);
+        for (const first of firstSteps(next)) {
+          edges.push({ from: id, to: idIn(program, next, first), kind: 'grows', label });
+        }
+      }
+    }
+  }
+  return { title: program.source.name, nodes, edges: unique(edges), groups };
+}
+
+export function runGraph(state: RunState): Graph {
+  const nodes: GraphNode[] = [];
+  const edges: GraphEdge[] = [];
+  const groups = new Map<string, GraphGroup>();
+  for (const step of state.steps.values()) {
+    const { owner } = step.frame;
+    const below = owner !== null && step.id.startsWith(`${owner}.`);
+    if (owner !== null && !groups.has(owner)) groups.set(owner, { id: owner, name: owner });
+    nodes.push({
+      id: step.id,
+      name: below ? step.id.slice(owner.length + 1) : step.id,
+      executor: step.definition.executor,
+      status: step.status,
+      group: owner,
+    });
+    for (const { steps, hopes } of neededBy(state, step)) {
+      for (const { id } of [...steps, ...hopes]) edges.push({ from: id, to: step.id, kind: 'need', label: null });
+    }
+  }
+  for (const frame of state.frames.values()) edges.push(...growthEdges(state, frame));
+  const title = state.request === null ? state.program.source.name : `${state.request.id} ${state.program.source.name}`;
+  return { title, nodes, edges: unique(edges), groups: [...groups.values()] };
+}
+
+export function graphMermaid(graph: Graph): string {
+  const names = nodeNames(graph);
+  const lines = ['flowchart TD'];
+  const draw = (node: GraphNode, indent: string): void => {
+    const text = `${mermaidText(node.name)}<br/>${mermaidText(node.executor)}`;
+    const tail = node.status === null ? '' : `:::${node.status}`;
+    lines.push(`${indent}${names.get(node.id)}["${text}"]${tail}`);
+  };
+  for (const node of graph.nodes) if (node.group === null) draw(node, '  ');
+  for (const [index, group] of graph.groups.entries()) {
+    lines.push(`  subgraph g${index}["${mermaidText(group.name)}"]`);
+    for (const node of graph.nodes) if (node.group === group.id) draw(node, '    ');
+    lines.push('  end');
+  }
+  for (const { from, to, kind, label } of graph.edges) {
+    const arrow = kind === 'need' ? '-->' : '-.->';
+    const on = label === null ? '' : `|"${mermaidText(label)}"|`;
+    lines.push(`  ${names.get(from)} ${arrow}${on} ${names.get(to)}`);
+  }
+  for (const status of statusesIn(graph)) {
+    const { fill, line } = COLOURS[status];
+    lines.push(`  classDef ${status} fill:${fill},stroke:${line},color:#111`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+export function graphDot(graph: Graph): string {
+  const names = nodeNames(graph);
+  const lines = [
+    'digraph {',
+    `  label=${dotText(graph.title)}; labelloc=t; rankdir=TB; fontname="sans-serif";`,
+    '  node [shape=box, style="rounded,filled", fillcolor="#ffffff", fontname="sans-serif"];',
+    '  edge [fontname="sans-serif", fontsize=10];',
+  ];
+  const draw = (node: GraphNode, indent: string): void => {
+    const colour = node.status === null ? null : COLOURS[node.status];
+    const filled = colour === null ? '' : `, fillcolor="${colour.fill}", color="${colour.line}"`;
+    lines.push(`${indent}${names.get(node.id)} [label=${dotText(`${node.name}\n${node.executor}`)}${filled}];`);
+  };
+  for (const node of graph.nodes) if (node.group === null) draw(node, '  ');
+  for (const [index, group] of graph.groups.entries()) {
+    lines.push(`  subgraph cluster_${index} {`, `    label=${dotText(group.name)};`);
+    for (const node of graph.nodes) if (node.group === group.id) draw(node, '    ');
+    lines.push('  }');
+  }
+  for (const { from, to, kind, label } of graph.edges) {
+    const facts = [
+      ...(kind === 'need' ? [] : ['style=dashed']),
+      ...(label === null ? [] : [`label=${dotText(label)}`]),
+    ];
+    lines.push(`  ${names.get(from)} -> ${names.get(to)}${facts.length === 0 ? '' : ` [${facts.join(', ')}]`};`);
+  }
+  lines.push('}');
+  return `${lines.join('\n')}\n`;
+}
+
+/** Each step after those it needs, group by group, with what it waits for and what comes of it. */
+export function graphText(graph: Graph): string {
+  const nameOf = new Map(graph.nodes.map(({ id, name, group }) => [id, { name, group }]));
+  const into = groupsOf(graph.edges, ({ to }) => to);
+  const out = groupsOf(graph.edges, ({ from }) => from);
+  const lines = [tame(graph.title)];
+  const refer = (id: string, from: GraphNode): string => {
+    const known = nameOf.get(id);
+    return tame(known === undefined || known.group !== from.group ? id : known.name);
+  };
+  const list = (nodes: readonly GraphNode[], indent: string): void => {
+    const nameWidth = Math.max(0, ...nodes.map(({ name }) => widthOf(tame(name))));
+    const executorWidth = Math.max(0, ...nodes.map(({ executor }) => widthOf(tame(executor))));
+    const statusWidth = Math.max(0, ...nodes.map(({ status }) => status?.length ?? 0));
+    for (const node of inOrder(nodes, graph.edges)) {
+      const needs = (into.get(node.id) ?? []).filter(({ kind }) => kind === 'need');
+      const after = needs.length === 0 ? '' : `after ${shortList(needs.map(({ from }) => refer(from, node)))}`;
+      const columns = [
+        padTo(tame(node.name), nameWidth),
+        padTo(tame(node.executor), executorWidth),
+        ...(statusWidth === 0 ? [] : [padTo(node.status ?? '', statusWidth)]),
+        after,
+      ];
+      lines.push(`${indent}${columns.join('  ')}`.trimEnd());
+      const grows = groupsOf(
+        (out.get(node.id) ?? []).filter(({ kind }) => kind === 'grows'),
+        ({ label }) => label,
+      );
+      for (const [label, edges] of grows) {
+        const on = label === null ? '' : `${tame(label)}: `;
+        lines.push(`${indent}  → ${on}${shortList(edges.map(({ to }) => refer(to, node)))}`);
+      }
+    }
+  };
+  list(
+    graph.nodes.filter(({ group }) => group === null),
+    '  ',
+  );
+  for (const group of graph.groups) {
+    lines.push('', tame(group.name));
+    list(
+      graph.nodes.filter((node) => node.group === group.id),
+      '  ',
+    );
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+const COLOURS: Readonly<Record<StepStatus, { readonly fill: string; readonly line: string }>> = {
+  pending: { fill: '#f2f2f2', line: '#999999' },
+  running: { fill: '#cfe8ff', line: '#1f6feb' },
+  done: { fill: '#d3f5d3', line: '#2da44e' },
+  failed: { fill: '#ffd6d6', line: '#cf222e' },
+  skipped: { fill: '#ffffff', line: '#cccccc' },
+};
+
+const NAMED_MAX = 6;
+
+function idIn(program: Program, block: Block, step: Step): string {
+  if (block.name === program.entry) return step.id;
+  return block.steps.length === 1 && block.name === step.id ? step.id : `${block.name}/${step.id}`;
+}
+
+/** A need of something below a step (`each.*`, `x.child`) is drawn from that step. */
+function neededInBlock(block: Block, step: Step): readonly Step[] {
+  return step.needs.flatMap((need) => {
+    const fits = segmentMatcher(need.split('.')[0] ?? '');
+    return block.steps.filter((other) => other !== step && fits(other.id));
+  });
+}
+
+function firstSteps(block: Block): readonly Step[] {
+  return block.steps.filter((step) => neededInBlock(block, step).length === 0);
+}
+
+function growthOf(step: Step): readonly { readonly target: string; readonly label: string | null }[] {
+  const growth: { target: string; label: string | null }[] = [];
+  for (const [route, follow] of Object.entries(step.routes)) {
+    const label = route === 'done' ? null : route;
+    for (const target of targetsOf(follow)) growth.push({ target, label });
+  }
+  if (step.act.kind === 'each') growth.push({ target: step.act.target.block, label: 'each' });
+  if (step.onError.kind === 'recover') growth.push({ target: step.onError.target.block, label: 'error' });
+  return growth;
+}
+
+function targetsOf(follow: Follow): readonly string[] {
+  switch (follow.kind) {
+    case 'expand':
+    case 'goto':
+    case 'fork':
+      return [follow.target.block];
+    case 'call':
+      return [follow.target.block, follow.returnTo.block];
+    case 'end':
+    case 'return':
+    case 'stop':
+      return [];
+  }
+}
+
+/** From the step it stands below, or from where control came. */
+function growthEdges(state: RunState, frame: FrameState): readonly GraphEdge[] {
+  const before = frame.replaces ?? frame.caller;
+  const from = before === null ? [frame.owner] : (state.frames.get(before)?.steps ?? []).map(({ id }) => id);
+  const first = frame.steps.filter(
+    (step) => step.definition.needs.length === 0 || neededBy(state, step).every(({ steps }) => steps.length === 0),
+  );
+  const label = frame.join === 'recover' ? 'error' : before === null ? null : frame.replaces === null ? 'call' : null;
+  return from.flatMap((id) =>
+    id === null ? [] : first.map((step): GraphEdge => ({ from: id, to: step.id, kind: 'grows', label })),
+  );
+}
+
+function unique(edges: readonly GraphEdge[]): readonly GraphEdge[] {
+  return [
+    ...new Map(edges.map((edge) => [JSON.stringify([edge.from, edge.to, edge.kind, edge.label]), edge])).values(),
+  ];
+}
+
+function nodeNames({ nodes }: Graph): ReadonlyMap<string, string> {
+  return new Map(nodes.map(({ id }, index) => [id, `n${index}`]));
+}
+
+function statusesIn({ nodes }: Graph): readonly StepStatus[] {
+  return [...new Set(nodes.flatMap(({ status }) => status ?? []))];
+}
+
+function groupsOf<K>(edges: readonly GraphEdge[], by: (edge: GraphEdge) => K): ReadonlyMap<K, readonly GraphEdge[]> {
+  const found = new Map<K, GraphEdge[]>();
+  for (const edge of edges) {
+    const list = found.get(by(edge)) ?? [];
+    list.push(edge);
+    found.set(by(edge), list);
+  }
+  return found;
+}
+
+/** As written, but none before what it needs. What waits in a circle comes last. */
+function inOrder(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): readonly GraphNode[] {
+  const here = new Set(nodes.map(({ id }) => id));
+  const inside = edges.filter(({ kind, from, to }) => kind === 'need' && here.has(from) && here.has(to));
+  const out = groupsOf(inside, ({ from }) => from);
+  const open = new Map(nodes.map(({ id }) => [id, 0]));
+  for (const { to } of inside) open.set(to, (open.get(to) ?? 0) + 1);
+  const ordered = new Set<GraphNode>();
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  let layer = nodes.filter(({ id }) => open.get(id) === 0);
+  while (layer.length > 0) {
+    const next: GraphNode[] = [];
+    for (const node of layer) {
+      ordered.add(node);
+      for (const { to } of out.get(node.id) ?? []) {
+        const left = (open.get(to) ?? 0) - 1;
+        open.set(to, left);
+        const follower = byId.get(to);
+        if (left === 0 && follower !== undefined) next.push(follower);
+      }
+    }
+    layer = next;
+  }
+  return [...ordered, ...nodes.filter((node) => !ordered.has(node))];
+}
+
+function shortList(names: readonly string[]): string {
+  if (names.length <= NAMED_MAX) return names.join(', ');
+  return `${names.slice(0, NAMED_MAX - 1).join(', ')} and ${names.length - NAMED_MAX + 1} more`;
+}
+
+function mermaidText(text: string): string {
+  return tame(text).replaceAll(/[#"<>&`|[\](){}\\]/g, (character) => `#${character.charCodeAt(0)};`);
+}
+
+function dotText(text: string): string {
+  const lines = text
+    .split('\n')
+    .map((line) => tame(line).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('&', '&amp;'));
+  return `"${lines.join('\\n')}"`;
+}

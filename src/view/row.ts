@@ -1,0 +1,96 @@
+// Text that must stay on one row of a terminal: how wide it is there, cut to a width, and freed of what would move the
+// cursor. What steps and authors wrote is foreign text, and must not command the terminal of who looks at it.
+
+import type { Brush } from './paint.ts';
+
+/** One piece of a row; the brush is put on after cutting, so that its codes are never cut or counted. */
+export interface Piece {
+  readonly text: string;
+  readonly brush: Brush | null;
+}
+
+/** One line without control characters: sequences that command a terminal are dropped, line ends and tabs are blanks. */
+export function tame(text: string): string {
+  if (!UNTAMED.test(text)) return text;
+  return text.replaceAll(COMMANDS, '').replaceAll(BLANKS, ' ').replaceAll(CONTROLS, '').trimEnd();
+}
+
+/** Columns that a tame text takes. */
+export function widthOf(text: string): number {
+  if (PLAIN.test(text)) return text.length;
+  let width = 0;
+  for (const character of text) width += columnsOf(character.codePointAt(0) ?? 0);
+  return width;
+}
+
+/** At most so wide; what does not fit gives way to an ellipsis. */
+export function cut(text: string, width: number, ellipsis = '…'): string {
+  if (widthOf(text) <= width) return text;
+  const room = width - widthOf(ellipsis);
+  if (room < 0) return '';
+  let used = 0;
+  let kept = '';
+  for (const character of text) {
+    used += columnsOf(character.codePointAt(0) ?? 0);
+    if (used > room) break;
+    kept += character;
+  }
+  return kept + ellipsis;
+}
+
+export function padTo(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - widthOf(text)));
+}
+
+/** The pieces one after another, on one row. */
+export function row(pieces: readonly Piece[], width: number, ellipsis = '…'): string {
+  let left = width;
+  let line = '';
+  for (const { text, brush } of pieces) {
+    if (text === '') continue;
+    const fitting = cut(text, left, ellipsis);
+    line += brush === null || fitting === '' ? fitting : brush(fitting);
+    if (fitting !== text) break;
+    left -= widthOf(fitting);
+  }
+  return line;
+}
+
+const PLAIN = /^[\x20-\x7e]*$/;
+const UNTAMED = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\ufeff]/u;
+const COMMANDS =
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  /(?:\x1b\[|\x9b)[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[\x20-\x7e]/g;
+const BLANKS = /\r\n|[\n\r\t\v\f\x85\u2028\u2029]/g;
+const CONTROLS = /[\p{Cc}\u202a-\u202e\u2066-\u2069\ufeff]/gu;
+
+/** First and last of each range that takes two columns. */
+const WIDE: readonly (readonly [number, number])[] = [
+  [0x1100, 0x115f],
+  [0x231a, 0x231b],
+  [0x23e9, 0x23ec],
+  [0x2e80, 0x303e],
+  [0x3041, 0x33ff],
+  [0x3400, 0x4dbf],
+  [0x4e00, 0x9fff],
+  [0xa000, 0xa4cf],
+  [0xa960, 0xa97c],
+  [0xac00, 0xd7a3],
+  [0xf900, 0xfaff],
+  [0xfe30, 0xfe6f],
+  [0xff01, 0xff60],
+  [0xffe0, 0xffe6],
+  [0x1f300, 0x1f64f],
+  [0x1f680, 0x1f6ff],
+  [0x1f900, 0x1f9ff],
+  [0x1fa70, 0x1faff],
+  [0x20000, 0x3fffd],
+];
+
+const NO_WIDTH = /^[\p{Mn}\p{Me}\p{Cf}]$/u;
+
+function columnsOf(code: number): number {
+  if (code < 0x300) return 1;
+  if (NO_WIDTH.test(String.fromCodePoint(code))) return 0;
+  return WIDE.some(([first, last]) => code >= first && code <= last) ? 2 : 1;
+}

@@ -1,0 +1,281 @@
+// The text of `.meow/workflows/ID.yaml`: a run as people and tools read it, a moment behind the journal. It is valid
+// YAML 1.2 for any data, by simple means: maps are blocks, a string is a bare word where nobody can take it for anything
+// else, and otherwise a JSON string (save a script, which stays readable), and what is nested in a value is JSON. A
+// step's lines are kept until the step is touched, so that a change in a run of thousands of steps costs little more than
+// putting the text together. What a list of runs wants to know stands in the first lines, and is read from them alone.
+
+import type { Json } from '../base/json.ts';
+import { formatMoment } from '../base/time.ts';
+import type { CommandSpec } from '../ir/effect.ts';
+import type { Text } from '../ir/text.ts';
+import type { Decision, JournalRecord } from '../kernel/decision.ts';
+import type { RunState, StepState } from '../kernel/state.ts';
+import { expandedInto, needsOf, openGates, runError, runStatus, stepError, writtenText } from './status.ts';
+
+/** The text for one run whose state goes on changing; `touch` says which steps have. */
+export class StateYaml {
+  readonly #state: RunState;
+  /** In the state's order. */
+  readonly #steps: { readonly step: StepState; text: string | null }[] = [];
+  readonly #places = new Map<string, number>();
+  /** The texts of so many steps as one; null where one of them has changed. */
+  readonly #chunks: (string | null)[] = [];
+
+  constructor(state: RunState) {
+    this.#state = state;
+  }
+
+  touch(steps: Iterable<string>): void {
+    for (const id of steps) {
+      const place = this.#places.get(id);
+      const known = place === undefined ? undefined : this.#steps[place];
+      if (place === undefined || known === undefined) continue;
+      known.text = null;
+      this.#chunks[Math.floor(place / CHUNK)] = null;
+    }
+  }
+
+  text(): string {
+    this.#adoptNewSteps();
+    for (let index = 0; index < this.#chunks.length; index++) this.#chunks[index] ??= this.#chunkText(index);
+    const none = this.#chunks.length === 0 ? ' {}' : '';
+    return `${head(this.#state)}steps:${none}\n${this.#chunks.join('')}`;
+  }
+
+  /** Steps are never taken away, so the new ones are the last. */
+  #adoptNewSteps(): void {
+    const known = this.#steps.length;
+    if (this.#state.steps.size === known) return;
+    let place = 0;
+    for (const step of this.#state.steps.values()) {
+      if (place >= known) {
+        this.#places.set(step.id, place);
+        this.#steps.push({ step, text: null });
+        this.#chunks[Math.floor(place / CHUNK)] = null;
+      }
+      place += 1;
+    }
+  }
+
+  #chunkText(index: number): string {
+    const part = this.#steps.slice(index * CHUNK, (index + 1) * CHUNK);
+    for (const known of part) known.text ??= stepText(known.step);
+    return part.map(({ text }) => text).join('');
+  }
+}
+
+/** The first lines of the text, up to what may have many. Moments are as in the text. */
+export interface StateHead {
+  readonly id: string;
+  readonly template: string;
+  readonly language: string;
+  readonly status: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+}
+
+/** From the beginning of a text, as much of it as there is; null where that is not the beginning of a state file. */
+export function readStateHead(beginning: string): StateHead | null {
+  const facts = new Map<string, string>();
+  // A last line without its end may go on.
+  for (const line of beginning.split('\n').slice(1, -1)) {
+    const [, name = '', written = ''] = /^([a-z_]+): (.+)$/.exec(line) ?? [];
+    const value = HEAD_NAMES.includes(name) ? readScalar(written) : null;
+    if (value === null) break;
+    facts.set(name, value);
+  }
+  const [id, template, language, status] = HEAD_NAMES.map((name) => facts.get(name));
+  if (id === undefined || template === undefined || language === undefined || status === undefined) return null;
+  const startedAt = facts.get('started_at') ?? null;
+  return { id, template, language, status, startedAt, endedAt: facts.get('ended_at') ?? null };
+}
+
+const HEAD_NAMES: readonly string[] = ['id', 'template', 'language', 'status', 'started_at', 'ended_at'];
+
+/** What `scalar` wrote. Null for anything else: people edit files. */
+function readScalar(written: string): string | null {
+  if (!written.startsWith('"')) return written;
+  try {
+    const value: unknown = JSON.parse(written);
+    return typeof value === 'string' ? value : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+/** Ids of the steps whose lines may differ after these records; steps that are new need not be named. */
+export function stepsTouched(records: readonly JournalRecord[]): readonly string[] {
+  const touched = new Set<string>();
+  for (const { decisions } of records) {
+    for (const decision of decisions) for (const id of touchedBy(decision)) touched.add(id);
+  }
+  return [...touched];
+}
+
+const CHUNK = 64;
+
+function touchedBy(decision: Decision): readonly string[] {
+  switch (decision.kind) {
+    case 'step-started':
+    case 'step-answered':
+    case 'step-failed-once':
+    case 'step-retried':
+    case 'step-lost':
+    case 'step-done':
+    case 'step-failed':
+    case 'step-recovered':
+    case 'recovery-failed':
+    case 'step-grown':
+      return [decision.step];
+    case 'steps-skipped':
+    case 'steps-stopping':
+      return decision.steps;
+    case 'run-resumed':
+      return decision.reopened;
+    case 'frame-opened':
+      return decision.frame.owner === null ? [] : [decision.frame.owner];
+    case 'run-started':
+    case 'steps-added':
+    case 'frame-failing':
+    case 'value-returned':
+    case 'frames-dropped':
+    case 'frame-closed':
+    case 'gate-decided':
+    case 'run-ending':
+    case 'cleanup-started':
+    case 'cleanup-stopping':
+    case 'cleanup-finished':
+    case 'warned':
+    case 'run-ended':
+      return [];
+  }
+}
+
+function head(state: RunState): string {
+  const { request, program, startedAt, endedAt, reason, result } = state;
+  const lines = [
+    '# How the run stands, for people and tools. Its truth is the journal beside this file; edits here change nothing.\n',
+    entry('', 'id', request?.id ?? null),
+    entry('', 'template', program.source.name),
+    entry('', 'language', program.source.language),
+    `status: ${runStatus(state)}\n`,
+  ];
+  if (startedAt !== null) lines.push(`started_at: ${formatMoment(startedAt)}\n`);
+  if (endedAt !== null) lines.push(`ended_at: ${formatMoment(endedAt)}\n`);
+  if (reason !== null) lines.push(entry('', 'reason', reason));
+  const error = runError(state);
+  if (error !== null) lines.push(map('', 'error', Object.entries(error)));
+  if (result !== null) lines.push(entry('', 'result', result));
+  lines.push(
+    script('cleanup_on_success', program.cleanup.success),
+    script('cleanup_on_failure', program.cleanup.failure),
+    script('cleanup_on_stop', program.cleanup.stop),
+    map('', 'vars', Object.entries(request?.variables ?? {})),
+    map('', 'meta', Object.entries(request?.meta ?? {})),
+    agents(state),
+    gates(state),
+  );
+  if (state.warnings.length > 0) lines.push(entry('', 'warnings', state.warnings));
+  return lines.join('');
+}
+
+function agents({ agents: known }: RunState): string {
+  if (known.size === 0) return 'agents: {}\n';
+  const lines = ['agents:\n'];
+  for (const [id, { busy }] of known) {
+    const facts: [string, Json][] = [['status', busy === null ? 'idle' : 'active']];
+    if (busy !== null) facts.push(['current_step', busy.id]);
+    lines.push(map('  ', id, facts));
+  }
+  return lines.join('');
+}
+
+/** A list: several steps may wait for the same gate. */
+function gates(state: RunState): string {
+  const open = openGates(state).map(({ id, step, opened_at }) => ({ id, status: 'open', step, opened_at }));
+  return open.length === 0 ? '' : entry('', 'gates', open);
+}
+
+function stepText(step: StepState): string {
+  const { definition, status, attempt, agent, startedAt, finishedAt, outputs, frame } = step;
+  const inner = '    ';
+  let text = `  ${key(step.id, '  ')}\n${entry(inner, 'executor', definition.executor)}`;
+  if (agent !== null) text += entry(inner, 'agent', agent);
+  text += `${inner}status: ${status}\n`;
+  if (attempt > 0) text += `${inner}attempt: ${attempt}\n`;
+  if (definition.needs.length > 0) text += entry(inner, 'needs', needsOf(step));
+  if (frame.owner !== null) text += entry(inner, 'expanded_from', frame.owner);
+  if (startedAt !== null) text += `${inner}started_at: ${formatMoment(startedAt)}\n`;
+  if (finishedAt !== null) text += `${inner}finished_at: ${formatMoment(finishedAt)}\n`;
+  const values = Object.entries(outputs);
+  if (values.length > 0) text += map(inner, 'outputs', values);
+  const error = stepError(step);
+  if (error !== null) {
+    const facts = Object.entries(error).filter(([, value]) => value !== null);
+    text += map(inner, 'error', facts);
+  }
+  const into = expandedInto(step);
+  if (into.length > 0) text += entry(inner, 'expanded_into', into);
+  return text;
+}
+
+function map(indent: string, name: string, entries: readonly (readonly [string, Json])[]): string {
+  const label = `${indent}${key(name, indent)}`;
+  if (entries.length === 0) return `${label} {}\n`;
+  return `${label}\n${entries.map(([inner, value]) => entry(`${indent}  `, inner, value)).join('')}`;
+}
+
+function entry(indent: string, name: string, value: Json): string {
+  return `${indent}${key(name, indent)} ${typeof value === 'string' ? scalar(value) : flow(value)}\n`;
+}
+
+/** With its colon. YAML lets no key on the line of its value be longer than 1024 characters. */
+function key(name: string, indent: string): string {
+  const text = scalar(name);
+  return text.length <= KEY_MAX ? `${text}:` : `? ${text}\n${indent}:`;
+}
+
+function scalar(text: string): string {
+  return WORD.test(text) && !NOT_A_STRING.test(text) ? text : quoted(text);
+}
+
+const KEY_MAX = 1_000;
+const WORD = /^[A-Za-z_][A-Za-z0-9_./#-]*$/;
+/** Words that some readers take for something else than themselves. */
+const NOT_A_STRING = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
+
+function flow(value: Json): string {
+  if (typeof value === 'string') return quoted(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(flow).join(', ')}]`;
+  return `{${Object.entries(value)
+    .map(([name, inner]) => `${quoted(name)}: ${flow(inner)}`)
+    .join(', ')}}`;
+}
+
+/** A JSON string is a YAML string; what YAML cannot hold unescaped is escaped, and half a surrogate pair replaced. */
+function quoted(text: string): string {
+  const json = JSON.stringify(text);
+  if (!AWKWARD.test(json)) return json;
+  return JSON.stringify(text.replaceAll(LONE_SURROGATE, '\ufffd')).replaceAll(
+    UNPRINTABLE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+const AWKWARD = /[^\x20-\x7e]|\\ud/;
+const LONE_SURROGATE = /\p{Surrogate}/gu;
+const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
+
+/** As its author wrote it, over as many lines, where that is sure to be read back as it is. */
+function script(name: string, command: CommandSpec<Text> | null): string {
+  if (command === null) return '';
+  const text = writtenText(command.script);
+  if (!BLOCK_SAFE.test(text) || text.endsWith('\n\n')) return entry('', name, text);
+  const lines = (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
+  const body = lines.map((line) => (line === '' ? '' : `  ${line}`)).join('\n');
+  return `${name}: ${text.endsWith('\n') ? '|' : '|-'}\n${body}\n`;
+}
+
+const BLOCK_SAFE = /^[!-~][\t\n -~\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]*$/;

@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest';
+import { bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { parseProgram } from '../../test/kernel-rig/program-text.ts';
+import type { Input } from '../kernel/input.ts';
+import { initialState } from '../kernel/state.ts';
+import type { RunState } from '../kernel/state.ts';
+import { runStatus, statusView } from './status.ts';
+
+test('a run before its first record is pending, and has the id it is asked for by', () => {
+  const state = initialState(parseProgram(['a']));
+  expect(statusView(state, { id: 'wf-9' })).toEqual({
+    id: 'wf-9',
+    language: 'meow',
+    source: 'trace',
+    status: 'pending',
+    started_at: null,
+    ended_at: null,
+    result: null,
+    error: null,
+    vars: {},
+    meta: {},
+    steps: {},
+    agents: [],
+    gates: [],
+    counts: { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 },
+    cost: { usd: 0, tokens: 0, unknown_turns: 0 },
+    warnings: [],
+  });
+});
+
+test('a step has every key of the contract, whether it ran or not', () => {
+  const { state } = play('a\nb needs a', ok('a#1', { path: '/x' }));
+  const { steps, id, vars, meta, started_at } = statusView(state);
+  expect({ id, vars, meta, started_at }).toEqual({
+    id: 'wf-1',
+    vars: { who: 'ann' },
+    meta: { ticket: 'T-1' },
+    started_at: '2026-01-08T21:00:00.000Z',
+  });
+  expect(steps['a']).toEqual({
+    executor: 'shell',
+    status: 'done',
+    attempt: 1,
+    needs: [],
+    agent: null,
+    outputs: { path: '/x' },
+    error: null,
+    started_at: '2026-01-08T21:00:00.000Z',
+    finished_at: '2026-01-08T21:00:01.000Z',
+    expanded_from: null,
+    expanded_into: [],
+  });
+  expect(steps['b']).toMatchObject({ status: 'running', needs: ['a'], finished_at: null });
+});
+
+test('a step that waits for its retry is pending and shows its last error', () => {
+  const { state } = play('a retry 2 delay 10s', bad('a#1'));
+  expect(statusView(state).steps['a']).toMatchObject({
+    status: 'pending',
+    attempt: 1,
+    error: {
+      type: 'command_failed',
+      message: 'exited with status 3',
+      code: 3,
+      output: 'compiling\nerror: no such file\n',
+      attempt: 1,
+    },
+  });
+});
+
+test('a failed run names the step that it began with, not the one that failed by it', () => {
+  const { state } = play('a pass route done=expand:sub\nb needs a\nblock sub\nx', bad('a.x#1'));
+  const { status, error, counts, ended_at } = statusView(state);
+  expect({ status, error, counts, ended_at }).toEqual({
+    status: 'failed',
+    error: { type: 'command_failed', message: 'exited with status 3', step: 'a.x' },
+    counts: { pending: 0, running: 0, done: 0, failed: 2, skipped: 1 },
+    ended_at: '2026-01-08T21:00:01.000Z',
+  });
+});
+
+test('what grew is told from both sides; a foreach lists its iterations', () => {
+  const { state } = play('e each [1,2] sub\nx pass route done=inline:sub\nblock sub\na\nb needs a');
+  const { steps } = statusView(state);
+  expect(steps['e']?.expanded_into).toEqual(['e.0', 'e.1']);
+  expect(steps['x']?.expanded_into).toEqual(['x.a', 'x.b']);
+  expect(steps['e.1.b']).toMatchObject({ expanded_from: 'e', needs: ['e.1.a'] });
+});
+
+test('a run waits when all that goes on is gates, and a pending retry is something that goes on', () => {
+  expect(runStatus(play('a gate g\nb', ok('b#1')).state)).toBe('waiting');
+  expect(runStatus(play('a gate g\nb').state)).toBe('running');
+  expect(runStatus(play('a gate g\nb retry 2 delay 10s', bad('b#1')).state)).toBe('running');
+});
+
+test('gates are shown open, and with who decided them', () => {
+  const decided: Input = { kind: 'gate-decided', gate: 'g', verdict: { approved: false, by: 'bob', notes: 'no' } };
+  const { state: open } = play('a gate g');
+  expect(statusView(open).gates).toEqual([
+    {
+      id: 'g',
+      step: 'a',
+      status: 'open',
+      kind: 'approval',
+      prompt: null,
+      opened_at: '2026-01-08T21:00:00.000Z',
+      decided_by: null,
+      notes: null,
+    },
+  ]);
+  const { state } = play('a gate g\nb', decided);
+  expect(statusView(state).gates).toMatchObject([
+    { id: 'g', step: 'a', status: 'rejected', decided_by: 'bob', notes: 'no' },
+  ]);
+});
+
+test('an agent is active on the step it works on', () => {
+  const { state } = play('a agent w1\nb agent w1\nc needs a agent w2', ok('a#1'));
+  expect(statusView(state).agents).toMatchObject([
+    { id: 'w1', status: 'active', current_step: 'b', stack: [] },
+    { id: 'w2', status: 'active', current_step: 'c' },
+  ]);
+});
+
+test.each<[RunState['phase'], string]>([
+  ['running', 'running'],
+  ['ending', 'running'],
+  ['cleaning', 'cleaning_up'],
+])('the phase %s is called %s', (phase, status) => {
+  const { state } = play('a');
+  state.phase = phase;
+  expect(runStatus(state)).toBe(status);
+});
+
+test('a run that was stopped is stopped, without an error', () => {
+  const { state } = play('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
+  expect(statusView(state)).toMatchObject({ status: 'stopped', error: null, steps: { a: { status: 'skipped' } } });
+});

@@ -1,0 +1,283 @@
+// A run as one object: what `meow status ID --json` prints, whatever language the run was written in. Its keys are a
+// contract with scripts: none is ever left out, and what is not known is null. Whether an engine holds the run is not
+// in its state; the face adds that.
+
+import type { Json } from '../base/json.ts';
+import { formatMoment } from '../base/time.ts';
+import { errorType } from '../ir/failure.ts';
+import type { Outputs } from '../ir/output.ts';
+import type { FilledText, Text } from '../ir/text.ts';
+import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
+
+export type RunStatus = 'pending' | 'running' | 'waiting' | 'paused' | 'cleaning_up' | 'done' | 'failed' | 'stopped';
+
+export interface StatusView {
+  readonly id: string | null;
+  readonly language: string;
+  readonly source: string;
+  readonly status: RunStatus;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
+  readonly result: Json;
+  readonly error: RunErrorView | null;
+  readonly vars: Readonly<Record<string, Json>>;
+  readonly meta: Readonly<Record<string, string>>;
+  readonly steps: Readonly<Record<string, StepStatusView>>;
+  readonly agents: readonly AgentView[];
+  readonly gates: readonly GateView[];
+  readonly counts: Counts;
+  readonly cost: CostView;
+  readonly warnings: readonly string[];
+}
+
+/** Why a run failed: the step that it was first, or only a reason where no step is to blame. */
+export interface RunErrorView {
+  readonly type: string | null;
+  readonly message: string;
+  readonly step: string | null;
+}
+
+export interface StepStatusView {
+  readonly executor: string;
+  /** A step that waits for its next attempt is pending, and shows the error of the last. */
+  readonly status: StepStatus;
+  readonly attempt: number;
+  /** As ids of the run; patterns stay patterns. */
+  readonly needs: readonly string[];
+  readonly agent: string | null;
+  readonly outputs: Outputs;
+  readonly error: StepErrorView | null;
+  readonly started_at: string | null;
+  readonly finished_at: string | null;
+  readonly expanded_from: string | null;
+  readonly expanded_into: readonly string[];
+}
+
+export interface StepErrorView {
+  readonly type: string;
+  readonly message: string;
+  readonly code: number | null;
+  readonly output: string | null;
+  /** 0 where nothing could be started. */
+  readonly attempt: number;
+}
+
+export interface AgentView {
+  readonly id: string;
+  readonly status: 'active' | 'idle';
+  readonly adapter: string | null;
+  readonly session: string | null;
+  readonly terminal: string | null;
+  readonly workdir: string | null;
+  readonly current_step: string | null;
+  readonly state: string | null;
+  readonly stack: readonly { readonly session: string | null; readonly state: string | null }[];
+}
+
+export interface GateView {
+  readonly id: string;
+  /** Null where it was decided before a step asked. */
+  readonly step: string | null;
+  readonly status: 'open' | 'approved' | 'rejected';
+  readonly kind: 'approval';
+  readonly prompt: string | null;
+  readonly opened_at: string | null;
+  readonly decided_by: string | null;
+  readonly notes: string | null;
+}
+
+export type Counts = Readonly<Record<StepStatus, number>>;
+
+export interface CostView {
+  readonly usd: number | null;
+  readonly tokens: number;
+  readonly unknown_turns: number;
+}
+
+/** `id` stands in where the run has not begun and its state does not know it. */
+export function statusView(state: RunState, { id = null }: { readonly id?: string | null } = {}): StatusView {
+  const { request, program } = state;
+  return {
+    id: request?.id ?? id,
+    language: program.source.language,
+    source: program.source.name,
+    status: runStatus(state),
+    started_at: moment(state.startedAt),
+    ended_at: moment(state.endedAt),
+    result: state.result,
+    error: runError(state),
+    vars: request?.variables ?? {},
+    meta: request?.meta ?? {},
+    steps: Object.fromEntries([...state.steps].map(([name, step]) => [name, stepStatusView(step)])),
+    agents: agentViews(state),
+    gates: gateViews(state),
+    counts: countSteps(state),
+    cost: NO_COST,
+    warnings: [...state.warnings],
+  };
+}
+
+/** `waiting`: all that goes on is gates that nobody has decided. */
+export function runStatus(state: RunState): RunStatus {
+  switch (state.phase) {
+    case 'new':
+      return 'pending';
+    case 'running':
+      return waitsForPeople(state) ? 'waiting' : 'running';
+    case 'ending':
+      return 'running';
+    case 'cleaning':
+      return 'cleaning_up';
+    case 'ended':
+      return state.end ?? 'stopped';
+  }
+}
+
+export function stepStatusView(step: StepState): StepStatusView {
+  return {
+    executor: step.definition.executor,
+    status: step.status,
+    attempt: step.attempt,
+    needs: needsOf(step),
+    agent: step.agent,
+    outputs: step.outputs,
+    error: stepError(step),
+    started_at: moment(step.startedAt),
+    finished_at: moment(step.finishedAt),
+    expanded_from: step.frame.owner,
+    expanded_into: expandedInto(step),
+  };
+}
+
+export function stepError({ failure, attempt }: StepState): StepErrorView | null {
+  if (failure === null) return null;
+  const { kind, message, code, output } = failure;
+  return { type: errorType(kind), message, code, output, attempt };
+}
+
+/** Null unless the run has failed, or is sure to. */
+export function runError(state: RunState): RunErrorView | null {
+  if (state.end !== 'failed') return null;
+  const step = culprit(state);
+  if (step?.failure) return { type: errorType(step.failure.kind), message: step.failure.message, step: step.id };
+  return { type: null, message: state.reason ?? 'the run failed', step: null };
+}
+
+export function countSteps(state: RunState): Counts {
+  const counts = { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 };
+  for (const { status } of state.steps.values()) counts[status] += 1;
+  return counts;
+}
+
+/** Ids of the run, or patterns of them. */
+export function needsOf(step: StepState): readonly string[] {
+  return step.definition.needs.map((need) => `${step.frame.prefix}${need}`);
+}
+
+/** The steps below it; of a foreach its iterations (`each.0`). */
+export function expandedInto(step: StepState): readonly string[] {
+  const iterates = step.definition.act.kind === 'each';
+  return step.children.flatMap(({ prefix, join, steps }) =>
+    iterates && join !== 'recover' ? [prefix.slice(0, -1)] : steps.map(({ id }) => id),
+  );
+}
+
+/** Gates that wait for a person, oldest first. */
+export function openGates(state: RunState): readonly GateView[] {
+  const gates: GateView[] = [];
+  for (const { id: step, effect, startedAt } of state.asked.values()) {
+    if (effect?.kind !== 'gate') continue;
+    gates.push({
+      id: filledText(effect.gate),
+      step,
+      status: 'open',
+      kind: 'approval',
+      prompt: filledText(effect.prompt) || null,
+      opened_at: moment(startedAt),
+      decided_by: null,
+      notes: null,
+    });
+  }
+  return gates;
+}
+
+/** A filled text for people: what stays in a file is named, not read. */
+export function filledText(text: FilledText): string {
+  if (typeof text === 'string') return text;
+  return text.map((piece) => (typeof piece === 'string' ? piece : `[${piece.file}]`)).join('');
+}
+
+/** A text as its author wrote it, with its holes. */
+export function writtenText(text: Text): string {
+  if (typeof text === 'string') return text;
+  return text.parts.map((part) => (typeof part === 'string' ? part : `{{${part.path.join('.')}}}`)).join('');
+}
+
+export function moment(at: number | null): string | null {
+  return at === null ? null : formatMoment(at);
+}
+
+/** No driver reports turns yet, so none has cost anything. */
+const NO_COST: CostView = { usd: 0, tokens: 0, unknown_turns: 0 };
+
+function waitsForPeople(state: RunState): boolean {
+  if (state.asked.size === 0) return false;
+  for (const { effect } of state.asked.values()) if (effect?.kind !== 'gate') return false;
+  for (const { kind } of state.timers.values()) if (kind === 'retry') return false;
+  return true;
+}
+
+/** The first step whose failure nobody made good for; one that failed by itself before one that failed by its children. */
+function culprit(state: RunState): StepState | null {
+  let found: StepState | null = null;
+  for (const step of state.steps.values()) {
+    if (step.status !== 'failed' || step.settlement !== 'broken') continue;
+    if (found === null || blameOrder(step, found) < 0) found = step;
+  }
+  return found;
+}
+
+function blameOrder(a: StepState, b: StepState): number {
+  const inherits = ({ failure }: StepState): number => (failure?.kind === 'child-failed' ? 1 : 0);
+  return inherits(a) - inherits(b) || (a.finishedAt ?? 0) - (b.finishedAt ?? 0);
+}
+
+function agentViews(state: RunState): readonly AgentView[] {
+  return [...state.agents].map(([id, { busy }]) => ({
+    id,
+    status: busy === null ? 'idle' : 'active',
+    adapter: busy?.effect?.kind === 'turn' ? busy.effect.adapter : null,
+    session: busy?.frame.lastSession ?? null,
+    terminal: null,
+    workdir: null,
+    current_step: busy?.id ?? null,
+    state: null,
+    stack: [],
+  }));
+}
+
+function gateViews(state: RunState): readonly GateView[] {
+  const decided = [...state.gates].map(([id, { approved, by, notes }]): GateView => {
+    const step = stepWithGate(state, id);
+    return {
+      id,
+      step: step?.id ?? null,
+      status: approved ? 'approved' : 'rejected',
+      kind: 'approval',
+      prompt: null,
+      opened_at: moment(step?.startedAt ?? null),
+      decided_by: by,
+      notes,
+    };
+  });
+  return [...openGates(state), ...decided];
+}
+
+function stepWithGate(state: RunState, gate: string): StepState | null {
+  for (const step of state.steps.values()) {
+    const { act } = step.definition;
+    if (act.kind === 'effect' && act.effect.kind === 'gate' && act.effect.gate === gate && step.attempt > 0)
+      return step;
+  }
+  return null;
+}

@@ -1,0 +1,159 @@
+import { expect, test } from 'vitest';
+import { BEGAN, bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { failure } from '../ir/failure.ts';
+import type { JournalRecord } from '../kernel/decision.ts';
+import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
+import { plainPaint } from './paint.ts';
+import { Timeline, decisionJson, renderTimelineLine } from './timeline.ts';
+
+test('a run reads as a line for each change', () => {
+  const { records } = play(
+    'build\nlint retry 2 delay 1s\ntest needs build,lint\ndeploy needs test',
+    ok('build#1'),
+    bad('lint#1'),
+    { kind: 'deadline-passed', timer: 'lint retry' },
+    bad('lint#2'),
+  );
+  expect(told(records)).toEqual([
+    '+0ms     run started',
+    '+0ms     build  started',
+    '+0ms     lint   started',
+    '+1.0s    build  done 1.0s',
+    '+2.0s    lint   failed: exited with status 3 — retry in 1.0s',
+    '+3.0s    lint   started (attempt 2)',
+    '+4.0s    lint   failed 1.0s: exited with status 3',
+    '+4.0s    run is failing: step lint failed: exited with status 3',
+    '+4.0s    skipped 2 steps: test, deploy',
+    '+4.0s    run failed after 4.0s: step lint failed: exited with status 3',
+  ]);
+});
+
+test('a run that was made for another engine is taken up; only what was interrupted is resumed', () => {
+  const again = { kind: 'run-resumed', retryFailed: true } as const;
+  expect(told(play('a', again, again, bad('a#1'), again).records)).toEqual([
+    '+0ms     run started',
+    '+0ms     a      started',
+    '+1.0s    an engine has taken up the run',
+    '+2.0s    run resumed',
+    '+3.0s    a      failed 3.0s: exited with status 3',
+    '+3.0s    run is failing: step a failed: exited with status 3',
+    '+3.0s    run failed after 3.0s: step a failed: exited with status 3',
+    '+4.0s    run resumed: 1 step: a again',
+    '+4.0s    a      started (attempt 2)',
+  ]);
+});
+
+test('an answer that decides nothing shows nothing', () => {
+  const { records } = play('a\nb', ok('a#1'), ok('a#1'));
+  expect(told(records.slice(0, 2))).toEqual(told(records));
+});
+
+test('many skipped steps are one line', () => {
+  const dependents = Array.from({ length: 500 }, (_, index) => `s${index} needs a`).join('\n');
+  const { records } = play(`a\n${dependents}`, bad('a#1'));
+  expect(told(records)).toContain('+1.0s    skipped 500 steps: s0, s1, s2 …');
+});
+
+test('growth is one line for each step that grew', () => {
+  const { records } = play('e each [1,2,3] sub\nx pass route done=expand:sub\nblock sub\na\nb needs a');
+  expect(told(records)).toEqual([
+    '+0ms     run started',
+    '+0ms     e      started (3 items)',
+    '+0ms     e      began 3 iterations (6 steps)',
+    '+0ms     x      started',
+    '+0ms     x      expanded into 2 steps',
+    ...['e.0.a', 'e.1.a', 'e.2.a', 'x.a'].map((id) => `+0ms     ${id.padEnd(6)} started`),
+  ]);
+});
+
+test('a failure tells what follows it', () => {
+  const { records } = play(
+    'a on_error continue\nb on_error recover:fix\nblock fix\nmend',
+    bad('a#1'),
+    bad('b#1'),
+    ok('b.recover.1.mend#1'),
+  );
+  expect(told(records).slice(3, -1)).toEqual([
+    '+1.0s    a      failed 1.0s: exited with status 3 — the run goes on',
+    '+2.0s    b      failed 2.0s: exited with status 3 — recovery follows',
+    '+2.0s    b      recovers by 1 step',
+    '+2.0s    b.recover.1.mend started',
+    '+3.0s    b.recover.1.mend done 1.0s',
+    '+3.0s    b      recovered',
+  ]);
+});
+
+test('a run that is stopped, cleans up and is resumed says so', () => {
+  const { records } = play(
+    'cleanup stop\na\nb needs a',
+    { kind: 'stop-requested', by: 'ann', force: false },
+    bad('a#1', 'stopped'),
+    ok(effectId(CLEANUP_STEP, 1)),
+    { kind: 'run-resumed', retryFailed: true },
+  );
+  expect(told(records).slice(2)).toEqual([
+    '+1.0s    run is stopping: stopped by ann',
+    '+1.0s    a      is being stopped',
+    '+2.0s    a      stopped',
+    '+2.0s    b      skipped',
+    '+2.0s    cleanup started',
+    '+3.0s    cleanup finished',
+    '+3.0s    run stopped after 3.0s: stopped by ann',
+    '+4.0s    run resumed: 2 steps: a, b again',
+    '+4.0s    a      started (attempt 2)',
+  ]);
+});
+
+test('a gate tells who decided it', () => {
+  const verdict = { approved: true, by: 'bob', notes: 'go' };
+  const { records } = play('a gate g', { kind: 'gate-decided', gate: 'g', verdict });
+  expect(told(records).slice(1, 3)).toEqual([
+    '+0ms     a      waits for a decision on gate g',
+    '+1.0s    gate g approved by bob: go',
+  ]);
+});
+
+test('a trace has moments, and text from a step does not reach the terminal as a command', () => {
+  const line = { at: BEGAN, step: 'a', text: 'x', tone: 'plain' } as const;
+  expect(renderTimelineLine(line, { kind: 'moment' }, 4, plainPaint)).toBe('2026-01-08T21:00:00.000Z a    x');
+  const evil = failure('exit-nonzero', 'one\u001b[2Jtwo\nthree');
+  const { records } = play('a', {
+    kind: 'effect-finished',
+    effect: 'a#1',
+    outcome: { kind: 'failure', failure: evil },
+  });
+  expect(told(records)).toContain('+1.0s    a      failed 1.0s: onetwo three');
+});
+
+test('each decision is an object that names its run and record', () => {
+  const { records } = play('a', ok('a#1', { x: 1 }));
+  const objects = records.flatMap((record) => decisionJson(record, 'wf-1'));
+  expect(objects.map(({ seq, kind }) => `${seq} ${kind}`)).toEqual([
+    '1 run-started',
+    '1 frame-opened',
+    '1 steps-added',
+    '1 step-started',
+    '2 step-done',
+    '2 frame-closed',
+    '2 run-ending',
+    '2 run-ended',
+  ]);
+  expect(objects[4]).toEqual({
+    run: 'wf-1',
+    seq: 2,
+    at: '2026-01-08T21:00:01.000Z',
+    kind: 'step-done',
+    step: 'a',
+    outputs: { x: 1 },
+    session: null,
+  });
+});
+
+function told(records: readonly JournalRecord[]): readonly string[] {
+  const timeline = new Timeline();
+  return records.flatMap((record) =>
+    timeline
+      .lines(record)
+      .map((line) => renderTimelineLine(line, { kind: 'elapsed', startedAt: BEGAN }, 6, plainPaint)),
+  );
+}

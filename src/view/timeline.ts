@@ -1,0 +1,273 @@
+// A run's journal as lines for people, and as objects for scripts. One record in, the lines it is worth out: what changed
+// for a step or for the run. Records that only keep the kernel's books give none, and many alike things give one.
+
+import { unreachable } from '../base/assert.ts';
+import { formatDuration, formatMoment } from '../base/time.ts';
+import type { Decision, JournalRecord } from '../kernel/decision.ts';
+import type { Brush, Paint } from './paint.ts';
+import { tame, widthOf } from './row.ts';
+import { filledText } from './status.ts';
+
+export interface TimelineLine {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Null where the line is about the run. */
+  readonly step: string | null;
+  readonly text: string;
+  readonly tone: 'plain' | 'good' | 'bad' | 'warning' | 'quiet';
+}
+
+/** Reads records in their order, from the first: the length of an attempt is known from the record that began it. */
+export class Timeline {
+  /** When the run began; null before its first record. */
+  startedAt: number | null = null;
+  readonly #startOf = new Map<string, number>();
+  readonly #iterating = new Set<string>();
+  readonly #running = new Set<string>();
+
+  lines(record: JournalRecord): readonly TimelineLine[] {
+    const lines: TimelineLine[] = [];
+    const say = (step: string | null, text: string, tone: TimelineLine['tone'] = 'plain'): void => {
+      lines.push({ at: record.at, step, text: tame(text), tone });
+    };
+    const grown = new Growth();
+    for (const decision of record.decisions) {
+      if (decision.kind === 'frame-opened' || decision.kind === 'steps-added') {
+        grown.add(decision);
+        continue;
+      }
+      grown.tell(say, this.#iterating);
+      this.#tell(decision, record, say);
+    }
+    grown.tell(say, this.#iterating);
+    return lines;
+  }
+
+  #tell(decision: TellableDecision, { seq, at }: JournalRecord, say: Say): void {
+    switch (decision.kind) {
+      case 'run-started':
+        this.startedAt = at;
+        return say(null, 'run started');
+      case 'step-started':
+        this.#startOf.set(decision.step, at);
+        this.#running.add(decision.step);
+        if (decision.items !== null) this.#iterating.add(decision.step);
+        return say(decision.step, started(decision));
+      case 'step-answered':
+        return decision.route === null ? undefined : say(decision.step, `outcome ${decision.route}`, 'quiet');
+      case 'step-failed-once': {
+        this.#running.delete(decision.step);
+        const wait = decision.retryAt - at;
+        const retry = wait > 0 ? `retry in ${formatDuration(wait)}` : 'retry at once';
+        return say(decision.step, `failed: ${decision.failure.message} — ${retry}`, 'warning');
+      }
+      case 'step-lost':
+        this.#running.delete(decision.step);
+        return say(decision.step, 'lost with an earlier engine — runs again', 'warning');
+      case 'steps-stopping': {
+        const verb = decision.force ? 'is killed' : 'is being stopped';
+        const [only] = decision.steps;
+        if (decision.steps.length === 1 && only !== undefined)
+          return say(only, decision.why === 'timeout' ? `timed out, ${verb}` : verb, 'warning');
+        return say(null, `${decision.force ? 'killing' : 'stopping'} ${listed(decision.steps)}`, 'warning');
+      }
+      case 'step-done':
+        this.#running.delete(decision.step);
+        return say(decision.step, `done${this.#lasted(decision.step, at)}`, 'good');
+      case 'step-failed': {
+        const { step, failure, handling } = decision;
+        this.#running.delete(step);
+        const text = `failed${this.#lasted(step, at)}: ${failure.message}`;
+        switch (handling) {
+          case 'fails':
+            return say(step, text, 'bad');
+          case 'continues':
+            return say(step, `${text} — the run goes on`, 'warning');
+          case 'routed':
+            return say(step, `${text} — a route follows`, 'warning');
+          case 'recovers':
+            return say(step, `${text} — recovery follows`, 'warning');
+        }
+        return unreachable(handling);
+      }
+      case 'step-recovered':
+        return say(decision.step, 'recovered', 'good');
+      case 'recovery-failed':
+        return say(decision.step, 'recovery failed', 'bad');
+      case 'steps-skipped': {
+        const stopped = new Set(decision.steps.filter((step) => this.#running.delete(step)));
+        if (stopped.size > 0) sayOfAll(say, [...stopped], 'stopped', 'warning');
+        const never = decision.steps.filter((step) => !stopped.has(step));
+        if (never.length > 0) sayOfAll(say, never, 'skipped', 'quiet');
+        return;
+      }
+      case 'gate-decided': {
+        const { approved, by, notes } = decision.verdict;
+        const remark = notes === null || notes === '' ? '' : `: ${notes}`;
+        const text = `gate ${decision.gate} ${approved ? 'approved' : 'rejected'} by ${by}${remark}`;
+        return say(null, text, approved ? 'good' : 'warning');
+      }
+      case 'run-ending':
+        return decision.end === 'done' ? undefined : say(null, ending(decision, at), 'warning');
+      case 'cleanup-started':
+        return say(null, 'cleanup started');
+      case 'cleanup-stopping':
+        return say(null, 'cleanup is being stopped', 'warning');
+      case 'cleanup-finished':
+        return say(null, 'cleanup finished');
+      case 'run-resumed':
+        if (decision.reopened.length > 0) return say(null, `run resumed: ${listed(decision.reopened)} again`);
+        // A detached run is made by one process and gone on with by another: nothing was interrupted.
+        return say(null, seq === 2 ? 'an engine has taken up the run' : 'run resumed');
+      case 'warned':
+        return say(null, `warning: ${decision.message}`, 'warning');
+      case 'run-ended': {
+        const lasted = this.startedAt === null ? '' : ` after ${formatDuration(at - this.startedAt)}`;
+        const reason = decision.reason === null ? '' : `: ${decision.reason}`;
+        return say(null, `run ${decision.end}${lasted}${reason}`, END_TONES[decision.end]);
+      }
+      case 'step-retried':
+      case 'step-grown':
+      case 'frame-failing':
+      case 'value-returned':
+      case 'frames-dropped':
+      case 'frame-closed':
+        return;
+      default:
+        return unreachable(decision);
+    }
+  }
+
+  #lasted(step: string, at: number): string {
+    const from = this.#startOf.get(step);
+    return from === undefined ? '' : ` ${formatDuration(at - from)}`;
+  }
+}
+
+/** `elapsed`: since the run began (`+1.2s`). `moment`: as `2026-01-08T21:00:00.000Z`. */
+export type TimelineClock = { readonly kind: 'elapsed'; readonly startedAt: number } | { readonly kind: 'moment' };
+
+/** One line of text. Ids are set in a column of the width given; a longer one pushes its text to the right. */
+export function renderTimelineLine(line: TimelineLine, clock: TimelineClock, idWidth: number, paint: Paint): string {
+  const when =
+    clock.kind === 'moment'
+      ? formatMoment(line.at)
+      : `+${formatDuration(Math.max(0, line.at - clock.startedAt))}`.padEnd(ELAPSED_WIDTH);
+  const brush = brushOf(line.tone, paint);
+  const text = brush === null ? line.text : brush(line.text);
+  if (line.step === null) return `${paint.dim(when)} ${text}`;
+  const id = tame(line.step);
+  return `${paint.dim(when)} ${paint.bold(id)}${' '.repeat(Math.max(0, idWidth - widthOf(id)))} ${text}`;
+}
+
+/** What `meow run --json` and `meow trace --json` print: an object for each decision of the record. */
+export function decisionJson(record: JournalRecord, run: string): readonly DecisionObject[] {
+  const at = formatMoment(record.at);
+  return record.decisions.map((decision) => ({ run, seq: record.seq, at, ...decision }));
+}
+
+export type DecisionObject = Decision & { readonly run: string; readonly seq: number; readonly at: string };
+
+type Say = (step: string | null, text: string, tone?: TimelineLine['tone']) => void;
+type Opened = Extract<Decision, { kind: 'frame-opened' | 'steps-added' }>;
+type TellableDecision = Exclude<Decision, Opened>;
+
+const ELAPSED_WIDTH = 8;
+const LISTED_MAX = 3;
+const END_TONES = { done: 'good', failed: 'bad', stopped: 'warning', paused: 'warning' } as const;
+
+/** Blocks that were opened one after another, told as one line for each step they stand below. */
+class Growth {
+  #owner: string | null = null;
+  #join: string | null = null;
+  #blocks = 0;
+  #steps = 0;
+  readonly #told: {
+    readonly owner: string;
+    readonly join: string | null;
+    readonly blocks: number;
+    readonly steps: number;
+  }[] = [];
+
+  add(decision: Opened): void {
+    if (decision.kind === 'steps-added') {
+      this.#steps += decision.steps.length;
+      return;
+    }
+    // A block in the place of another is where control goes on: its steps say so when they start.
+    const owner = decision.frame.replaces === null ? decision.frame.owner : null;
+    if (owner !== this.#owner || decision.frame.join !== this.#join) this.#flush();
+    this.#owner = owner;
+    this.#join = decision.frame.join;
+    this.#blocks += 1;
+  }
+
+  tell(say: Say, iterating: ReadonlySet<string>): void {
+    this.#flush();
+    for (const { owner, join, blocks, steps } of this.#told.splice(0)) {
+      if (join === 'recover') say(owner, `recovers by ${counted(steps, 'step')}`);
+      else if (iterating.has(owner)) say(owner, `began ${counted(blocks, 'iteration')} (${counted(steps, 'step')})`);
+      else say(owner, `expanded into ${counted(steps, 'step')}`);
+    }
+  }
+
+  #flush(): void {
+    if (this.#owner !== null) {
+      this.#told.push({ owner: this.#owner, join: this.#join, blocks: this.#blocks, steps: this.#steps });
+    }
+    this.#owner = null;
+    this.#join = null;
+    this.#blocks = 0;
+    this.#steps = 0;
+  }
+}
+
+function started({ attempt, agent, items, effect }: Extract<Decision, { kind: 'step-started' }>): string {
+  const remarks: string[] = [];
+  if (attempt > 1) remarks.push(`attempt ${attempt}`);
+  if (agent !== null) remarks.push(`agent ${agent}`);
+  if (items !== null) remarks.push(counted(items.length, 'item'));
+  const remark = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
+  if (effect?.kind === 'gate') return `waits for a decision on gate ${filledText(effect.gate)}${remark}`;
+  return `started${remark}`;
+}
+
+function ending({ end, reason, drainUntil }: Extract<Decision, { kind: 'run-ending' }>, at: number): string {
+  const verb = end === 'failed' ? 'is failing' : end === 'stopped' ? 'is stopping' : 'is pausing';
+  const because = reason === null ? '' : `: ${reason}`;
+  const drain =
+    drainUntil === null || drainUntil <= at
+      ? ''
+      : ` — what is running may finish within ${formatDuration(drainUntil - at)}`;
+  return `run ${verb}${because}${drain}`;
+}
+
+function sayOfAll(say: Say, steps: readonly string[], verb: string, tone: TimelineLine['tone']): void {
+  const [only] = steps;
+  if (steps.length === 1 && only !== undefined) say(only, verb, tone);
+  else say(null, `${verb} ${listed(steps)}`, tone);
+}
+
+function listed(steps: readonly string[]): string {
+  const names = steps.slice(0, LISTED_MAX).join(', ');
+  return `${counted(steps.length, 'step')}: ${names}${steps.length > LISTED_MAX ? ' …' : ''}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+function brushOf(tone: TimelineLine['tone'], paint: Paint): Brush | null {
+  switch (tone) {
+    case 'plain':
+      return null;
+    case 'good':
+      return paint.green;
+    case 'bad':
+      return paint.red;
+    case 'warning':
+      return paint.yellow;
+    case 'quiet':
+      return paint.dim;
+  }
+}

@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { BEGAN, bad, ok, play } from '../../test/kernel-rig/play.ts';
+import type { RunState } from '../kernel/state.ts';
+import { plainPaint } from './paint.ts';
+import { widthOf } from './row.ts';
+import { treeLines } from './tree.ts';
+
+test('every step has a row, below what it grew from', () => {
+  const { state } = play(
+    'build\nlint retry 2 delay 10s\nask gate g\ne each [1,2] sub\ntest needs build\ndeploy needs test\nblock sub\na\nb needs a',
+    ok('build#1'),
+    bad('lint#1'),
+    bad('test#1'),
+  );
+  expect(drawn(state)).toEqual([
+    'wf-1 trace  running  4.0s  4 running, 1 done, 1 failed, 4 pending',
+    '  step test failed: exited with status 3',
+    '✓ build   1.0s',
+    '↻ lint    exited with status 3 — error: no such file  retry in 8.0s',
+    '? ask     4.0s',
+    '● e       4.0s  0/4',
+    '  ● 0.a   4.0s',
+    '  · 0.b',
+    '  ● 1.a   4.0s',
+    '  · 1.b',
+    '✗ test    2.0s  exited with status 3 — error: no such file',
+    '· deploy',
+  ]);
+});
+
+test('an open gate says how to decide it', () => {
+  expect(drawn(play('ask gate g').state).at(-1)).toBe('? g waits for you  meow approve wf-1 g');
+});
+
+test('where there is no room, what runs or failed stays and the rest is summed up', () => {
+  const program = Array.from({ length: 500 }, (_, index) => (index === 0 ? 's0' : `s${index} needs s${index - 1}`));
+  const { state } = play(program.join('\n'), ok('s0#1'), ok('s1#1'), ok('s2#1'));
+  expect(drawn(state, { height: 8 })).toEqual([
+    'wf-1 trace  running  4.0s  1 running, 3 done, 496 pending',
+    '✓ s0  1.0s',
+    '✓ s1  1.0s',
+    '✓ s2  1.0s',
+    '● s3  1.0s',
+    '· s4',
+    '· s5',
+    '… 494 more pending',
+  ]);
+});
+
+test('a branch sums up what it hides, by itself', () => {
+  const { state } = play('a\ne each [1,2,3,4] sub width 3\nblock sub\nx\ny needs x');
+  expect(drawn(state, { height: 7 })).toEqual([
+    'wf-1 trace  running  1.0s  5 running, 3 pending',
+    '● a      1.0s',
+    '● e      1.0s  0/6',
+    '  ● 0.x  1.0s',
+    '  ● 1.x  1.0s',
+    '  ● 2.x  1.0s',
+    '  … 3 more pending',
+  ]);
+});
+
+test('more running steps than rows are summed up too', () => {
+  const program = Array.from({ length: 50 }, (_, index) => `s${index}`);
+  const { state } = play(program.join('\n'));
+  expect(drawn(state, { height: 4 })).toEqual([
+    'wf-1 trace  running  1.0s  50 running',
+    '● s0  1.0s',
+    '● s1  1.0s',
+    '… 48 more running',
+  ]);
+});
+
+test.each([1, 2, 3, 5, 9, 40])('never higher than %i rows, nor wider than the terminal', (height) => {
+  const program = [
+    'ask gate g',
+    'e each [1,2,3,4] sub',
+    ...Array.from({ length: 40 }, (_, index) => `длинный-${index}-名前`),
+  ];
+  const { state } = play(`${program.join('\n')}\nblock sub\nx\ny needs x`, bad('e.0.x#1'));
+  for (const width of [1, 10, 33, 80]) {
+    const lines = drawn(state, { height, width });
+    expect(lines.length).toBeLessThanOrEqual(height);
+    for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(width);
+  }
+});
+
+test('a terminal without other characters gets ASCII', () => {
+  const { state } = play('a\nb needs a\nc on_error continue', ok('a#1'), bad('c#1'));
+  expect(drawn(state, { ascii: true })).toEqual([
+    'wf-1 trace  running  3.0s  1 running, 1 done, 1 failed',
+    '+ a  1.0s',
+    '* b  2.0s',
+    'x c  2.0s  exited with status 3 - error: no such file',
+  ]);
+});
+
+test('colours are put on what is shown, and cost no width', () => {
+  const { state } = play('a');
+  const loud = { ...plainPaint, cyan: (text: string) => `<${text}>` };
+  const [, step] = treeLines(state, { now: BEGAN, width: 8, height: 9, paint: loud, ascii: false });
+  expect(step).toBe('<● >a  0ms');
+});
+
+function drawn(
+  state: RunState,
+  size: { readonly width?: number; readonly height?: number; readonly ascii?: boolean } = {},
+): readonly string[] {
+  const latest = Math.max(...[...state.steps.values()].map((step) => step.finishedAt ?? 0), BEGAN);
+  return treeLines(state, {
+    now: latest + 1_000,
+    width: 80,
+    height: 30,
+    ascii: false,
+    ...size,
+    paint: plainPaint,
+  });
+}

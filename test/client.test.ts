@@ -1,0 +1,66 @@
+// Both ways to make a run, at once in the hands of this process or for another to take up, ask the same of a Program and
+// leave nothing behind where it comes to nothing.
+
+import { expect, test } from 'vitest';
+import { Bug } from '../src/base/assert.ts';
+import { UsageError } from '../src/base/usage-error.ts';
+import type { World } from '../src/engine/client.ts';
+import { createRun, startRun } from '../src/engine/client.ts';
+import type { Store } from '../src/engine/ports.ts';
+import type { Program, RunRequest } from '../src/ir/program.ts';
+import { memoryStore } from '../src/stores/memory.ts';
+import { parseProgram } from './kernel-rig/program-text.ts';
+
+const REQUEST: RunRequest = { id: 'wf-1', variables: {}, meta: {}, cwd: '/' };
+
+const WAYS: readonly (readonly [string, (store: Store, program: Program) => Promise<unknown>])[] = [
+  ['created for another', (store, program) => createRun(store, program, REQUEST, 0)],
+  ['started', async (store, program) => (await startRun(worldOver(store), program, REQUEST)).ended],
+];
+
+test.each(WAYS)('a run that is %s has no more steps than it may', async (_how, make) => {
+  const store = memoryStore();
+  const refused = make(store, parseProgram(['limit stepsMax 2', 'a', 'b', 'c']));
+  await expect(refused).rejects.toThrow('max steps exceeded: 2 (the workflow has 3)');
+  await expect(store.read('wf-1')).rejects.toThrow('there is no run wf-1');
+});
+
+test.each(WAYS)('a run that is %s has a sound Program', async (_how, make) => {
+  const store = memoryStore();
+  await expect(make(store, { ...parseProgram(['a']), entry: 'nowhere' })).rejects.toThrow(Bug);
+  await expect(store.read('wf-1')).rejects.toThrow('there is no run wf-1');
+});
+
+test.each(WAYS)('a run that is %s leaves nothing behind where its first record cannot be kept', async (_how, make) => {
+  const store = memoryStore();
+  const full: Store = {
+    ...store,
+    create: async (id, program) => ({
+      ...(await store.create(id, program)),
+      append: () => Promise.reject(new UsageError('the disk is full')),
+    }),
+  };
+  await expect(make(full, parseProgram(['a']))).rejects.toThrow('the disk is full');
+  await expect(store.read('wf-1')).rejects.toThrow('there is no run wf-1');
+});
+
+test('a run whose drivers cannot be had leaves nothing behind either', async () => {
+  const store = memoryStore();
+  const world: World = {
+    ...worldOver(store),
+    drivers: () => {
+      throw new UsageError('no shell here');
+    },
+  };
+  await expect(startRun(world, parseProgram(['a']), REQUEST)).rejects.toThrow('no shell here');
+  await expect(store.read('wf-1')).rejects.toThrow('there is no run wf-1');
+});
+
+function worldOver(store: Store): World {
+  return {
+    store,
+    clock: { now: () => 0, at: () => () => {} },
+    drivers: () => ({ command: { start: () => {}, find: () => {}, stop: () => {} } }),
+    observe: () => {},
+  };
+}

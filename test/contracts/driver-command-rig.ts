@@ -1,0 +1,177 @@
+// Commands under test: a temporary run, effects written as scripts, and ways to wait for what commands do.
+//
+// Scripts tell of themselves by making files in their folder, and hold by reading a pipe: nothing here waits for time.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { commandDriver } from '../../src/drivers/command.ts';
+import type { CommandDriverOptions } from '../../src/drivers/command.ts';
+import { processesOfRun } from '../../src/drivers/process-table.ts';
+import type { Driver } from '../../src/engine/ports.ts';
+import type { CommandSpec, Effect, Outcome } from '../../src/ir/effect.ts';
+import type { Capture } from '../../src/ir/output.ts';
+import type { FilledText } from '../../src/ir/text.ts';
+import { find, start } from './driver.ts';
+import type { DriverRig } from './driver.ts';
+
+type Wish = Partial<CommandSpec<FilledText>> & { step?: string; attempt?: number; variables?: Effect['variables'] };
+
+let rigs = 0;
+
+export class CommandRig implements DriverRig {
+  driver: Driver;
+  readonly runId = `wf-test-${process.pid}-${++rigs}`;
+  /** Where commands run. */
+  readonly folder: string;
+  readonly runFolder: string;
+  readonly #options: CommandDriverOptions;
+  #effects = 0;
+
+  constructor(options: Partial<CommandDriverOptions> = {}) {
+    const root = mkdtempSync(join(tmpdir(), 'meow-command-'));
+    this.folder = join(root, 'work');
+    this.runFolder = join(root, "it's a run");
+    mkdirSync(this.folder);
+    mkdirSync(this.runFolder);
+    this.#options = {
+      runId: this.runId,
+      runFolder: this.runFolder,
+      cwd: this.folder,
+      environment: { PATH: process.env['PATH'] ?? '', HOME: root },
+      ...options,
+    };
+    this.driver = commandDriver(this.#options);
+  }
+
+  nextLife(): void {
+    this.driver = commandDriver(this.#options);
+  }
+
+  command(script: FilledText, wish: Wish = {}): Effect {
+    const { step = `step-${++this.#effects}`, attempt = 1, variables = {}, ...spec } = wish;
+    return {
+      id: `${step}#${attempt}`,
+      step,
+      attempt,
+      spec: { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', ...spec },
+      session: { kind: 'fresh' },
+      variables,
+    };
+  }
+
+  run(script: FilledText, wish: Wish = {}): Promise<Outcome> {
+    return start(this, this.command(script, wish));
+  }
+
+  find(effect: Effect): Promise<Outcome> {
+    return find(this, effect);
+  }
+
+  /** Runs a script and takes what it printed. */
+  async printed(script: FilledText, wish: Wish = {}): Promise<string> {
+    const outcome = await this.run(script, { ...wish, captures: [from('stdout')] });
+    if (outcome.kind === 'failure') throw new Error(JSON.stringify(outcome.failure));
+    return outcome.outputs['stdout'] as string;
+  }
+
+  path(name: string): string {
+    return join(this.folder, name);
+  }
+
+  stepFile(effect: Effect, name: string): string {
+    return join(this.runFolder, 'steps', effect.step, String(effect.attempt), name);
+  }
+
+  /** A script that makes the file `NAME` and then holds until the pipe `NAME.pipe` is written to. */
+  holding(name: string): string {
+    execFileSync('sh', ['-c', 'mkfifo "$0"', this.path(`${name}.pipe`)]);
+    return `echo x >> ${name}; read -r line < ${name}.pipe`;
+  }
+
+  effect(what: 'succeeds' | 'fails' | 'holds'): Effect {
+    const step = `step-${++this.#effects}`;
+    const script = { succeeds: `echo x >> ${step}`, fails: `echo x >> ${step}; exit 3`, holds: '' }[what];
+    return this.command(what === 'holds' ? this.holding(step) : script, { step });
+  }
+
+  async begun(effect: Effect): Promise<void> {
+    await appears(this.path(effect.step));
+  }
+
+  async release(effect: Effect): Promise<void> {
+    await writeFile(this.path(`${effect.step}.pipe`), 'go\n');
+    await appears(this.stepFile(effect, 'status'), hasEnded);
+  }
+
+  async lose(effect: Effect): Promise<void> {
+    const pid = Number(readFileSync(this.stepFile(effect, 'status'), 'utf8').split(' ')[0]);
+    process.kill(-pid, 'SIGKILL');
+    await gone(pid);
+  }
+
+  timesBegun(effect: Effect): number {
+    return existsSync(this.path(effect.step)) ? readFileSync(this.path(effect.step), 'utf8').length / 2 : 0;
+  }
+
+  /** What commands of this run left alive. */
+  left(): readonly number[] {
+    return processesOfRun(this.runId).map(({ pid }) => pid);
+  }
+
+  close(): Promise<void> {
+    for (const pid of this.left()) process.kill(pid, 'SIGKILL');
+    rmSync(dirname(this.folder), { recursive: true, force: true });
+    return Promise.resolve();
+  }
+}
+
+export function from(
+  kind: 'stdout' | 'stderr' | 'exit-code',
+  more: Partial<Capture<FilledText>> = {},
+): Capture<FilledText> {
+  return { name: kind, from: { kind }, type: 'any', required: true, ...more };
+}
+
+export function fromFile(path: FilledText, more: Partial<Capture<FilledText>> = {}): Capture<FilledText> {
+  return { name: 'file', from: { kind: 'file', path }, type: 'any', required: true, ...more };
+}
+
+/** Resolves when the file is there, with such contents. Its folder may be missing yet. */
+export function appears(path: string, fits: (text: string) => boolean = (text) => text !== ''): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let existing = dirname(path);
+    while (!existsSync(existing)) existing = dirname(existing);
+    const watcher = watch(existing, () => look());
+    watcher.on('error', reject);
+    const look = (): void => {
+      if (existsSync(path)) {
+        const text = readFileSync(path, 'utf8');
+        if (!fits(text)) return;
+        watcher.close();
+        resolve(text);
+      } else if (existing !== dirname(path) && existsSync(dirname(path))) {
+        watcher.close();
+        appears(path, fits).then(resolve, reject);
+      }
+    };
+    look();
+  });
+}
+
+/** Resolves when no such process lives. There is no event for the end of a process that is not one's child. */
+export async function gone(pid: number): Promise<void> {
+  while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
+}
+
+function isAlive(pid: number): boolean {
+  const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'latin1') : '';
+  return stat !== '' && !/\) [ZX] /.test(stat);
+}
+
+/** Whether the text of a `status` file tells of an end. */
+export function hasEnded(status: string): boolean {
+  return /^exit \d+\n/m.test(status);
+}

@@ -1,0 +1,301 @@
+// How a script sees the world, and how its end is told: as if it had been run by a plain `sh -c`.
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { CommandRig, from } from './driver-command-rig.ts';
+
+let rig: CommandRig;
+beforeEach(() => {
+  rig = new CommandRig();
+});
+afterEach(() => rig.close());
+
+/** Each may be run by the recording shell itself, or by one that it starts; both must give what `sh -c` gives. */
+const SCRIPTS: readonly string[] = [
+  'true',
+  '',
+  '# nothing but a comment',
+  'false',
+  'exit 7',
+  'echo one; echo two >&2',
+  'set -e; false; echo not reached',
+  'set -eu\nfalse\necho not reached',
+  'set -u; echo $NOPE; echo not reached',
+  ': ${NOPE:?is not set}; echo not reached',
+  'set -x; true; (exit 4)',
+  'set -n; echo not reached',
+  'set -C; echo a > f; echo b > f',
+  'exec true',
+  'exec sh -c "exit 5"',
+  'e=exec; $e sh -c "exit 6"',
+  'eval exit 8',
+  'ex"ec" sh -c "exit 9"',
+  "trap 'echo bye' EXIT; exit 3",
+  "trap 'echo bye; exit 4' EXIT; false",
+  "trap '' TERM; kill -TERM $$; echo alive",
+  'f() { return 3; }; f',
+  'return 4',
+  '(exit 9)',
+  'exit 256',
+  'echo a | (exit 7)',
+  '(exit 5) & wait $!',
+  'if',
+  'echo fine\nif',
+  'echo "unclosed',
+  ')',
+  '&& true',
+  'nosuchprogram',
+  './nosuchfile',
+  '/',
+  'echo $0 $# "$@"',
+  'umask 077; umask',
+  'umask',
+  'cat <<END\nhere $((1+1))\nEND',
+  'echo() { printf function; }; echo x',
+  'cd /; pwd',
+  'readonly meow_status=1; true',
+  'IFS=0123456789; exit 10',
+  'exec >&- 2>&-; echo nowhere',
+  'exec 2>/dev/null; nosuch',
+  'sh -c "kill -9 \\$\\$"',
+  'alias echo=false; echo x',
+  'unset PATH; exit 2',
+  'command exit 12',
+  'command -v sh >/dev/null && exit 13',
+  'echo "café" ünïcode 日本 🎉',
+  'printf "\\303\\050"',
+  'test -t 0; echo $?; cat',
+];
+
+describe('a script ends and prints as in a plain sh -c', () => {
+  test.for(SCRIPTS)('%j', async (script) => {
+    const plain = spawnSync('sh', ['-c', script], {
+      cwd: rig.folder,
+      input: '',
+      env: { PATH: process.env['PATH'] ?? '' },
+    });
+    if (existsSync(rig.path('f'))) execFileSync('rm', [rig.path('f')]);
+    const effect = rig.command(script);
+    const outcome = await new Promise<unknown>((resolve) => rig.driver.start(effect, resolve));
+    const status = plain.status ?? -1;
+    if (status === 0) expect(outcome).toMatchObject({ kind: 'success', outputs: { exit_code: 0, outcome: 'true' } });
+    else expect(outcome).toMatchObject({ kind: 'failure', failure: { code: status, outputs: { exit_code: status } } });
+    expect(readFileSync(rig.stepFile(effect, 'stdout'))).toEqual(plain.stdout);
+    expect(readFileSync(rig.stepFile(effect, 'stderr'), 'utf8')).toBe(plain.stderr.toString());
+
+    // And another engine would be told the same.
+    if (!existsSync(rig.stepFile(effect, 'status'))) return;
+    rig.nextLife();
+    expect(await rig.find(effect)).toEqual(outcome);
+  });
+
+  test('only scripts of which nothing ran leave no status', async () => {
+    const without: string[] = [];
+    for (const script of SCRIPTS) {
+      const effect = rig.command(script);
+      await new Promise((resolve) => rig.driver.start(effect, resolve));
+      if (!existsSync(rig.stepFile(effect, 'status'))) without.push(script);
+    }
+    expect(without).toEqual(['if', 'echo "unclosed', ')', '&& true']);
+  });
+});
+
+describe('long scripts', () => {
+  const long = (end: string): string => `${'# filler\n'.repeat(25_000)}${end}`;
+
+  test('a script that is too long for an argument is run all the same', async () => {
+    const script = long('echo $0 $#; exit 3');
+    expect(script.length).toBeGreaterThan(200_000);
+    const effect = rig.command(script, { captures: [from('stdout')] });
+    const outcome = await new Promise<unknown>((resolve) => rig.driver.start(effect, resolve));
+    expect(outcome).toMatchObject({ failure: { code: 3, outputs: { stdout: 'sh 0' } } });
+    expect(readFileSync(rig.stepFile(effect, 'script'), 'utf8')).toBe(script);
+  });
+
+  test('it leaves its status however it ends', async () => {
+    const effect = rig.command(long('exec sh -c "exit 9"'));
+    await new Promise((resolve) => rig.driver.start(effect, resolve));
+    expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8')).toMatch(/\nexit 9\n$/);
+  });
+});
+
+describe('another shell', () => {
+  test('interprets the script itself', async () => {
+    await using bash = disposable(new CommandRig({ shell: 'bash' }));
+    expect(await bash.rig.printed('a=(one two); echo "${a[1]}" $0 $# "${BASH_VERSION:+bash}"')).toBe('two bash 0 bash');
+  });
+
+  test('is killed without leaving a status that it did not have', async () => {
+    await using bash = disposable(new CommandRig({ shell: 'bash' }));
+    const effect = bash.rig.command('kill -TERM $$; sleep 100');
+    const outcome = await new Promise<unknown>((resolve) => bash.rig.driver.start(effect, resolve));
+    expect(outcome).toMatchObject({ failure: { kind: 'signal', code: 143 } });
+    bash.rig.nextLife();
+    expect(await bash.rig.find(effect)).toEqual(outcome);
+  });
+
+  test('may be anything that takes -c', async () => {
+    const shell = rig.path('mine');
+    writeFileSync(shell, '#!/bin/sh\necho "mine: $1 $2"\n');
+    chmodSync(shell, 0o755);
+    await using mine = disposable(new CommandRig({ shell }));
+    expect(await mine.rig.printed('hello world')).toBe('mine: -c hello world');
+  });
+
+  test('that does not exist is a failure that names it', async () => {
+    await using none = disposable(new CommandRig({ shell: 'nosuchshell' }));
+    expect(await none.rig.run('true')).toMatchObject({
+      failure: { kind: 'not-started', message: expect.stringContaining('nosuchshell') as unknown },
+    });
+  });
+});
+
+describe('the environment', () => {
+  test('is that of the caller, then variables, then the step, then ours', async () => {
+    await using own = disposable(
+      new CommandRig({
+        environment: {
+          PATH: process.env['PATH'] ?? '',
+          A: 'caller',
+          B: 'caller',
+          MEOW_VAR_NAME: 'caller',
+          MEOW_STEP: 'x',
+        },
+        fixed: { MEOW_ORCH_SOCK: '/sock' },
+      }),
+    );
+    const step = 'a.step#2';
+    const script =
+      'echo $A; echo $B; echo $MEOW_VAR_NAME; echo $MEOW_VAR_TASK_ID_1; echo $MEOW_ORCH_SOCK; ' +
+      'echo $MEOW_WORKFLOW; echo $MEOW_STEP; echo $MEOW_ATTEMPT; echo $MEOW_RUN';
+    const printed = await own.rig.printed(script, {
+      step,
+      attempt: 3,
+      env: { B: 'step', MEOW_STEP: 'lie', MEOW_RUN: 'lie', MEOW_ORCH_SOCK: 'lie' },
+      variables: { name: 'variable', 'task.id-1': { deep: [1, null] } },
+    });
+    expect(printed.split('\n')).toEqual([
+      'caller',
+      'step',
+      'variable',
+      '{"deep":[1,null]}',
+      '/sock',
+      own.rig.runId,
+      step,
+      '3',
+      `${own.rig.runId}:${step}#3`,
+    ]);
+  });
+
+  test('has our folder in front of PATH', async () => {
+    const bin = join(rig.folder, 'bin');
+    execFileSync('mkdir', [bin]);
+    writeFileSync(join(bin, 'meow'), '#!/bin/sh\necho purr\n');
+    chmodSync(join(bin, 'meow'), 0o755);
+    await using own = disposable(new CommandRig({ binFolder: bin }));
+    expect(await own.rig.printed('meow')).toBe('purr');
+    expect(await own.rig.printed('meow', { env: { PATH: '/usr/bin:/bin' } })).toBe('purr');
+  });
+
+  test('leaves out variables that no environment can hold', async () => {
+    const variables = {
+      small: 'x',
+      large: 'x'.repeat(200_000),
+      nul: 'a\0b',
+      kept: { $file: 'steps/a/1/outputs/x', bytes: 5_000_000 },
+      ...Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`many${index}`, 'x'.repeat(90_000)])),
+    };
+    const names = await rig.printed('env | grep -o "^MEOW_VAR_[A-Z]*[0-9]*" | sort', { variables });
+    expect(names.split('\n')).toEqual([...Array.from({ length: 5 }, (_, i) => `MEOW_VAR_MANY${i}`), 'MEOW_VAR_SMALL']);
+  });
+
+  test.for([
+    [{ A: 'a\0b' }, 'A contains a NUL byte'],
+    [{ 'A=B': 'x' }, '"A=B" cannot be the name'],
+    [{ '': 'x' }, '"" cannot be the name'],
+    [{ A: 'x'.repeat(3_000_000) }, 'too long for this system'],
+  ] as const)('that cannot be is a failure: %#', async ([env, message]) => {
+    expect(await rig.run('true', { env })).toMatchObject({
+      failure: { kind: 'not-started', message: expect.stringContaining(message) as unknown },
+    });
+  });
+});
+
+describe('the folder of a command', () => {
+  test('is the one the run was started in, or the given one, seen from there', async () => {
+    execFileSync('mkdir', ['-p', rig.path('sub')]);
+    expect(await rig.printed('pwd')).toBe(rig.folder);
+    expect(await rig.printed('pwd', { cwd: 'sub' })).toBe(rig.path('sub'));
+    expect(await rig.printed('pwd', { cwd: '/' })).toBe('/');
+  });
+
+  test('must be there', async () => {
+    writeFileSync(rig.path('file'), '');
+    for (const [cwd, words] of [
+      ['nowhere', 'does not exist'],
+      ['file', 'is no folder'],
+      ['a\0b', 'NUL byte'],
+    ] as const) {
+      expect(await rig.run('true', { cwd })).toMatchObject({
+        failure: { kind: 'not-started', message: expect.stringContaining(words) as unknown },
+      });
+    }
+    expect(await rig.run('true', { cwd: 'nowhere' })).toMatchObject({
+      failure: { message: expect.stringContaining(rig.path('nowhere')) as unknown },
+    });
+  });
+});
+
+describe('texts with pieces in files', () => {
+  test('are read and quoted as their places demand', async () => {
+    const value = `it's "$HOME" \`x\` \\ end`;
+    writeFileSync(join(rig.runFolder, 'value'), value);
+    const piece = { file: 'value', quote: [{ kind: 'bare' as const }] };
+    expect(await rig.printed(['printf %s ', piece])).toBe(value);
+    expect(await rig.printed('printf %s "$A"', { env: { A: [{ file: 'value', quote: [] }] } })).toBe(value);
+  });
+
+  test('may be large', async () => {
+    writeFileSync(join(rig.runFolder, 'value'), 'x'.repeat(3_000_000));
+    expect(await rig.printed(['printf %s ', { file: 'value', quote: [{ kind: 'bare' }] }, ' | wc -c'])).toBe('3000000');
+  });
+
+  test('whose file is missing are a failure that names it', async () => {
+    expect(await rig.run(['echo ', { file: 'nope', quote: [] }])).toMatchObject({
+      failure: { kind: 'not-started', message: expect.stringContaining('nope') as unknown },
+    });
+  });
+
+  test('with a NUL byte are refused', async () => {
+    expect(await rig.run('echo a\0b')).toMatchObject({
+      failure: { kind: 'not-started', message: expect.stringContaining('NUL') as unknown },
+    });
+  });
+});
+
+test('what a step leaves is private to its user, and the command keeps the umask', async () => {
+  const effect = rig.command('umask; touch made; head -c 1100000 /dev/zero', { captures: [from('stdout')] });
+  await new Promise((resolve) => rig.driver.start(effect, resolve));
+  const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
+  for (const name of ['stdout', 'stderr', 'status', 'outputs/stdout']) {
+    expect([name, mode(rig.stepFile(effect, name))]).toEqual([name, '600']);
+  }
+  for (const name of ['', '..', '../..', 'outputs']) {
+    expect([name, mode(rig.stepFile(effect, name))]).toEqual([name, '700']);
+  }
+  expect(mode(rig.path('made'))).toBe((0o666 & ~process.umask()).toString(8));
+});
+
+test('a step id that is too long for a file name has a folder all the same, and none shares one', async () => {
+  const long = 'x'.repeat(300);
+  for (const step of [`${long}.a`, `${long}.b`, '../../evil', 'a/b', 'a_b']) {
+    expect(await rig.printed('echo "$MEOW_STEP"', { step })).toBe(step);
+  }
+  expect(existsSync(join(rig.runFolder, '../evil'))).toBe(false);
+});
+
+function disposable(made: CommandRig): { readonly rig: CommandRig } & AsyncDisposable {
+  return { rig: made, [Symbol.asyncDispose]: () => made.close() };
+}

@@ -1,0 +1,28 @@
+// A program and records for the tests of stores: what they say does not matter to a store.
+
+import { success } from '../../src/ir/effect.ts';
+import type { Program } from '../../src/ir/program.ts';
+import { DEFAULT_LIMITS } from '../../src/ir/program.ts';
+import type { JournalRecord } from '../../src/kernel/decision.ts';
+
+export function aProgram(): Program {
+  return {
+    format: 1,
+    source: { language: 'meow', name: 'a.meow.toml#main' },
+    entry: 'main',
+    blocks: { main: { name: 'main', parameters: [], steps: [], naming: 'path' } },
+    cleanup: { success: null, failure: null, stop: null },
+    limits: DEFAULT_LIMITS,
+    drainMs: 0,
+    onFailure: 'drain',
+  };
+}
+
+export function aRecord(seq: number, stdout = `says ${seq}`): JournalRecord {
+  return {
+    seq,
+    at: 1_800_000_000_000 + seq * 7,
+    input: { kind: 'effect-finished', effect: `s${seq}#1`, outcome: success({ stdout }) },
+    decisions: [{ kind: 'step-done', step: `s${seq}`, outputs: { stdout }, session: null }],
+  };
+}

@@ -1,0 +1,78 @@
+// The state file: whole at every moment, the last text wins.
+
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { afterEach, beforeEach, expect, test } from 'vitest';
+
+import { stateFile } from '../../src/stores/state-file.ts';
+import { refusalOf } from './store.ts';
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'meow-state-'));
+  path = join(folder, 'wf-1.yaml');
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+test('a text that was written can be read, and nothing else is left', async () => {
+  const file = stateFile(path);
+  await file.write('one\n');
+  expect(await readFile(path, 'utf8')).toBe('one\n');
+  await file.write('two\n');
+  expect(await readFile(path, 'utf8')).toBe('two\n');
+  expect(await readdir(folder)).toEqual(['wf-1.yaml']);
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+});
+
+test('texts that wait together are written once, as the last of them', async () => {
+  const file = stateFile(path);
+  const inodes = new Set<number>();
+  const writes = Array.from({ length: 50 }, (_, index) =>
+    file.write(`text ${index}\n`).then(async () => inodes.add((await stat(path)).ino)),
+  );
+  await Promise.all(writes);
+  expect(await readFile(path, 'utf8')).toBe('text 49\n');
+  expect(inodes.size).toBeLessThanOrEqual(2);
+});
+
+test('a reader never finds half a text', async () => {
+  const file = stateFile(path);
+  await file.write('0'.repeat(100_000));
+  const writes = (async () => {
+    for (let digit = 1; digit < 10; digit++) await file.write(String(digit).repeat(100_000));
+  })();
+  let last = '0';
+  while (last !== '9') {
+    const text = await readFile(path, 'utf8');
+    last = text[0] ?? '';
+    expect(text === last.repeat(100_000)).toBe(true);
+  }
+  await writes;
+});
+
+test('what a crash left beside it is written over', async () => {
+  await writeFile(`${path}.tmp`, 'x'.repeat(1_000), { mode: 0o644 });
+  await stateFile(path).write('short\n');
+  expect(await readFile(path, 'utf8')).toBe('short\n');
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(await readdir(folder)).toEqual(['wf-1.yaml']);
+});
+
+test('a write that fails is told, and the next one tries anew', async () => {
+  const file = stateFile(path);
+  await mkdir(`${path}.tmp`);
+  const refusal = await refusalOf(file.write('one\n'));
+  expect(refusal.message).toBe(
+    `cannot write the state file: a folder stands where a file is needed (EISDIR: ${path}.tmp)`,
+  );
+  await rm(`${path}.tmp`, { recursive: true });
+  await file.write('two\n');
+  expect(await readFile(path, 'utf8')).toBe('two\n');
+  await rm(path);
+  await mkdir(path);
+  await refusalOf(file.write('three\n'));
+  expect(await readdir(folder)).toEqual(['wf-1.yaml']);
+});

@@ -1,0 +1,165 @@
+// The documents say what is so: workflows in them compile, references are complete, and the commands at the head of the
+// README are the ones that are meant. That links lead somewhere is a tidy rule.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readConfig } from '../src/languages/config.ts';
+import { compileMeow } from '../src/languages/meow/compile.ts';
+import { renderDiagnostic } from '../src/view/diagnostics.ts';
+import { plainPaint } from '../src/view/paint.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const FIRST_RUN = 'npm ci && bin/meow run examples/hello.meow.toml';
+const TESTS = 'npm ci && npm run setup && npm test';
+
+const documents = ['README.md', ...markdownUnder('docs')];
+
+interface Fence {
+  /** `docs/guide.md:12` */
+  readonly place: string;
+  /** What stands behind the backticks: `toml`, `toml error`, `sh`. */
+  readonly info: string;
+  readonly text: string;
+}
+
+const fences = documents.flatMap(fencesOf);
+
+describe('workflows in the documents', () => {
+  const good = fences.filter(({ info }) => info === 'toml');
+  const bad = fences.filter(({ info }) => info === 'toml error');
+
+  test.each(good)('$place compiles', ({ place, text }) => {
+    expect(errorsOf(place, text)).toEqual([]);
+  });
+
+  test.each(bad)('$place has the error that it is there for', ({ place, text }) => {
+    expect(errorsOf(place, text)).not.toEqual([]);
+  });
+
+  test('there are some, and no fence has a mark that nobody reads', () => {
+    expect(good.length).toBeGreaterThan(5);
+    expect(fences.filter(({ info }) => info.startsWith('toml') && !['toml', 'toml error'].includes(info))).toEqual([]);
+  });
+});
+
+describe('diagnostics in the documents', () => {
+  // What a workflow with an error is told stands right behind it.
+  const told = fences.flatMap((fence, index) => {
+    const next = fences[index + 1];
+    const file = /^(\S+\.toml):/.exec(next?.text ?? '')?.[1];
+    return fence.info === 'toml error' && next?.info === 'text' && file !== undefined
+      ? [{ place: next.place, file, source: fence.text, shown: next.text }]
+      : [];
+  });
+
+  test.each(told)('$place is what the program prints', ({ file, source, shown }) => {
+    const { diagnostics } = compileMeow({ file, text: source, workflow: null, given: null });
+    expect(shown).toBe(diagnostics.map((diagnostic) => `${renderDiagnostic(diagnostic, plainPaint)}\n`).join(''));
+  });
+
+  test('there are some, and all others have the same form', () => {
+    expect(told.length).toBeGreaterThan(1);
+    const heads = /^(\S+\.toml):(\d+):\d+: (?:error|warning) [a-z-]+: .*\n(?! {2}\2 \| .*\n +\| +\^~*\n {2}hint: )/gm;
+    expect(fences.flatMap(({ text }) => [...text.matchAll(heads)].map(([head]) => head))).toEqual([]);
+  });
+});
+
+test.each(fences.filter(({ info }) => info === 'ini'))('$place is a configuration', ({ place, text }) => {
+  expect(readConfig({ file: place, text }).diagnostics).toEqual([]);
+});
+
+describe('the reference of the journal', () => {
+  const reference = read('docs/journal.md');
+
+  test.each([
+    ['input', kindsIn('src/kernel/input.ts'), 7],
+    ['decision', kindsIn('src/kernel/decision.ts'), 25],
+    ['failure', failureKinds(), 15],
+  ])('names every kind of %s', (_what, kinds, atLeast) => {
+    expect(kinds.length).toBeGreaterThanOrEqual(atLeast);
+    expect(kinds.filter((kind) => !reference.includes(`\`${kind}\``))).toEqual([]);
+  });
+});
+
+test('the reference of the command line has every command and every flag', () => {
+  const reference = read('docs/cli.md');
+  const source = read('src/cli/cli.ts');
+  const commands = [...source.matchAll(/\bcommand\(\s*'[^']*',\s*'([a-z]+)/g)].map(({ 1: name = '' }) => name);
+  const flags = [...source.matchAll(/(?:option|later|Option)\(\s*'(?:-\w, )?(--[a-z-]+)/g)].map(
+    ({ 1: flag = '' }) => flag,
+  );
+  expect(commands.length).toBeGreaterThanOrEqual(13);
+  expect(commands.filter((name) => !new RegExp(`^### \`meow ${name}\`$`, 'm').test(reference))).toEqual([]);
+  const hidden = '--as-engine';
+  expect(flags.filter((flag) => flag !== hidden && !reference.includes(flag))).toEqual([]);
+});
+
+test('the changelog tells of this version', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string };
+  expect(read('CHANGELOG.md')).toContain(`## [${version}]`);
+});
+
+test('the README begins with the two commands, and CI runs the second', () => {
+  const [title = '', ...paragraphs] = read('README.md').split(/\n\n+/);
+  expect(title).toMatch(/^# /);
+  const [first, second] = fencesOf('README.md').map(({ text }) => text.trim());
+  expect([first, second]).toEqual([FIRST_RUN, TESTS]);
+  // Before them stand the pitch and the words that lead to each, and no heading.
+  const before = paragraphs.slice(
+    0,
+    paragraphs.findIndex((text) => text.includes(TESTS)),
+  );
+  expect(before.length).toBeLessThanOrEqual(4);
+  expect(before.filter((text) => text.startsWith('#'))).toEqual([]);
+  expect(read('.ci/run')).toContain(TESTS);
+});
+
+/** In ARCHITECTURE.md layers are named without the `src/` before them. */
+test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('%s names files that exist', (document) => {
+  const paths = [...read(document).matchAll(/`((?:[a-z][\w-]*\/)+[\w.-]+\.(?:ts|trace|toml|json))`/g)];
+  const named = paths.map(({ 1: path = '' }) => path);
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter((path) => ![path, `src/${path}`, `src/languages/${path}`].some(exists))).toEqual([]);
+});
+
+/** Variables that a run would have to be given are no problem of the text. */
+function errorsOf(file: string, text: string): readonly string[] {
+  const workflow = /^\[main\]|^\[meta\]|^\[\[steps\]\]/m.test(text) ? null : (/^\[([\w-]+)\]/m.exec(text)?.[1] ?? null);
+  const { diagnostics } = compileMeow({ file, text, workflow, given: null });
+  return diagnostics.filter(({ severity }) => severity === 'error').map(({ code, message }) => `${code}: ${message}`);
+}
+
+/** The members of the union in the file, which has only one. */
+function kindsIn(path: string): readonly string[] {
+  return [...read(path).matchAll(/\bkind: '([a-z-]+)'/g)].map(({ 1: kind = '' }) => kind);
+}
+
+function failureKinds(): readonly string[] {
+  const union = /export type FailureKind =([\s\S]*?);\n\n/.exec(read('src/ir/failure.ts'))?.[1] ?? '';
+  return [...union.matchAll(/\| '([a-z-]+)'/g)].map(({ 1: kind = '' }) => kind);
+}
+
+function fencesOf(path: string): readonly Fence[] {
+  const text = read(path);
+  return [...text.matchAll(/^```([^\n`]*)\n([\s\S]*?)^```$/gm)].map(({ 1: info = '', 2: inside = '', index }) => ({
+    place: `${path}:${text.slice(0, index).split('\n').length}`,
+    info: info.trim(),
+    text: inside,
+  }));
+}
+
+function markdownUnder(folder: string): readonly string[] {
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `${folder}/${name}`)
+    .toSorted();
+}
+
+function exists(path: string): boolean {
+  return existsSync(join(ROOT, path));
+}
+
+function read(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8');
+}

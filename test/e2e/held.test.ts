@@ -1,0 +1,56 @@
+// A disk that refuses to take more, by the limit that a process can set itself on the size of files.
+
+import { expect, test } from 'vitest';
+import { Rig, shellStep } from '../rig/rig.ts';
+
+const CHAIN = `[main]\n${Array.from({ length: 12 }, (_, index) =>
+  shellStep(`s${index}`, `echo s${index} >> ran`, index === 0 ? '' : `needs = ["s${index - 1}"]`),
+).join('')}`;
+
+/** Units of 512 bytes: the program fits, the journal of the whole run does not. */
+const LIMIT = 'ulimit -f 12';
+
+test('a journal that cannot be written holds the run, and it goes on where it stood', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', CHAIN);
+  const { stderr, code } = await rig.shell(`${LIMIT}; meow run w.meow.toml --id h`);
+  const journal = rig.path('.meow/workflows/h/journal.jsonl');
+  expect(stderr).toBe(
+    `meow: run h is held: its journal cannot be written, the file would become larger than allowed (EFBIG: ${journal})
+  nothing more was started; raise the limit on the size of files (ulimit -f), then: meow resume h
+`,
+  );
+  expect(code).toBe(3);
+  const done = rig.decisions('h').filter((decision) => decision.startsWith('step-done'));
+  expect(done.length).toBeGreaterThan(0);
+  expect(rig.decisions('h')).not.toContain('run-ended');
+
+  expect((await rig.meow('resume', 'h')).code).toBe(0);
+  const ran = rig.read('ran').trimEnd().split('\n');
+  expect(ran).toEqual(Array.from({ length: 12 }, (_, index) => `s${index}`));
+});
+
+test('a state file that cannot be written either says nothing against it', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', CHAIN);
+  rig.write('.meow/workflows/h.yaml.tmp/in-the-way', '');
+  const { stderr, code } = await rig.shell(`${LIMIT}; meow run w.meow.toml --id h`);
+  expect(code).toBe(3);
+  expect(stderr).toMatch(
+    /^meow: cannot write the state file: .* \(EISDIR: .*\); it stays as it was, and what counts is the journal\nmeow: run h is held: .*\n.*\n$/,
+  );
+});
+
+test.for(['', '--detach'])('a run whose first record cannot be kept leaves no trace %s', async (flag) => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', CHAIN);
+  const args = ['--id', 'h', '--meta', `long=${'x'.repeat(8_000)}`, flag].join(' ');
+  expect(await rig.shell(`${LIMIT}; meow run w.meow.toml ${args}`)).toEqual({
+    stdout: '',
+    stderr: `meow: cannot make the run h: the file would become larger than allowed (EFBIG: ${rig.path('.meow/workflows/h/journal.jsonl')})
+  raise the limit on the size of files (ulimit -f), then try again
+`,
+    code: 2,
+  });
+  expect(rig.files()).toEqual(['w.meow.toml']);
+});

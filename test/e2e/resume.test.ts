@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest';
+import type { Live } from '../rig/rig.ts';
+import { Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
+
+const CHAIN = `[main]\n${shellStep('first', 'echo first >> ran')}${waitingStep('hold', 'needs = ["first"]')}${shellStep('last', 'echo last >> ran', 'needs = ["hold"]')}`;
+
+/** Runs until `hold` has begun, and is killed then. */
+async function killedInTheMiddle(rig: Rig): Promise<void> {
+  rig.write('w.meow.toml', CHAIN);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'r');
+  await rig.appears('hold.began');
+  await kill(run);
+}
+
+async function kill(run: Live): Promise<void> {
+  run.kill('SIGKILL');
+  await run.ended;
+}
+
+test('a command that still lives is found again, and nothing that had finished runs again', async () => {
+  await using rig = await Rig.setup();
+  await killedInTheMiddle(rig);
+  expect((await rig.meow('status', 'r')).stdout).toContain('no engine works on it: meow resume r\n');
+
+  const resumed = rig.start('resume', 'r');
+  await rig.decided('r', 'run-resumed');
+  rig.write('hold.go', '');
+  const { stdout, code } = await resumed.ended;
+
+  expect(code).toBe(0);
+  expect(stdout.split('\n')[0]).toBe('r');
+  expect(rig.read('ran')).toBe('first\nhold\nlast\n');
+  expect(rig.read('hold.began').trimEnd().split('\n')).toHaveLength(1);
+  expect((await rig.status('r')).steps['hold']).toMatchObject({ status: 'done', attempt: 1 });
+});
+
+test('a command that finished while no engine was there counts as finished', async () => {
+  await using rig = await Rig.setup();
+  await killedInTheMiddle(rig);
+  rig.write('hold.go', '');
+  await until(() => rig.processes().length === 0, 'the command to end');
+  expect((await rig.meow('run', '--resume', 'r')).code).toBe(0);
+  expect(rig.read('ran')).toBe('first\nhold\nlast\n');
+  expect((await rig.status('r')).steps['hold']).toMatchObject({ status: 'done', attempt: 1 });
+});
+
+test('a command that was lost is run again, as a second attempt', async () => {
+  await using rig = await Rig.setup();
+  await killedInTheMiddle(rig);
+  await rig.killAll();
+  rig.write('hold.go', '');
+  const { stdout, code } = await rig.meow('run', '--workflow', '.meow/workflows/r.yaml');
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/hold +lost with an earlier engine — runs again\n/);
+  expect(stdout).toMatch(/hold +started \(attempt 2\)\n/);
+  expect(rig.read('ran')).toBe('first\nhold\nlast\n');
+  expect((await rig.status('r')).steps['hold']).toMatchObject({ status: 'done', attempt: 2 });
+});
+
+test('resume tries failed steps again, and with --only-pending it does not', async () => {
+  await using rig = await Rig.setup();
+  rig.write(
+    'w.meow.toml',
+    `[main]\n${shellStep('good', 'echo good >> ran')}${shellStep('flaky', 'test -e fixed', 'needs = ["good"]')}`,
+  );
+  expect((await rig.meow('run', 'w.meow.toml', '--id', 'f')).code).toBe(1);
+  expect((await rig.meow('resume', 'f', '--only-pending')).code).toBe(1);
+  expect((await rig.status('f')).steps['flaky']).toMatchObject({ status: 'failed', attempt: 1 });
+  rig.write('fixed', '');
+  expect((await rig.meow('resume', 'f')).code).toBe(0);
+  expect(rig.read('ran')).toBe('good\n');
+  expect((await rig.status('f')).steps['flaky']).toMatchObject({ status: 'done', attempt: 2 });
+});
+
+test('killed after its last record, a run is done: nothing is resumed, and its state file is mended', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', `[main]\n${shellStep('a', 'sleep 0.3; echo a >> ran')}`);
+  expect((await rig.meowKilledAt('2:durable', 'run', 'w.meow.toml', '--id', 'd')).code).toBe(137);
+  expect(rig.decisions('d')).toContain('run-ended');
+  expect(rig.read('.meow/workflows/d.yaml')).toMatch(/^status: running$/m);
+  // Who only looks goes by the journal.
+  expect((await rig.meow('list')).stdout).toMatch(/^d +done /m);
+  expect(rig.read('.meow/workflows/d.yaml')).toMatch(/^status: running$/m);
+
+  expect(await rig.meow('resume', 'd')).toEqual({
+    stdout: '',
+    stderr: 'meow: run d is done; there is nothing to resume\n  meow status d shows it\n',
+    code: 2,
+  });
+  expect(rig.read('.meow/workflows/d.yaml')).toMatch(/^status: done$/m);
+  expect(rig.exists('.meow/workflows/d.yaml.lock')).toBe(false);
+  expect(rig.read('ran')).toBe('a\n');
+});
+
+test('what cannot be resumed is refused with a reason', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'mine');
+  await rig.appears('hold.began');
+  const held = await rig.meow('resume', 'mine');
+  expect(held.stderr.replace(/since \S+/, 'since T')).toBe(
+    `meow: run mine is held by the engine with pid ${rig.enginePid('mine')}, since T
+  watch it: meow status mine · end it: meow stop mine
+`,
+  );
+  expect(held.code).toBe(2);
+  rig.write('hold.go', '');
+  await run.ended;
+
+  const refusals: readonly (readonly [readonly string[], string])[] = [
+    [['resume', 'mine'], 'meow: run mine is done; there is nothing to resume\n  meow status mine shows it\n'],
+    [['resume', 'mien'], 'meow: there is no run mien\n  did you mean mine? all runs: meow list\n'],
+    [['resume', '../mine'], 'meow: "../mine" is no run id\n  a run id has 1 to 40 letters, digits, "-" and "_"\n'],
+    [
+      ['run', '--resume', 'mine', '--var', 'a=1'],
+      'meow: a run that is resumed keeps what it was started with: --var cannot be given\n  leave it out, or start a new run: meow run PATH\n',
+    ],
+    [
+      ['run', 'w.meow.toml', '--id', 'mine'],
+      'meow: there is a run mine already\n  choose another --id, or go on with that one: meow resume mine\n',
+    ],
+    [['run', 'mine'], 'meow: mine is a run, and meow run starts a new one\n  take it up again: meow resume mine\n'],
+  ];
+  for (const [args, stderr] of refusals) expect(await rig.meow(...args)).toEqual({ stdout: '', stderr, code: 2 });
+});

@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest';
+import { isAlive, Rig, shellStep, timeless, until, waitingStep } from '../rig/rig.ts';
+
+const HOLDS = `[main]\ncleanup_on_stop = "echo cleaned >> cleaned"\n${waitingStep('hold')}${shellStep('after', 'true', 'needs = ["hold"]')}`;
+
+/** Does not end when it is asked to. */
+const STUBBORN = `[main]\n${shellStep('hold', "trap '' TERM; echo $$ > hold.began; while :; do sleep 0.05; done")}`;
+
+test('Ctrl-C stops the run, its commands and what they started, and cleans up', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', HOLDS);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'c');
+  await rig.appears('hold.began');
+  run.kill('SIGINT');
+  const { stdout, stderr, code } = await run.ended;
+  expect(code).toBe(130);
+  expect(stderr).toBe('meow: stopping: commands may end within a few seconds; press Ctrl-C again to kill them\n');
+  expect(timeless(stdout).split('\n').slice(-3).join('\n')).toBe(
+    'stopped in T: 2 skipped (stopped by Ctrl-C)\nnext: meow resume c\n',
+  );
+  expect(rig.read('cleaned')).toBe('cleaned\n');
+  await until(() => rig.processes().length === 0, 'the engine and its commands to end');
+  expect(rig.exists('.meow/workflows/c.yaml.lock')).toBe(false);
+  expect(rig.read('.meow/workflows/c.yaml')).toMatch(/^status: stopped$/m);
+});
+
+test('a second Ctrl-C kills what does not end', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', STUBBORN);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'c');
+  await rig.appears('hold.began');
+  run.kill('SIGINT');
+  await rig.decided('c', 'run-ending');
+  run.kill('SIGINT');
+  const { stderr, code } = await run.ended;
+  expect(code).toBe(130);
+  expect(stderr).toContain('meow: killing what is running\n');
+  expect(rig.decisions('c').filter((decision) => decision === 'steps-stopping')).toHaveLength(2);
+  await until(() => rig.processes().length === 0, 'the engine and its commands to end');
+});
+
+test('a second Ctrl-C kills a cleanup too', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', HOLDS.replace('echo cleaned >> cleaned', 'while :; do sleep 0.02; done'));
+  const run = rig.start('run', 'w.meow.toml', '--id', 'c');
+  await rig.appears('hold.began');
+  run.kill('SIGINT');
+  await rig.decided('c', 'cleanup-started');
+  run.kill('SIGINT');
+  const { stderr, code } = await run.ended;
+  expect(code).toBe(130);
+  expect(stderr).toContain('meow: killing the cleanup script\n');
+  expect((await rig.status('c')).status).toBe('stopped');
+  await until(() => rig.processes().length === 0, 'the engine and its commands to end');
+});
+
+test('SIGTERM stops it too, and exits with 143', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', HOLDS);
+  const run = rig.start('run', 'w.meow.toml', '--id', 't', '--json');
+  await rig.appears('hold.began');
+  run.kill('SIGTERM');
+  const { stdout, code } = await run.ended;
+  expect(code).toBe(143);
+  expect(stdout).toContain('"reason":"stopped by SIGTERM"');
+  expect(JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '')).toEqual({
+    kind: 'run-ended',
+    id: 't',
+    status: 'stopped',
+    exit: 143,
+  });
+});
+
+test('meow stop ends a run of another terminal, and what it says is the end of it', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', HOLDS);
+  const run = rig.start('run', 'w.meow.toml', '--id', 's');
+  await rig.appears('hold.began');
+  const pid = rig.enginePid('s');
+  const stopped = await rig.meow('stop', 's');
+  expect(stopped).toEqual({
+    stdout: `stopping s (engine ${pid})\ns is stopped; take it up again: meow resume s\n`,
+    stderr: '',
+    code: 0,
+  });
+  const { stdout, stderr, code } = await run.ended;
+  expect(code).toBe(143);
+  expect(stderr).toBe('meow: stopping: commands may end within a few seconds; meow stop --force kills them\n');
+  expect(stdout).toMatch(/ run is stopping: stopped by meow stop\n[^]*\(stopped by meow stop\)\n/);
+  expect(await rig.meow('stop', 's')).toEqual({
+    stdout: 'run s is stopped; nothing of it is running\n',
+    stderr: '',
+    code: 0,
+  });
+});
+
+test('meow stop --force does not wait for the commands', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', STUBBORN);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'f');
+  await rig.appears('hold.began');
+  expect((await rig.meow('stop', 'f', '--force')).code).toBe(0);
+  const { stdout, code } = await run.ended;
+  expect(code).toBe(143);
+  expect(stdout).toContain('(stopped by meow stop --force)\n');
+  expect((await rig.status('f')).status).toBe('stopped');
+  await until(() => rig.processes().length === 0, 'the engine and its commands to end');
+});
+
+test('meow stop ends a run whose engine was killed, with what it left running', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', HOLDS);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'k');
+  await rig.appears('hold.began');
+  run.kill('SIGKILL');
+  await run.ended;
+  const command = Number(rig.read('hold.began'));
+  expect(isAlive(command)).toBe(true);
+  const { stdout, code } = await rig.meow('stop', 'k');
+  expect(timeless(stdout)).toBe(`k
++T an engine has taken up the run
++T run is stopping: stopped by meow stop
++T hold is being stopped
++T hold stopped
++T after skipped
++T cleanup started
++T cleanup finished
+k is stopped; take it up again: meow resume k
+`);
+  expect(code).toBe(0);
+  await until(() => !isAlive(command), 'the command to end');
+  expect(rig.read('cleaned')).toBe('cleaned\n');
+});
+
+test('a run that is done cannot be stopped', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', `[main]\n${shellStep('a', 'true')}`);
+  await rig.meow('run', 'w.meow.toml', '--id', 'd');
+  expect(await rig.meow('stop', 'd')).toEqual({
+    stdout: '',
+    stderr: 'meow: run d has ended: it is done\n  meow status d shows it\n',
+    code: 2,
+  });
+});

@@ -1,0 +1,56 @@
+// A state as plain data, indexes included, so that two ways of arriving at it can be compared: deciding and replaying,
+// a calm run and one that crashed. What is only a hint for the next decision (the queue of an agent) is left out.
+
+import type { RunState } from '../../src/kernel/state.ts';
+
+export function fingerprint(state: RunState): unknown {
+  const queued = new Set([...state.agents.values()].flatMap(({ queue }) => [...queue]));
+  const ready = [...state.agenda.ready, ...state.agenda.readyForAgent, ...queued].filter(
+    ({ status }) => status === 'pending',
+  );
+  return {
+    phase: state.phase,
+    end: state.end,
+    reason: state.reason,
+    result: state.result,
+    openFrames: state.openFrames,
+    looseFailure: state.looseFailure,
+    warnings: state.warnings,
+    steps: Object.fromEntries(
+      [...state.steps.values()].map((step) => [
+        step.id,
+        {
+          status: step.status,
+          attempt: step.attempt,
+          failures: step.failures,
+          failure: step.failure,
+          outputs: step.outputs,
+          agent: step.agent,
+          effect: step.effect,
+          stopping: step.stopping,
+          settlement: step.settlement,
+          unmet: step.unmet,
+          grown: step.grown,
+          openChildren: step.openChildren,
+          childFailed: step.childFailed,
+          waiters: step.waiters.map(({ id }) => id).toSorted(),
+        },
+      ]),
+    ),
+    frames: Object.fromEntries(
+      [...state.frames.values()].map(({ id, open, closed, failing, value, lastSession }) => [
+        id,
+        { open, closed, failing, value, lastSession },
+      ]),
+    ),
+    lanes: Object.fromEntries([...state.lanes].map(([name, { visits, forks }]) => [name, { visits, forks }])),
+    asked: [...state.asked.keys()].toSorted(),
+    timers: [...state.timers.keys()].toSorted(),
+    gates: Object.fromEntries(state.gates),
+    busy: Object.fromEntries(
+      [...state.agents].filter(([, { busy }]) => busy !== null).map(([name, { busy }]) => [name, busy?.id]),
+    ),
+    ready: [...new Set(ready)].map(({ id }) => id).toSorted(),
+    doomed: [...state.agenda.doomed].map(({ id }) => id).toSorted(),
+  };
+}

@@ -1,0 +1,45 @@
+// A short play of the kernel, for whoever looks at its state or journal: a Program as text, and what the world answered.
+//
+//   const { state, records } = play('a\nb needs a', ok('a#1'), bad('b#1'));
+
+import { success } from '../../src/ir/effect.ts';
+import type { FailureKind } from '../../src/ir/failure.ts';
+import { failure } from '../../src/ir/failure.ts';
+import type { Outputs } from '../../src/ir/output.ts';
+import { decide } from '../../src/kernel/decide.ts';
+import type { JournalRecord } from '../../src/kernel/decision.ts';
+import type { Input } from '../../src/kernel/input.ts';
+import type { RunState } from '../../src/kernel/state.ts';
+import { initialState } from '../../src/kernel/state.ts';
+import { parseProgram } from './program-text.ts';
+
+/** 2026-01-08T21:00:00Z: every play begins then. */
+export const BEGAN = 1_767_906_000_000;
+
+export const START: Input = {
+  kind: 'run-requested',
+  request: { id: 'wf-1', variables: { who: 'ann' }, meta: { ticket: 'T-1' }, cwd: '/project' },
+  programHash: 'hash',
+};
+
+/** The kernel's state and journal after these inputs, a second apart. */
+export function play(
+  program: string,
+  ...inputs: readonly Input[]
+): { state: RunState; records: readonly JournalRecord[] } {
+  const state = initialState(parseProgram(program.split('\n')));
+  const records = [START, ...inputs].map((input, index): JournalRecord => {
+    const at = BEGAN + index * 1_000;
+    return { seq: index + 1, at, input, decisions: decide(state, input, at) };
+  });
+  return { state, records };
+}
+
+export function ok(effect: string, outputs: Outputs = {}): Input {
+  return { kind: 'effect-finished', effect, outcome: success(outputs) };
+}
+
+export function bad(effect: string, kind: FailureKind = 'exit-nonzero'): Input {
+  const problem = failure(kind, 'exited with status 3', { code: 3, output: 'compiling\nerror: no such file\n' });
+  return { kind: 'effect-finished', effect, outcome: { kind: 'failure', failure: problem } };
+}

@@ -1,0 +1,181 @@
+// Small Programs as text, for traces. Options first, then blocks; a line a step, its words in any order:
+//
+//   drain 0s                          isolate
+//   block main                        block REVIEW visit-first
+//   a
+//   b needs a,x.* retry 3 delay 10s backoff linear timeout 1m on_error continue|recover:fix
+//   c pass route done=inline:child    d gate deploy     e turn     f agent w1
+//   g each [1,2,3] child width 2      h each [1] child join false
+//
+// Routes: KEY=end | expand:B | inline:B | goto:B | reset:B | call:B>R | return:TEXT | fork:B | stop:done|failed
+
+import { parseDuration } from '../../src/base/time.ts';
+import { assert, present } from '../../src/base/assert.ts';
+import type { Json } from '../../src/base/json.ts';
+import type { CommandSpec } from '../../src/ir/effect.ts';
+import type { Follow, Target } from '../../src/ir/follow.ts';
+import type { Act, Block, OnError, Program, Step } from '../../src/ir/program.ts';
+import { DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
+import type { Text, ValueTemplate } from '../../src/ir/text.ts';
+
+export function parseProgram(lines: readonly string[]): Program {
+  const blocks: Record<string, Block> = {};
+  let program: Omit<Program, 'blocks' | 'entry'> = {
+    format: 1,
+    source: { language: 'meow', name: 'trace' },
+    cleanup: { success: null, failure: null, stop: null },
+    limits: DEFAULT_LIMITS,
+    drainMs: 600_000,
+    onFailure: 'drain',
+  };
+  let now: { name: string; naming: Block['naming']; steps: Step[] } | null = null;
+  const open = (name: string, naming: Block['naming']): void => {
+    now = { name, naming, steps: [] };
+    blocks[name] = { name, parameters: [], naming, steps: now.steps };
+  };
+  for (const line of lines) {
+    const [word = '', value = '', naming = 'path'] = line.trim().split(' ');
+    if (word === 'drain') program = { ...program, drainMs: duration(value) };
+    else if (word === 'isolate') program = { ...program, onFailure: 'isolate' };
+    else if (word === 'limit') program = { ...program, limits: { ...program.limits, [value]: Number(naming) } };
+    else if (word === 'cleanup')
+      program = { ...program, cleanup: { ...program.cleanup, [value]: command(`cleanup on ${value}`) } };
+    else if (word === 'block') open(value, naming as Block['naming']);
+    else {
+      if (now === null) open('main', 'path');
+      present(now as { steps: Step[] } | null, 'a step outside a block').steps.push(parseStep(line.trim()));
+    }
+  }
+  return { ...program, blocks, entry: present(Object.keys(blocks)[0], 'a program without a block') };
+}
+
+export function parseFollow(text: string): Follow {
+  const [kind, rest] = split(text, ':');
+  switch (kind) {
+    case 'end':
+      return { kind: 'end' };
+    case 'expand':
+      return { kind: 'expand', target: target(rest), join: 'wait' };
+    case 'inline':
+      return { kind: 'expand', target: target(rest), join: 'inline' };
+    case 'goto':
+      return { kind: 'goto', target: target(rest), session: 'resume', dropCallers: false };
+    case 'reset':
+      return { kind: 'goto', target: target(rest), session: 'fresh', dropCallers: true };
+    case 'call':
+    case 'function': {
+      const [callee, back] = split(rest, '>');
+      return {
+        kind: 'call',
+        target: target(callee),
+        returnTo: target(back),
+        session: kind === 'call' ? 'fork' : 'fresh',
+      };
+    }
+    case 'return':
+      return { kind: 'return', value: { kind: 'text', text: template(rest) } };
+    case 'fork':
+      return { kind: 'fork', target: target(rest), name: target(rest).block.toLowerCase() };
+    case 'stop':
+      return { kind: 'stop', verdict: rest === 'done' ? 'done' : 'failed', reason: null };
+    default:
+      throw new Error(`no such follow: ${text}`);
+  }
+}
+
+function parseStep(line: string): Step {
+  const [id = '', ...words] = line.split(' ');
+  let step: Step = {
+    id,
+    executor: 'shell',
+    needs: [],
+    act: { kind: 'effect', effect: command(id) },
+    routes: {},
+    unrouted: 'done',
+    onError: { kind: 'fail' },
+    retry: NO_RETRY,
+    timeout: null,
+    agent: null,
+  };
+  const act = (value: Act): void => {
+    step = { ...step, act: value };
+  };
+  while (words.length > 0) {
+    const word = words.shift() ?? '';
+    const next = (): string => present(words.shift(), `${word} wants a value`);
+    if (word === 'needs') step = { ...step, needs: next().split(',') };
+    else if (word === 'retry') step = { ...step, retry: { ...step.retry, attemptsMax: Number(next()) } };
+    else if (word === 'delay') step = { ...step, retry: { ...step.retry, delayMs: duration(next()) } };
+    else if (word === 'backoff') step = { ...step, retry: { ...step.retry, backoff: next() as 'linear' } };
+    else if (word === 'timeout') step = { ...step, timeout: next() };
+    else if (word === 'on_error') step = { ...step, onError: onError(next()) };
+    else if (word === 'agent') step = { ...step, agent: next() };
+    else if (word === 'strict') step = { ...step, unrouted: 'fail' };
+    else if (word === 'pass') act({ kind: 'pass' });
+    else if (word === 'says') act({ kind: 'effect', effect: command(template(next())) });
+    else if (word === 'turn')
+      act({ kind: 'effect', effect: { kind: 'turn', adapter: 'sim', prompt: template(next()) } });
+    else if (word === 'gate') act({ kind: 'effect', effect: { kind: 'gate', gate: next(), prompt: '' } });
+    else if (word === 'each') act(each(next(), next()));
+    else if (word === 'width' && step.act.kind === 'each') act({ ...step.act, width: Number(next()) });
+    else if (word === 'join' && step.act.kind === 'each') act({ ...step.act, join: next() !== 'false' });
+    else if (word === 'route') {
+      const [key, follow] = split(next(), '=');
+      step = { ...step, routes: { ...step.routes, [key]: parseFollow(follow) } };
+    } else throw new Error(`no such word in a step: ${word}`);
+  }
+  return step;
+}
+
+function each(items: string, block: string): Act {
+  const value: ValueTemplate = items.startsWith('{{')
+    ? { kind: 'text', text: template(items) }
+    : { kind: 'literal', value: JSON.parse(items) as Json };
+  return {
+    kind: 'each',
+    items: value,
+    target: target(block),
+    itemName: 'item',
+    indexName: 'index',
+    width: null,
+    join: true,
+  };
+}
+
+function onError(text: string): OnError {
+  const [kind, block] = split(text, ':');
+  if (kind === 'recover') return { kind: 'recover', target: target(block) };
+  assert(kind === 'fail' || kind === 'continue', `no such on_error: ${text}`);
+  return { kind };
+}
+
+/** `B(x=1,y={{a}})` */
+function target(text: string): Target {
+  const [block, rest] = split(text.replace(/\)$/, ''), '(');
+  const pairs = rest === '' ? [] : rest.split(',').map((pair) => split(pair, '='));
+  const variables = Object.fromEntries(
+    pairs.map(([name, value]) => [name, { kind: 'text', text: template(value) } as const]),
+  );
+  return { block, variables };
+}
+
+function command(script: Text): CommandSpec<Text> {
+  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success' };
+}
+
+function template(text: string): Text {
+  const parts = text.split(/(\{\{[^}]+\}\})/).filter((part) => part !== '');
+  if (!parts.some((part) => part.startsWith('{{'))) return text;
+  return {
+    parts: parts.map((part) => (part.startsWith('{{') ? { path: part.slice(2, -2).split('.'), quote: [] } : part)),
+  };
+}
+
+function split(text: string, by: string): [string, string] {
+  const at = text.indexOf(by);
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + by.length)];
+}
+
+function duration(text: string): number {
+  return present(parseDuration(text), `no duration: ${text}`);
+}

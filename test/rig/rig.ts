@@ -1,0 +1,303 @@
+// A project in a temporary folder, with the built `meow` to be called in it as a user would. Everything that it starts
+// carries a mark in its environment, so that nothing survives the test: not a detached engine, nor what a step left.
+//
+//   await using rig = await Rig.setup();
+//   rig.write('a.meow.toml', …);
+//   const { stdout, code } = await rig.meow('run', 'a.meow.toml');
+
+import type { ChildProcess } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+export const MEOW = join(ROOT, 'bin/meow');
+const KILL_AT_APPEND = join(ROOT, 'test/e2e/crash-sweep/kill-at-append.cjs');
+
+/** Longer than anything here takes on a busy machine; a wait that meets it is a failure. */
+const PATIENCE_MS = 30_000;
+
+const LIFE_MAX_MS = 45_000;
+
+export interface Result {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** As a shell would tell it: 128 and the number of the signal for one that was killed. */
+  readonly code: number;
+}
+
+export class Rig implements AsyncDisposable {
+  /** The project. */
+  readonly folder: string;
+  readonly home: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly #base: string;
+  readonly #mark = randomUUID();
+
+  static async setup(): Promise<Rig> {
+    if (!existsSync(join(ROOT, 'dist/meow.cjs'))) throw new Error('dist/ is missing: run `npm run build` first');
+    const rig = new Rig(realpathSync(mkdtempSync(join(tmpdir(), 'meow-e2e-'))));
+    execFileSync('git', ['init', '--quiet', rig.folder]);
+    return rig;
+  }
+
+  private constructor(base: string) {
+    this.#base = base;
+    this.folder = join(base, 'project');
+    this.home = join(base, 'home');
+    mkdirSync(this.folder);
+    mkdirSync(this.home);
+    const inherited = Object.entries(process.env).filter(([name]) => !/^(MEOW_|NO_COLOR$|FORCE_COLOR$|LC_)/.test(name));
+    this.environment = {
+      ...(Object.fromEntries(inherited) as Record<string, string>),
+      HOME: this.home,
+      LANG: 'C.UTF-8',
+      MEOW_RIG: this.#mark,
+    };
+  }
+
+  path(file: string): string {
+    return join(this.folder, file);
+  }
+
+  write(file: string, text: string | Uint8Array): void {
+    mkdirSync(dirname(this.path(file)), { recursive: true });
+    writeFileSync(this.path(file), text);
+  }
+
+  read(file: string): string {
+    return readFileSync(this.path(file), 'utf8');
+  }
+
+  exists(file: string): boolean {
+    return existsSync(this.path(file));
+  }
+
+  /** Everything in the project but `.git`, with a slash behind folders. */
+  files(folder = ''): readonly string[] {
+    return readdirSync(this.path(folder))
+      .toSorted()
+      .flatMap((name) => {
+        const path = join(folder, name);
+        if (path === '.git') return [];
+        return statSync(this.path(path)).isDirectory() ? [`${path}/`, ...this.files(path)] : [path];
+      });
+  }
+
+  /** Runs to its end. */
+  meow(...args: readonly string[]): Promise<Result> {
+    return this.start(...args).ended;
+  }
+
+  /** With more in its environment. */
+  meowWith(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Result> {
+    return new Live(MEOW, args, this.folder, { ...this.environment, ...environment }).ended;
+  }
+
+  /** Killed with -9 at a moment of an append, by count, to the journal: `3:durable`. It ends by itself where there are fewer. */
+  meowKilledAt(append: string, ...args: readonly string[]): Promise<Result> {
+    return this.meowWith({ NODE_OPTIONS: `--require ${KILL_AT_APPEND}`, KILL_AT: append }, ...args);
+  }
+
+  /** In another folder than the project. */
+  meowIn(folder: string, ...args: readonly string[]): Promise<Result> {
+    return new Live(MEOW, args, folder, this.environment).ended;
+  }
+
+  start(...args: readonly string[]): Live {
+    return new Live(MEOW, args, this.folder, this.environment);
+  }
+
+  /** A line of a shell, with `meow` on its PATH. */
+  shell(script: string): Promise<Result> {
+    const path = `${dirname(MEOW)}:${this.environment['PATH'] ?? ''}`;
+    return new Live('/bin/sh', ['-c', script], this.folder, { ...this.environment, PATH: path }).ended;
+  }
+
+  async status(id: string): Promise<RunObject> {
+    const { stdout, stderr, code } = await this.meow('status', id, '--json');
+    if (code !== 0) throw new Error(`meow status ${id} ended with ${code}: ${stderr}`);
+    return JSON.parse(stdout) as RunObject;
+  }
+
+  /** Kinds of decisions with their steps, in order: `step-started build`. */
+  decisions(id: string): readonly string[] {
+    return this.read(`.meow/workflows/${id}/journal.jsonl`)
+      .split('\n')
+      .filter((line) => line.endsWith('}'))
+      .flatMap((line) => (JSON.parse(line) as { decisions: { kind: string; step?: string }[] }).decisions)
+      .map(({ kind, step }) => (step === undefined ? kind : `${kind} ${step}`));
+  }
+
+  /** Waits for a file that a step makes. */
+  appears(file: string): Promise<void> {
+    return until(() => this.exists(file), `${file} to appear`);
+  }
+
+  /** Waits for a decision in the journal. */
+  decided(id: string, decision: string): Promise<void> {
+    const journal = `.meow/workflows/${id}/journal.jsonl`;
+    return until(() => this.exists(journal) && this.decisions(id).includes(decision), `${decision} in run ${id}`);
+  }
+
+  /** The process that holds the run. */
+  enginePid(id: string): number {
+    return (JSON.parse(this.read(`.meow/workflows/${id}.yaml.lock`)) as { pid: number }).pid;
+  }
+
+  /** What the rig has started and still lives. */
+  processes(): readonly number[] {
+    return marked(`MEOW_RIG=${this.#mark}`);
+  }
+
+  /** As a machine that loses its power would. */
+  async killAll(): Promise<void> {
+    // One that is killed may have started another in the moment before.
+    await until(() => {
+      const living = this.processes();
+      for (const pid of living) endProcess(pid);
+      return living.length === 0;
+    }, 'the processes of the test to end');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.killAll();
+    rmSync(this.#base, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+/** As much of `meow status --json` as tests look at. */
+export interface RunObject {
+  readonly id: string;
+  readonly status: string;
+  readonly error: { readonly type: string; readonly message: string; readonly step: string | null } | null;
+  readonly vars: Readonly<Record<string, unknown>>;
+  readonly meta: Readonly<Record<string, string>>;
+  readonly steps: Readonly<
+    Record<
+      string,
+      { readonly status: string; readonly attempt: number; readonly outputs: Readonly<Record<string, unknown>> }
+    >
+  >;
+  readonly counts: Readonly<Record<string, number>>;
+  readonly engine: { readonly pid: number } | null;
+}
+
+/** A process that a test talks to while it runs. */
+export class Live {
+  readonly ended: Promise<Result>;
+  readonly process: ChildProcess;
+  #stdout = '';
+  #stderr = '';
+  #over = false;
+
+  constructor(command: string, args: readonly string[], cwd: string, environment: Readonly<Record<string, string>>) {
+    this.process = spawn(command, args, { cwd, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stdout += text;
+    });
+    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr += text;
+    });
+    // Before the test itself runs out of time: then nobody would clean up.
+    const deadline = setTimeout(() => this.#giveUp(), LIFE_MAX_MS);
+    this.ended = new Promise((done, fail) => {
+      this.process.once('error', fail);
+      this.process.once('close', (code, signal) => {
+        clearTimeout(deadline);
+        this.#over = true;
+        const status = signal === null ? (code ?? 0) : 128 + constants.signals[signal];
+        done({ stdout: this.#stdout, stderr: this.#stderr, code: status });
+      });
+    });
+  }
+
+  #giveUp(): void {
+    this.process.kill('SIGKILL');
+    // What it has started may hold on to them.
+    this.process.stdout?.destroy();
+    this.process.stderr?.destroy();
+  }
+
+  /** Waits for a line of stdout or stderr that matches. */
+  async line(pattern: RegExp): Promise<void> {
+    const said = (): boolean => pattern.test(this.#stdout) || pattern.test(this.#stderr);
+    await until(() => said() || this.#over, `${pattern}`);
+    if (!said()) throw new Error(`it ended without ${pattern}:\n${this.#stdout}${this.#stderr}`);
+  }
+
+  /** A signal to the process alone, as `kill` sends it. */
+  kill(signal: NodeJS.Signals): void {
+    this.process.kill(signal);
+  }
+}
+
+/** Looks until it holds. */
+export async function until(holds: () => boolean, what: string): Promise<void> {
+  const deadline = Date.now() + PATIENCE_MS;
+  while (!holds()) {
+    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    await sleep(10);
+  }
+}
+
+/** A step that leaves its pid in ID.began, waits until there is a file ID.go, and then leaves its id in `ran`. */
+export function waitingStep(id: string, extra = ''): string {
+  return shellStep(
+    id,
+    `echo $$ >> ${id}.began; while [ ! -e ${id}.go ]; do sleep 0.02; done; echo ${id} >> ran`,
+    extra,
+  );
+}
+
+export function shellStep(id: string, command: string, extra = ''): string {
+  return `[[main.steps]]\nid = "${id}"\nexecutor = "shell"\ncommand = ${JSON.stringify(command)}\n${extra}\n`;
+}
+
+/** A text with every duration as T. */
+export function timeless(text: string): string {
+  return text.replaceAll(/\+\d[\d.hms]* +/g, '+T ').replaceAll(/\b\d+(\.\d+)?m?s\b/g, 'T');
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    // One that is dead and not yet waited for is no more.
+    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false; // there is no such process
+  }
+}
+
+function marked(mark: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(mark) && isAlive(pid);
+      } catch {
+        return false; // it has ended meanwhile, or is none of ours
+      }
+    });
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}

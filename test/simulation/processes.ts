@@ -1,0 +1,113 @@
+// Processes that outlive the engine, without a machine: the simulator's driver. They answer late, twice and out of
+// order, go on while no engine lives, and may be gone when the next one looks for them. Keeps the contract of drivers
+// (test/contracts), like the driver that it stands in for.
+
+import type { Answer, Driver } from '../../src/engine/ports.ts';
+import type { Effect, Outcome } from '../../src/ir/effect.ts';
+import { failure } from '../../src/ir/failure.ts';
+
+export interface ProcessWorld {
+  /** Calls after so many milliseconds of the world's time. */
+  after(ms: number, call: () => void): void;
+  /** From 0 up to, not including, the limit. */
+  chance(limit: number): number;
+  /** What the effect comes to when it ends by itself; null where it hangs until it is stopped. */
+  ends(effect: Effect): (() => Outcome) | null;
+  /** Told of every beginning, before it is one. */
+  begins(effect: Effect): void;
+  /** How many of a hundred answers are given twice. */
+  readonly twice: number;
+}
+
+interface Process {
+  readonly effect: Effect;
+  state: 'running' | 'finished' | 'gone';
+  outcome: Outcome | null;
+  answer: Answer | null;
+}
+
+const LOST: Outcome = { kind: 'failure', failure: failure('lost', 'gone without a result') };
+
+export class Processes {
+  readonly #world: ProcessWorld;
+  readonly #known = new Map<string, Process>();
+  #life = 0;
+
+  constructor(world: ProcessWorld) {
+    this.#world = world;
+  }
+
+  get running(): readonly Effect[] {
+    return [...this.#known.values()].filter(({ state }) => state === 'running').map(({ effect }) => effect);
+  }
+
+  knows(effectId: string): boolean {
+    return this.#known.has(effectId);
+  }
+
+  /** A driver for one life of an engine. */
+  driver(): Driver {
+    return {
+      start: (effect, answer) => this.#begin(effect, this.#living(answer)),
+      find: (effect, answer) => this.#find(effect, this.#living(answer)),
+      stop: (effectId) => this.#stop(effectId),
+    };
+  }
+
+  /** The engine is dead: nobody hears what the processes answer until the next one asks. */
+  die(): void {
+    this.#life += 1;
+    for (const process of this.#known.values()) process.answer = null;
+  }
+
+  /** A process vanishes and leaves nothing. */
+  lose(effectId: string): void {
+    const process = this.#known.get(effectId);
+    if (process?.state !== 'running') return;
+    process.state = 'gone';
+    this.#world.after(this.#world.chance(10), () => process.answer?.(LOST));
+  }
+
+  finish(effectId: string, outcome: Outcome): void {
+    const process = this.#known.get(effectId);
+    if (process?.state !== 'running') return;
+    process.state = 'finished';
+    process.outcome = outcome;
+    process.answer?.(outcome);
+    if (this.#world.chance(100) < this.#world.twice) {
+      this.#world.after(this.#world.chance(40), () => process.answer?.(outcome));
+    }
+  }
+
+  #begin(effect: Effect, answer: Answer): void {
+    this.#world.begins(effect);
+    this.#known.set(effect.id, { effect, state: 'running', outcome: null, answer });
+    const ends = this.#world.ends(effect);
+    if (ends === null) return;
+    this.#world.after(1 + this.#world.chance(60), () => {
+      if (this.#known.get(effect.id)?.state === 'running') this.finish(effect.id, ends());
+    });
+  }
+
+  #find(effect: Effect, answer: Answer): void {
+    const process = this.#known.get(effect.id);
+    if (process === undefined) return this.#begin(effect, answer);
+    process.answer = answer;
+    if (process.state === 'running') return;
+    const outcome = process.outcome ?? LOST;
+    this.#world.after(this.#world.chance(10), () => process.answer?.(outcome));
+  }
+
+  #stop(effectId: string): void {
+    if (this.#known.get(effectId)?.state !== 'running') return;
+    const stopped: Outcome = { kind: 'failure', failure: failure('stopped', 'stopped') };
+    this.#world.after(this.#world.chance(20), () => this.finish(effectId, stopped));
+  }
+
+  #living(answer: Answer): Answer {
+    const life = this.#life;
+    return (outcome) => {
+      if (life === this.#life) answer(outcome);
+    };
+  }
+}

@@ -1,0 +1,166 @@
+// Random Programs of every shape the kernel knows: graphs with needs and wildcards, expansions, branches, iterations,
+// recoveries, gates, agents, and state machines with calls, returns and forks. They end, whatever the world answers.
+
+import type { EffectSpec } from '../../src/ir/effect.ts';
+import type { Follow, Target } from '../../src/ir/follow.ts';
+import type { Act, Block, OnError, Program, Step } from '../../src/ir/program.ts';
+import { DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
+import type { Text } from '../../src/ir/text.ts';
+import type { Random } from './random.ts';
+import { below, oneOf } from './random.ts';
+
+const DEPTH_MAX = 3;
+
+export function randomProgram(random: Random): Program {
+  const maker = new Maker(random);
+  const machine = random() < 0.3;
+  const entry = machine ? maker.machine(0) : maker.graph(0);
+  const cleanup = (): Program['cleanup']['stop'] =>
+    random() < 0.2 ? { ...command('clean up'), verdict: 'success' } : null;
+  return {
+    format: 1,
+    source: { language: 'meow', name: 'random' },
+    entry,
+    blocks: maker.blocks,
+    cleanup: { success: cleanup(), failure: cleanup(), stop: cleanup() },
+    limits: DEFAULT_LIMITS,
+    drainMs: oneOf(random, [0, 50, 100_000]),
+    onFailure: machine && random() < 0.5 ? 'isolate' : 'drain',
+  };
+}
+
+class Maker {
+  readonly blocks: Record<string, Block> = {};
+  readonly #random: Random;
+  #count = 0;
+
+  constructor(random: Random) {
+    this.#random = random;
+  }
+
+  graph(depth: number): string {
+    const name = this.#name('graph');
+    const size = depth === 0 ? 1 + below(this.#random, 7) : below(this.#random, 4);
+    const steps: Step[] = [];
+    for (let index = 0; index < size; index++) steps.push(this.#graphStep(`s${index}`, steps, depth));
+    this.blocks[name] = { name, parameters: [], naming: 'path', steps };
+    return name;
+  }
+
+  /** A chain of states, each of which may call another chain, fork off a third, or go on: never backwards, so it ends. */
+  machine(depth: number): string {
+    const length = 1 + below(this.#random, 4);
+    const names = Array.from({ length }, () => this.#name('state'));
+    for (const [index, name] of names.entries()) {
+      const next = names[index + 1];
+      const step = { ...this.#plain(name), act: turn(name), routes: { done: this.#move(next, depth) } };
+      this.blocks[name] = { name, parameters: [], naming: 'visit-first', steps: [step] };
+    }
+    return names[0] ?? '';
+  }
+
+  #move(next: string | undefined, depth: number): Follow {
+    if (next === undefined) return { kind: 'return', value: { kind: 'literal', value: 'over' } };
+    const roll = this.#random();
+    if (depth < DEPTH_MAX && roll < 0.25) {
+      const callee = this.#random() < 0.3 ? this.graph(depth + 1) : this.machine(depth + 1);
+      return { kind: 'call', target: to(callee), returnTo: to(next), session: oneOf(this.#random, ['fork', 'fresh']) };
+    }
+    const session = oneOf(this.#random, ['resume', 'fresh'] as const);
+    return { kind: 'goto', target: to(next), session, dropCallers: false };
+  }
+
+  #graphStep(id: string, earlier: readonly Step[], depth: number): Step {
+    const random = this.#random;
+    const plain = { ...this.#plain(id), needs: this.#needs(earlier) };
+    const roll = random();
+    if (depth >= DEPTH_MAX || roll < 0.55) return plain;
+    if (roll < 0.62) {
+      return {
+        ...plain,
+        act: { kind: 'pass' },
+        routes: { done: expand(this.#block(depth), 'inline') },
+        retry: NO_RETRY,
+      };
+    }
+    if (roll < 0.74) {
+      const branch: Act = { kind: 'effect', effect: { ...command(id), verdict: 'condition' } };
+      const routes = { true: expand(this.#block(depth), 'wait'), false: expand(this.graph(depth + 1), 'wait') };
+      return { ...plain, act: branch, routes };
+    }
+    if (roll < 0.88) {
+      const act: Act = {
+        kind: 'each',
+        items: { kind: 'literal', value: Array.from({ length: below(random, 4) }, (_, index) => index) },
+        target: to(this.#block(depth)),
+        itemName: 'item',
+        indexName: 'index',
+        width: oneOf(random, [null, 1, 2]),
+        join: random() < 0.8,
+      };
+      return { ...plain, act, retry: NO_RETRY };
+    }
+    const gate: EffectSpec<Text> = { kind: 'gate', gate: { parts: [{ path: ['step_id'], quote: [] }] }, prompt: '' };
+    return { ...plain, act: { kind: 'effect', effect: gate }, retry: NO_RETRY, timeout: null };
+  }
+
+  #block(depth: number): string {
+    return this.#random() < 0.25 ? this.machine(depth + 1) : this.graph(depth + 1);
+  }
+
+  #plain(id: string): Step {
+    const random = this.#random;
+    return {
+      id,
+      executor: 'shell',
+      needs: [],
+      act: { kind: 'effect', effect: command(id) },
+      routes: {},
+      unrouted: 'done',
+      onError: this.#onError(),
+      retry:
+        random() < 0.3
+          ? { attemptsMax: 2 + below(random, 2), delayMs: below(random, 30), backoff: 'linear' }
+          : NO_RETRY,
+      timeout: random() < 0.5 ? '300ms' : null,
+      agent: random() < 0.15 ? oneOf(random, ['ann', 'bob']) : null,
+    };
+  }
+
+  #onError(): OnError {
+    const roll = this.#random();
+    if (roll < 0.6) return { kind: 'fail' };
+    if (roll < 0.9 || this.#count > 12) return { kind: 'continue' };
+    return { kind: 'recover', target: to(this.graph(DEPTH_MAX)) };
+  }
+
+  #needs(earlier: readonly Step[]): string[] {
+    const random = this.#random;
+    const needs = earlier.filter(() => random() < 0.3).map(({ id }) => id);
+    const growing = earlier.filter(({ act, routes }) => act.kind === 'each' || Object.keys(routes).length > 0);
+    if (growing.length > 0 && random() < 0.3)
+      needs.push(`${oneOf(random, growing).id}.${oneOf(random, ['*', '*.*', '*.s0'])}`);
+    return needs;
+  }
+
+  #name(kind: string): string {
+    this.#count += 1;
+    return `${kind}${this.#count}`;
+  }
+}
+
+function to(block: string): Target {
+  return { block, variables: {} };
+}
+
+function expand(block: string, join: 'wait' | 'inline'): Follow {
+  return { kind: 'expand', target: to(block), join };
+}
+
+function command(script: string): Extract<EffectSpec<Text>, { kind: 'command' }> {
+  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success' };
+}
+
+function turn(prompt: string): Act {
+  return { kind: 'effect', effect: { kind: 'turn', adapter: 'sim', prompt } };
+}

@@ -1,0 +1,205 @@
+// One seed: a random Program is run once in a calm world, and once in a world that crashes the engine on either side of
+// every append, loses processes, repeats answers, and has people stop, pause and resume the run. Safety is watched by
+// the world (G1, G2, G5) and here (G3, G4, replay); liveness is that the rough run ends as the calm one did.
+
+import { isDeepStrictEqual } from 'node:util';
+import { Engine, fold } from '../../src/engine/loop.ts';
+import type { Program } from '../../src/ir/program.ts';
+import { decide } from '../../src/kernel/decide.ts';
+import type { JournalRecord } from '../../src/kernel/decision.ts';
+import type { Input } from '../../src/kernel/input.ts';
+import type { RunState } from '../../src/kernel/state.ts';
+import { initialState, isOver } from '../../src/kernel/state.ts';
+import { fingerprint } from '../kernel-rig/fingerprint.ts';
+import { below, hash, randomFrom } from './random.ts';
+import type { Random } from './random.ts';
+import { randomProgram } from './random-program.ts';
+import type { Roughness } from './world.ts';
+import { Crash, World } from './world.ts';
+
+const CALM: Roughness = { crash: 0, reboot: 0, twice: 0 };
+const LIVES_MAX = 500;
+const HAPPENINGS_MAX = 20_000;
+const REQUEST: Input = {
+  kind: 'run-requested',
+  request: { id: 'wf-sim', variables: {}, meta: {}, cwd: '.' },
+  programHash: 'hash',
+};
+
+export interface Simulated {
+  readonly problems: readonly string[];
+  readonly program: Program;
+  readonly lives: number;
+  readonly records: number;
+  readonly end: string;
+}
+
+export async function simulate(seed: number): Promise<Simulated> {
+  const random = randomFrom(seed);
+  const program = randomProgram(random);
+  try {
+    return await compareLives(seed, random, program);
+  } catch (error) {
+    const told = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { problems: [told], program, lives: 0, records: 0, end: 'thrown' };
+  }
+}
+
+async function compareLives(seed: number, random: Random, program: Program): Promise<Simulated> {
+  const problems: string[] = [];
+
+  const calm = new World(program, randomFrom(seed + 1), CALM);
+  const wanted = await live(calm, random, { meddle: 0, problems });
+
+  const rough = new World(program, randomFrom(seed + 2), {
+    crash: 0.08 * random(),
+    reboot: 0.5 * random(),
+    twice: 0.2,
+  });
+  const meddled = { meddle: random() < 0.4 ? 0.02 : 0, problems };
+  const got = await live(rough, random, meddled);
+
+  problems.push(...calm.problems.map((text) => `calm: ${text}`), ...rough.problems);
+  problems.push(...compare(wanted, got), ...checkEnd(got), ...checkReplay(program, rough.records));
+  return { problems, program, lives: rough.life + 1, records: rough.records.length, end: got.end ?? 'none' };
+}
+
+/** Lives of engines, one after the other, until the run has ended for good. */
+async function live(
+  world: World,
+  random: Random,
+  how: { readonly meddle: number; readonly problems: string[] },
+): Promise<RunState> {
+  for (let lives = 0; lives < LIVES_MAX; lives++) {
+    const journal = world.journal();
+    const state = world.durable;
+    if (state.phase === 'ended' && (state.end === 'done' || state.end === 'failed'))
+      return fold(journal.program, journal.records);
+    const engine = new Engine(journal, world.drivers(), world.clock(), () => {});
+    const first: Input = journal.records.length === 0 ? REQUEST : { kind: 'run-resumed', retryFailed: false };
+    let over = false;
+    const crashes: Error[] = [];
+    engine.run(first).then(
+      () => {
+        over = true;
+      },
+      (error: unknown) => {
+        over = true;
+        crashes.push(error instanceof Error ? error : new Error(String(error)));
+      },
+    );
+    for (let count = 0; ; count++) {
+      await quiet();
+      if (over) break;
+      if (count > HAPPENINGS_MAX) throw new Error('the run goes on for ever');
+      if (random() < how.meddle) meddle(engine, random);
+      decideGates(engine, world);
+      await quiet();
+      if (over) break;
+      if (!world.happen()) {
+        how.problems.push(`the run hangs: ${JSON.stringify(fingerprint(engine.state))}`);
+        return engine.state;
+      }
+    }
+    for (const crash of crashes) if (!(crash instanceof Crash)) throw crash;
+    world.die();
+  }
+  how.problems.push('the run does not end within its lives');
+  return world.durable;
+}
+
+/** Lets every promise that can settle do so: no timer, so that a seed replays exactly. */
+async function quiet(): Promise<void> {
+  for (let hops = 0; hops < 12; hops++) await Promise.resolve();
+}
+
+function meddle(engine: Engine, random: Random): void {
+  const roll = below(random, 3);
+  if (roll === 0) engine.submit({ kind: 'stop-requested', by: 'somebody', force: random() < 0.5 });
+  if (roll === 1) engine.submit({ kind: 'pause-requested', reason: 'somebody' });
+  if (roll === 2)
+    engine.submit({
+      kind: 'effect-finished',
+      effect: 's0#99',
+      outcome: { kind: 'success', outputs: {}, route: null, follows: null, session: null },
+    });
+}
+
+/** People decide each gate once, some of them before it is asked for. What they decide depends on the gate alone. */
+function decideGates(engine: Engine, world: World): void {
+  for (const step of world.durable.asked.values()) {
+    if (
+      step.effect?.kind !== 'gate' ||
+      typeof step.effect.gate !== 'string' ||
+      world.durable.gates.has(step.effect.gate)
+    )
+      continue;
+    const gate = step.effect.gate;
+    engine.submit({ kind: 'gate-decided', gate, verdict: { approved: hash(gate) % 2 === 0, by: 'ann', notes: null } });
+  }
+}
+
+function compare(wanted: RunState, got: RunState): string[] {
+  if (reachesIntoFailure(wanted) || reachesIntoFailure(got)) return [];
+  if (wanted.end !== got.end) return [`the calm run ends ${wanted.end}, the rough one ${got.end}`];
+  if (wanted.end !== 'done') return [];
+  const facts = (state: RunState, id: string): unknown => {
+    const step = state.steps.get(id);
+    return step === undefined ? null : { status: step.status, outputs: step.outputs, settlement: step.settlement };
+  };
+  const ids = new Set([...wanted.steps.keys(), ...got.steps.keys()]);
+  return [...ids]
+    .filter((id) => !dependsOnOrder(wanted, id) && !dependsOnOrder(got, id))
+    .filter((id) => !isDeepStrictEqual(facts(wanted, id), facts(got, id)))
+    .map(
+      (id) => `${id} ended as ${JSON.stringify(facts(wanted, id))} in calm, as ${JSON.stringify(facts(got, id))} here`,
+    );
+}
+
+/** A step that needs something within a frame that failed is skipped or not by the order of answers, and so is its run. */
+function reachesIntoFailure(state: RunState): boolean {
+  return [...state.steps.values()].some(
+    ({ skipped, frame }) =>
+      skipped === 'need' &&
+      !frame.steps.some(({ status, settlement }) => status === 'failed' && settlement === 'broken'),
+  );
+}
+
+/** In a frame that failed, what had started by then depends on the order of answers. */
+function dependsOnOrder(state: RunState, id: string): boolean {
+  let frame = state.steps.get(id)?.frame;
+  while (frame !== undefined) {
+    if (frame.failing) return true;
+    const above: string | null =
+      frame.caller ?? (frame.owner === null ? null : (state.steps.get(frame.owner)?.frame.id ?? null));
+    frame = above === null ? undefined : state.frames.get(above);
+  }
+  return false;
+}
+
+/** G4: a run that is over has no step that is not. G3: no gate is passed that nobody decided. */
+function checkEnd(state: RunState): string[] {
+  const problems: string[] = [];
+  for (const step of state.steps.values()) {
+    if (!isOver(step)) problems.push(`G4: the run is ${state.end}, and ${step.id} is ${step.status}`);
+    const { act } = step.definition;
+    if (act.kind === 'effect' && act.effect.kind === 'gate' && step.status === 'done' && !state.gates.has(step.id)) {
+      problems.push(`G3: ${step.id} was passed, and nobody decided it`);
+    }
+  }
+  if (state.asked.size > 0)
+    problems.push(`G5: the run is over, and ${[...state.asked.keys()].join(', ')} may still run`);
+  return problems;
+}
+
+/** Today's kernel decides what it decided, and a fold gives the state that deciding gave. */
+function checkReplay(program: Program, records: readonly JournalRecord[]): string[] {
+  const state = initialState(program);
+  for (const { seq, at, input, decisions } of records) {
+    const again = decide(state, input, at);
+    if (!isDeepStrictEqual(again, decisions)) return [`record ${seq} is decided otherwise in a replay`];
+  }
+  return isDeepStrictEqual(fingerprint(state), fingerprint(fold(program, records)))
+    ? []
+    : ['deciding and folding differ'];
+}

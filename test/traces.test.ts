@@ -1,0 +1,219 @@
+// Runs every *.trace file: a command, a line of dashes, what the kernel decided. Rewrite with UPDATE=1, read the diff,
+// and commit it only when you can say why each line changed. After every command the journal so far is replayed and
+// must give the state that deciding gave: the two ways to a state are one.
+//
+//   program …            finish EFFECT ok [route=R] [session=S] [follow=F]… [name=value]…
+//   start [name=value]…  finish EFFECT fail [KIND]      gate NAME approve|reject
+//   time 30s             stop [force]                   pause          resume [only-pending]
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { parseDuration } from '../src/base/time.ts';
+import { fold } from '../src/engine/loop.ts';
+import type { Outcome } from '../src/ir/effect.ts';
+import { success } from '../src/ir/effect.ts';
+import type { FailureKind } from '../src/ir/failure.ts';
+import { failure } from '../src/ir/failure.ts';
+import { decide } from '../src/kernel/decide.ts';
+import type { Decision, JournalRecord } from '../src/kernel/decision.ts';
+import type { Input } from '../src/kernel/input.ts';
+import type { RunState } from '../src/kernel/state.ts';
+import { initialState } from '../src/kernel/state.ts';
+import { fingerprint } from './kernel-rig/fingerprint.ts';
+import { parseFollow, parseProgram } from './kernel-rig/program-text.ts';
+
+const FOLDER = join(import.meta.dirname, 'traces');
+const NOTHING = '(nothing)';
+
+for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.trace'))) {
+  test(`trace: ${name}`, () => {
+    const path = join(FOLDER, name);
+    const have = readFileSync(path, 'utf8');
+    const want = play(have);
+    if (process.env['UPDATE'] === '1') writeFileSync(path, want);
+    else expect(have).toBe(want);
+  });
+}
+
+function play(text: string): string {
+  const sections = text.trimEnd().split(/\n\n+/);
+  let table = new Table([]);
+  const played = sections.map((section) => {
+    const [command = ''] = section.split('\n----');
+    const lines = command.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    const [first = '', ...rest] = lines;
+    if (first === '') return section;
+    if (first === 'program') {
+      table = new Table(rest);
+      return `${command}\n----\nok`;
+    }
+    return `${command}\n----\n${table.say(first)}`;
+  });
+  return `${played.join('\n\n')}\n`;
+}
+
+class Table {
+  readonly #state: RunState;
+  readonly #records: JournalRecord[] = [];
+  #now = 0;
+
+  constructor(lines: readonly string[]) {
+    this.#state = initialState(parseProgram(lines.length === 0 ? ['a'] : lines));
+  }
+
+  say(line: string): string {
+    const [verb = '', ...words] = line.split(' ');
+    const said = verb === 'time' ? this.#pass(words[0] ?? '') : this.#take(inputOf(verb, words));
+    checkReplay(this.#state, this.#records, line);
+    return said.join('\n') || NOTHING;
+  }
+
+  #take(input: Input): string[] {
+    const decisions = decide(this.#state, input, this.#now);
+    if (decisions.length > 0) this.#records.push({ seq: this.#records.length + 1, at: this.#now, input, decisions });
+    return decisions.map(describeDecision);
+  }
+
+  /** Lets time go by, and tells the kernel of each deadline that passes, in order. */
+  #pass(duration: string): string[] {
+    const until = this.#now + (parseDuration(duration) ?? 0);
+    const said: string[] = [];
+    for (;;) {
+      const due = [...this.#state.timers.values()].filter(({ at }) => at <= until).toSorted((a, b) => a.at - b.at)[0];
+      if (due === undefined) break;
+      this.#now = Math.max(this.#now, due.at);
+      const lines = this.#take({ kind: 'deadline-passed', timer: due.id });
+      if (lines.length === 0) break;
+      said.push(...lines);
+    }
+    this.#now = until;
+    return said;
+  }
+}
+
+function checkReplay(state: RunState, records: readonly JournalRecord[], line: string): void {
+  const replayed = fold(state.program, records);
+  expect(fingerprint(replayed), `replay after: ${line}`).toEqual(fingerprint(state));
+}
+
+function inputOf(verb: string, words: readonly string[]): Input {
+  const pairs = words
+    .filter((word) => word.includes('='))
+    .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)] as const);
+  switch (verb) {
+    case 'start': {
+      const request = { id: 'wf-trace', variables: Object.fromEntries(pairs), meta: {}, cwd: '.' };
+      return { kind: 'run-requested', request, programHash: 'hash' };
+    }
+    case 'finish':
+      return { kind: 'effect-finished', effect: words[0] ?? '', outcome: outcomeOf(words.slice(1), pairs) };
+    case 'gate':
+      return {
+        kind: 'gate-decided',
+        gate: words[0] ?? '',
+        verdict: { approved: words[1] === 'approve', by: 'ann', notes: null },
+      };
+    case 'stop':
+      return { kind: 'stop-requested', by: 'ann', force: words.includes('force') };
+    case 'pause':
+      return { kind: 'pause-requested', reason: 'asked to' };
+    case 'resume':
+      return { kind: 'run-resumed', retryFailed: !words.includes('only-pending') };
+    default:
+      throw new Error(`no such command in a trace: ${verb}`);
+  }
+}
+
+function outcomeOf(words: readonly string[], pairs: readonly (readonly [string, string])[]): Outcome {
+  if (words[0] === 'fail') {
+    const kind = (words[1] ?? 'exit-nonzero') as FailureKind;
+    return { kind: 'failure', failure: failure(kind, kind) };
+  }
+  const special = new Set(['route', 'session', 'follow']);
+  const value = (name: string): string | null => pairs.find(([key]) => key === name)?.[1] ?? null;
+  const follows = pairs.filter(([key]) => key === 'follow').map(([, text]) => parseFollow(text));
+  return success(Object.fromEntries(pairs.filter(([key]) => !special.has(key))), {
+    route: value('route'),
+    session: value('session'),
+    follows: follows.length === 0 ? null : follows,
+  });
+}
+
+function describeDecision(decision: Decision): string {
+  switch (decision.kind) {
+    case 'frame-opened': {
+      const { id, owner, join, caller, replaces, forkedFrom, variables } = decision.frame;
+      const facts = [
+        owner === null ? '' : ` below ${owner} (${join})`,
+        caller === null ? '' : ` called by ${caller}`,
+        replaces === null ? '' : ` in place of ${replaces}`,
+        forkedFrom === null ? '' : ` forked from ${forkedFrom}`,
+        Object.keys(variables).length === 0 ? '' : ` with ${JSON.stringify(variables)}`,
+      ];
+      return `frame-opened ${JSON.stringify(id)}${facts.join('')}`;
+    }
+    case 'steps-added': {
+      const { session } = decision;
+      return `steps-added ${decision.steps.join(' ')}${session.kind === 'fresh' ? '' : ` (${session.kind} ${session.id})`}`;
+    }
+    case 'step-started': {
+      const { effect, timeoutAt, agent } = decision;
+      const asks =
+        effect === null
+          ? ''
+          : effect.kind === 'command'
+            ? ` $ ${shown(effect.script)}`
+            : effect.kind === 'turn'
+              ? ` > ${shown(effect.prompt)}`
+              : ' ?';
+      return `step-started ${decision.step}#${decision.attempt}${asks}${agent === null ? '' : ` by ${agent}`}${timeoutAt === null ? '' : ` until ${timeoutAt / 1000}s`}`;
+    }
+    case 'step-done':
+    case 'step-answered':
+    case 'step-recovered':
+      return `${decision.kind} ${decision.step}${Object.keys(decision.outputs).length === 0 ? '' : ` ${JSON.stringify(decision.outputs)}`}`;
+    case 'step-failed':
+      return `step-failed ${decision.step} ${decision.failure.kind}: ${decision.handling}${decision.failure.message === decision.failure.kind ? '' : ` (${decision.failure.message})`}`;
+    case 'step-failed-once':
+      return `step-failed-once ${decision.step} ${decision.failure.kind}, again at ${decision.retryAt / 1000}s`;
+    case 'steps-skipped':
+      return `steps-skipped ${decision.steps.join(' ')}`;
+    case 'steps-stopping':
+      return `steps-stopping ${decision.steps.join(' ')}: ${decision.why}${decision.force ? ', at once' : ''}`;
+    case 'frame-closed':
+      return `frame-closed ${JSON.stringify(decision.frame)} ${decision.ok ? 'ok' : 'failed'}${decision.value === null ? '' : ` with ${JSON.stringify(decision.value)}`}`;
+    case 'run-ending':
+      return `run-ending ${decision.end}${decision.drainUntil === null ? '' : ` by ${decision.drainUntil / 1000}s`}`;
+    case 'run-ended':
+      return `run-ended ${decision.end}${decision.result === null ? '' : ` with ${JSON.stringify(decision.result)}`}`;
+    case 'run-resumed':
+      return `run-resumed ${decision.reopened.join(' ')}`.trimEnd();
+    case 'run-started':
+      return 'run-started';
+    case 'warned':
+      return `warned: ${decision.message}`;
+    case 'gate-decided':
+      return `gate-decided ${decision.gate} ${decision.verdict.approved ? 'approved' : 'rejected'}`;
+    case 'cleanup-started':
+      return `cleanup-started $ ${shown(decision.effect.script)}`;
+    case 'value-returned':
+      return `value-returned ${JSON.stringify(decision.value)}`;
+    case 'frames-dropped':
+      return `frames-dropped ${decision.frames.join(' ')}`;
+    case 'frame-failing':
+      return `frame-failing ${JSON.stringify(decision.frame)}`;
+    case 'step-grown':
+    case 'step-retried':
+    case 'step-lost':
+    case 'recovery-failed':
+      return `${decision.kind} ${decision.step}`;
+    case 'cleanup-stopping':
+    case 'cleanup-finished':
+      return decision.kind;
+  }
+}
+
+function shown(text: unknown): string {
+  return typeof text === 'string' ? text : JSON.stringify(text);
+}

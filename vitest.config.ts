@@ -1,0 +1,53 @@
+// Four projects, by what a test needs from the world:
+//
+//   unit       nothing: pure code, memory fakes, the tree itself. Fast enough for every save.
+//   contracts  every store, driver and language against the one suite of its kind: files, processes, tmux.
+//   sim        the whole engine over simulated time and seeded crashes.
+//   e2e        the built binary, as a user runs it.
+//
+// `npm run check` runs `unit` alone; `npm test` runs all.
+
+import { defineConfig } from 'vitest/config';
+
+/** These start processes of their own: after the tests that only compute, and few at a time, so that none starves. */
+const WITH_PROCESSES = { maxWorkers: 2, sequence: { groupOrder: 1 } };
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'test/*.test.ts', 'test/tidy/**/*.test.ts', 'test/conformance/**/*.test.ts'],
+          // Tests of pure code share no state, so they can share a module graph.
+          isolate: false,
+        },
+      },
+      {
+        test: {
+          name: 'contracts',
+          include: ['test/contracts/**/*.test.ts'],
+          ...WITH_PROCESSES,
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: 'sim',
+          include: ['test/simulation/**/*.test.ts'],
+          testTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'e2e',
+          include: ['test/e2e/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          ...WITH_PROCESSES,
+        },
+      },
+    ],
+  },
+});
