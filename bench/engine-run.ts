@@ -53,7 +53,12 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
   });
   const journal = await store.create(runId, program);
   const refresh = options.stateFile
-    ? new StateRefresh({ file: store.stateFile(runId), bytesMax: program.limits.stateFileBytesMax, tooLarge })
+    ? new StateRefresh({
+        file: store.stateFile(runId),
+        bytesMax: program.limits.stateFileBytesMax,
+        durable: () => engine.durable,
+        tooLarge,
+      })
     : null;
   const driver = answeringDriver(options.answersATurn ?? Infinity, options.unanswered ?? null);
 
@@ -71,7 +76,7 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
 
   const began = performance.now();
   const engine = new Engine(journal, { command: driver }, systemClock, observe);
-  const request = { id: runId, variables: {}, meta: {}, cwd: options.cwd ?? folder };
+  const request = { id: runId, mark: 'm', variables: {}, meta: {}, cwd: options.cwd ?? folder };
   await Promise.race([engine.run({ kind: 'run-requested', request, programHash: journal.programHash }), left]);
   const ended = performance.now();
   await refresh?.finish();

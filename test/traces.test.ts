@@ -3,7 +3,8 @@
 // must give the state that deciding gave: the two ways to a state are one.
 //
 //   program …            finish EFFECT ok [route=R] [session=S] [follow=F]… [name=value]…
-//   start [name=value]…  finish EFFECT fail [KIND]      gate NAME approve|reject
+//   start [name=value]…  finish EFFECT fail [KIND] [session=S] [until=1h]
+//   gate NAME approve|reject
 //   time 30s             stop [force]                   pause          resume [only-pending]
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -103,7 +104,7 @@ function inputOf(verb: string, words: readonly string[]): Input {
     .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)] as const);
   switch (verb) {
     case 'start': {
-      const request = { id: 'wf-trace', variables: Object.fromEntries(pairs), meta: {}, cwd: '.' };
+      const request = { id: 'wf-trace', mark: 'm', variables: Object.fromEntries(pairs), meta: {}, cwd: '.' };
       return { kind: 'run-requested', request, programHash: 'hash' };
     }
     case 'finish':
@@ -127,8 +128,12 @@ function inputOf(verb: string, words: readonly string[]): Input {
 
 function outcomeOf(words: readonly string[], pairs: readonly (readonly [string, string])[]): Outcome {
   if (words[0] === 'fail') {
-    const kind = (words[1] ?? 'exit-nonzero') as FailureKind;
-    return { kind: 'failure', failure: failure(kind, kind) };
+    const [named = 'exit-nonzero'] = words.slice(1).filter((word) => !word.includes('='));
+    const kind = named as FailureKind;
+    const session = pairs.find(([key]) => key === 'session')?.[1] ?? null;
+    const until = pairs.find(([key]) => key === 'until')?.[1];
+    const retryAt = until === undefined ? null : parseDuration(until);
+    return { kind: 'failure', failure: failure(kind, kind, { session, retryAt }) };
   }
   const special = new Set(['route', 'session', 'follow']);
   const value = (name: string): string | null => pairs.find(([key]) => key === name)?.[1] ?? null;
@@ -143,20 +148,19 @@ function outcomeOf(words: readonly string[], pairs: readonly (readonly [string, 
 function describeDecision(decision: Decision): string {
   switch (decision.kind) {
     case 'frame-opened': {
-      const { id, owner, join, caller, replaces, forkedFrom, variables } = decision.frame;
+      const { id, owner, join, caller, replaces, forkedFrom, variables, session } = decision.frame;
       const facts = [
         owner === null ? '' : ` below ${owner} (${join})`,
         caller === null ? '' : ` called by ${caller}`,
         replaces === null ? '' : ` in place of ${replaces}`,
         forkedFrom === null ? '' : ` forked from ${forkedFrom}`,
+        session.kind === 'fresh' ? '' : ` (${session.kind} ${session.id})`,
         Object.keys(variables).length === 0 ? '' : ` with ${JSON.stringify(variables)}`,
       ];
       return `frame-opened ${JSON.stringify(id)}${facts.join('')}`;
     }
-    case 'steps-added': {
-      const { session } = decision;
-      return `steps-added ${decision.steps.join(' ')}${session.kind === 'fresh' ? '' : ` (${session.kind} ${session.id})`}`;
-    }
+    case 'steps-added':
+      return `steps-added ${decision.steps.join(' ')}`;
     case 'step-started': {
       const { effect, timeoutAt, agent } = decision;
       const asks =
@@ -176,7 +180,7 @@ function describeDecision(decision: Decision): string {
     case 'step-failed':
       return `step-failed ${decision.step} ${decision.failure.kind}: ${decision.handling}${decision.failure.message === decision.failure.kind ? '' : ` (${decision.failure.message})`}`;
     case 'step-failed-once':
-      return `step-failed-once ${decision.step} ${decision.failure.kind}, again at ${decision.retryAt / 1000}s`;
+      return `step-failed-once ${decision.step} ${decision.failure.kind}, again at ${decision.retryAt / 1000}s${decision.counts ? '' : ', not counted'}`;
     case 'steps-skipped':
       return `steps-skipped ${decision.steps.join(' ')}`;
     case 'steps-stopping':
@@ -188,7 +192,7 @@ function describeDecision(decision: Decision): string {
     case 'run-ended':
       return `run-ended ${decision.end}${decision.result === null ? '' : ` with ${JSON.stringify(decision.result)}`}`;
     case 'run-resumed':
-      return `run-resumed ${decision.reopened.join(' ')}`.trimEnd();
+      return `run-resumed ${decision.reopened.join(' ')}${decision.withdrawn ? '(goes on)' : ''}`.trimEnd();
     case 'run-started':
       return 'run-started';
     case 'warned':

@@ -8,3 +8,8 @@ export interface JsonMap {
 export function isJsonMap(value: Json | undefined): value is JsonMap {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** A member of its own, never one that every object has: keys come from outside. */
+export function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}

@@ -14,6 +14,7 @@ import type { Config } from '../languages/config.ts';
 import type { FileStore } from '../stores/files.ts';
 import { workingOn } from './exit.ts';
 import type { Reporter } from './reporters/reporter.ts';
+import { openRun } from './runs.ts';
 import { Signals } from './signals.ts';
 import { StateRefresh } from './state-refresh.ts';
 
@@ -47,6 +48,8 @@ export async function drive(request: DriveRequest): Promise<Driven> {
       file: store.stateFile(runId),
       // Not the one that is kept with the run: a larger one lets a run go on that was paused for it.
       bytesMax: request.config.limits.stateFileBytesMax,
+      // Without an engine there is nothing but what the journal holds.
+      durable: () => run?.durable ?? true,
       tooLarge: (limit) => run?.pause(`workflow file size exceeded: ${limit}`),
     });
     refresh = file;
@@ -70,13 +73,14 @@ export async function drive(request: DriveRequest): Promise<Driven> {
   const world: World = {
     store: {
       create: async (id, program) => guarded(await store.create(id, program)),
-      open: async (id) => guarded(await store.open(id)),
+      open: async (id) => guarded(await openRun(store, id)),
       read: (id) => store.read(id),
     },
     clock: systemClock,
-    drivers: (id, cwd) => ({
+    drivers: ({ id, mark, cwd }) => ({
       command: commandDriver({
         runId: id,
+        mark,
         runFolder: store.runFolder(id),
         cwd,
         environment: environment(),
@@ -95,7 +99,7 @@ export async function drive(request: DriveRequest): Promise<Driven> {
   const begin = (state: RunState): void => {
     if (begun) return;
     begun = true;
-    reporter.begin(runId, before, state);
+    reporter.begin(runId, before, state, () => run?.durable ?? false);
   };
 
   const signals = new Signals(

@@ -16,6 +16,8 @@ export interface Picture {
   lines(size: { readonly width: number; readonly height: number }): readonly string[];
   /** Whether it changes by time alone. */
   moves(): boolean;
+  /** Whether it may be shown at this moment; where not, it is shown at the next change. */
+  settled(): boolean;
 }
 
 export class Redraw {
@@ -25,6 +27,8 @@ export class Redraw {
   #drawn: readonly string[] = [];
   #drawnAt = 0;
   #timer: NodeJS.Timeout | null = null;
+  /** It was time to draw, and the picture was not settled. */
+  #late = false;
   #open = true;
 
   constructor(picture: Picture, terminal: WriteStream) {
@@ -39,7 +43,8 @@ export class Redraw {
 
   changed(): void {
     if (!this.#open) return;
-    this.#arm(Math.max(0, this.#drawnAt + INTERVAL_MS - Date.now()));
+    if (this.#late && this.#picture.settled()) this.#show();
+    else this.#arm(Math.max(0, this.#drawnAt + INTERVAL_MS - Date.now()));
   }
 
   /** Draws a last time, without a limit of height, and gives the terminal back. */
@@ -59,9 +64,15 @@ export class Redraw {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      this.#draw();
-      if (this.#picture.moves()) this.#arm(TICK_MS);
+      this.#late = !this.#picture.settled();
+      if (!this.#late) this.#show();
     }, wait);
+  }
+
+  #show(): void {
+    this.#late = false;
+    this.#draw();
+    if (this.#picture.moves()) this.#arm(TICK_MS);
   }
 
   #draw(): void {

@@ -3,7 +3,8 @@
 import { existsSync } from 'node:fs';
 
 import { UsageError } from '../base/usage-error.ts';
-import type { StoredRun } from '../engine/ports.ts';
+import { refuseOtherProgram } from '../engine/client.ts';
+import type { Journal, StoredRun } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { FileStore } from '../stores/files.ts';
@@ -41,7 +42,20 @@ export interface ReadRun extends StoredRun {
 
 export async function readRun(store: FileStore, id: string): Promise<ReadRun> {
   const stored = await store.read(id);
+  refuseOtherProgram(id, stored);
   return { ...stored, id, state: fold(stored.program, stored.records) };
+}
+
+/** Takes the run for writing, where it can be trusted. */
+export async function openRun(store: FileStore, id: string): Promise<Journal> {
+  const journal = await store.open(id);
+  try {
+    refuseOtherProgram(id, journal);
+    return journal;
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
 }
 
 /** The step that is meant, with a guess where there is none. */

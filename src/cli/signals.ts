@@ -1,8 +1,9 @@
-// What a signal does to a run in the foreground. The first asks it to stop, the second stops it at once, the third leaves
-// it as it is: then the journal is all there is, and the run can be resumed.
+// What a signal does to a run in the foreground. The first asks it to stop; a second of the same kind stops it at once, a
+// third leaves it as it is: then the journal is all there is, and the run can be resumed. Signals of different kinds do
+// not add up: whoever ends a session sends TERM and HUP in one breath. Of HUP all are one, for nobody types them.
 //
 // `meow stop` has signals of its own, so that the journal can tell it from whoever else ends processes; and two of them,
-// for the same signal sent twice may arrive as one.
+// for the same signal sent twice may arrive as one, and to ask twice is not to ask for force.
 
 import { constants } from 'node:os';
 
@@ -23,9 +24,13 @@ const SENDERS = {
 
 type StopSignal = keyof typeof SENDERS;
 
+/** Those whose repetition means impatience. */
+const INSISTENT: readonly StopSignal[] = ['SIGINT', 'SIGTERM'];
+
 export class Signals {
   #run: LiveRun | null = null;
   #received: StopSignal[] = [];
+  #forced = false;
   readonly #say: (line: string) => void;
   readonly #leave: () => void;
   readonly #listener = (signal: NodeJS.Signals): void => this.#take(signal as StopSignal);
@@ -60,19 +65,20 @@ export class Signals {
 
   #take(signal: StopSignal): void {
     this.#received.push(signal);
+    const times = INSISTENT.includes(signal) ? this.#received.filter((other) => other === signal).length : 1;
     if (this.#run === null) {
       // Nothing has been started yet; who asks twice will not wait for it.
-      if (this.#received.length > 1) process.exit(this.exitStatus ?? 1);
+      if (times > 1) process.exit(this.exitStatus ?? 1);
       return;
     }
-    const force = signal === FORCE_SIGNAL || this.#received.length > 1;
-    if (this.#received.length > 2) {
+    this.#forced ||= signal === FORCE_SIGNAL || times > 1;
+    if (times > 2) {
       this.#leave();
       complain(`meow: left at once; what is running goes on. Take it up again: meow resume ${this.#run.id}`);
       process.exit(this.exitStatus ?? 1);
     }
-    this.#say(reply(signal, force, this.#run.state.phase === 'cleaning'));
-    this.#run.stop(SENDERS[signal], force);
+    this.#say(reply(signal, this.#forced, this.#run.state.phase === 'cleaning'));
+    this.#run.stop(SENDERS[signal], this.#forced);
   }
 }
 
@@ -81,9 +87,9 @@ function reply(signal: StopSignal, force: boolean, cleaning: boolean): string {
   const again =
     signal === 'SIGINT'
       ? 'press Ctrl-C again to kill'
-      : signal === STOP_SIGNAL
-        ? 'meow stop --force kills'
-        : 'a second signal kills';
+      : signal === 'SIGTERM'
+        ? 'a second SIGTERM kills'
+        : 'meow stop --force kills';
   if (cleaning) return `the cleanup script is running, for a minute at most; ${again} it`;
   return `stopping: commands may end within a few seconds; ${again} them`;
 }

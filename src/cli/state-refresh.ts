@@ -1,11 +1,14 @@
 // Keeps ID.yaml a moment behind the journal: at most every 200 ms while things move, less often where a refresh is dear,
-// so that it takes less than a twentieth of the time, and once more, complete, before the run is released.
+// so that it takes less than a twentieth of the time, and once more, complete, before the run is released. It never tells
+// of what the journal does not hold: while an append is under way nothing is rendered, and after one that failed never
+// again.
 
 import { performance } from 'node:perf_hooks';
 
 import { UsageError } from '../base/usage-error.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
+import { isSystemError } from '../stores/refusal.ts';
 import type { StateFile } from '../stores/state-file.ts';
 import { StateYaml, stepsTouched } from '../view/state-yaml.ts';
 import { complain } from './say.ts';
@@ -16,6 +19,8 @@ const COST_SHARE = 20;
 export interface StateRefreshOptions {
   readonly file: StateFile;
   readonly bytesMax: number;
+  /** Whether the state tells of nothing but what is durable. It does whenever something is seen. */
+  durable(): boolean;
   /** The state has become larger than the limit: the file stays as it was. */
   tooLarge(limit: string): void;
 }
@@ -26,6 +31,8 @@ export class StateRefresh {
   #state: RunState | null = null;
   #dirty = false;
   #timer: NodeJS.Timeout | null = null;
+  /** It was time to refresh, and the state was not durable. */
+  #late = false;
   #writing: Promise<void> = Promise.resolve();
   #busy = false;
   #finished = false;
@@ -42,16 +49,17 @@ export class StateRefresh {
     else this.#yaml.touch(stepsTouched(records));
     this.#state = state;
     this.#dirty = true;
-    this.#schedule();
+    if (this.#late && !this.#finished) this.#begin();
+    else this.#schedule();
   }
 
-  /** The file tells of everything that was seen; what comes later is not written. */
+  /** The file tells of everything that was seen, where that can still be told apart; what comes later is not written. */
   async finish(): Promise<void> {
     this.#finished = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     await this.#writing;
-    if (this.#dirty) await this.#refresh();
+    if (this.#dirty && this.#options.durable()) await this.#refresh();
   }
 
   /** The journal cannot be written either, and that is said elsewhere. */
@@ -60,18 +68,25 @@ export class StateRefresh {
   }
 
   #schedule(): void {
-    if (this.#timer !== null || this.#busy || this.#finished) return;
+    if (this.#timer !== null || this.#busy || this.#late || this.#finished) return;
     const wait = Math.max(0, this.#nextAt - performance.now());
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      this.#busy = true;
-      this.#writing = this.#refresh().finally(() => {
-        this.#busy = false;
-        if (this.#dirty) this.#schedule();
-      });
+      this.#late = !this.#options.durable();
+      if (!this.#late) this.#begin();
     }, wait);
   }
 
+  #begin(): void {
+    this.#late = false;
+    this.#busy = true;
+    this.#writing = this.#refresh().finally(() => {
+      this.#busy = false;
+      if (this.#dirty) this.#schedule();
+    });
+  }
+
+  /** The text is taken before anything else can happen. */
   async #refresh(): Promise<void> {
     const state = this.#state;
     if (this.#yaml === null || state === null) return;
@@ -93,8 +108,9 @@ export class StateRefresh {
     try {
       await this.#options.file.write(text);
     } catch (error) {
-      if (!(error instanceof UsageError)) throw error;
-      if (!this.#complained) complain(`meow: ${error.message}; it stays as it was, and what counts is the journal`);
+      if (!(error instanceof UsageError) && !isSystemError(error)) throw error;
+      const what = error instanceof UsageError ? error.message : `cannot write the state file: ${error.message}`;
+      if (!this.#complained) complain(`meow: ${what}; it stays as it was, and what counts is the journal`);
       this.#complained = true;
     }
   }

@@ -8,7 +8,7 @@ import { basename, extname, isAbsolute, join, relative, resolve } from 'node:pat
 import type { Diagnostic } from '../base/diagnostic.ts';
 import { nearest } from '../base/nearest.ts';
 import { UsageError } from '../base/usage-error.ts';
-import { isErrno } from '../stores/refusal.ts';
+import { isErrno, isSystemError } from '../stores/refusal.ts';
 import type { Paint } from '../view/paint.ts';
 import { renderDiagnostic } from '../view/diagnostics.ts';
 import { InvalidWorkflow } from './exit.ts';
@@ -127,7 +127,7 @@ function otherLanguage(file: string, language: 'raymond' | 'conductor'): Invalid
   );
 }
 
-/** More than this is not even looked at. */
+/** More than this is not even looked at; from 10 MB on it is the language that refuses, with a place. */
 const BYTES_MAX = 100_000_000;
 
 /** The whole text of a file, which must be UTF-8. */
@@ -139,11 +139,11 @@ export function readText(path: string, file: string): string {
     if (!stats.isFile()) throw new UsageError(`${file} is no regular file`, 'write the workflow to a file');
     if (stats.size > BYTES_MAX) {
       const size = `${Math.round(stats.size / 1_000_000)} MB`;
-      throw new InvalidWorkflow(`${file} has ${size}; at most 10 MB are read`, 'is it the right file?');
+      throw new InvalidWorkflow(`${file} has ${size}, far more than the 10 MB that are read`, 'is it the right file?');
     }
     bytes = readFileSync(path);
   } catch (error) {
-    if (!isErrno(error)) throw error;
+    if (!isSystemError(error)) throw error;
     throw new UsageError(`cannot read ${file} (${error.code})`, cureOf(error.code ?? '', file));
   }
   if (!isUtf8(bytes)) throw notUtf8(bytes, file);
@@ -215,7 +215,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    if (isErrno(error)) return [];
+    if (isSystemError(error)) return [];
     throw error;
   }
 }

@@ -1,20 +1,20 @@
 // The outputs of a command that has ended, taken from what it left behind.
 //
 // Bytes that are no UTF-8 become U+FFFD. What a command prints is trimmed of white space at both ends; a file that is
-// kept as text is taken as it is. An output over 1 MB is never loaded: it is kept in a file of its own, and its value
-// says where.
+// kept as text is taken as it is. An output over 1 MB does not go into the journal: it is kept in a file of its own, on
+// the disk before the command is answered, and its value says where. JSON is read to see that it is JSON, other text not.
 
 import { closeSync, createReadStream, createWriteStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
-import { constants, copyFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { constants, copyFile, open, rm } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Json } from '../base/json.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Capture, Outputs, ValueType } from '../ir/output.ts';
-import { coerce } from '../ir/output.ts';
-import type { FileValue, FilledText } from '../ir/text.ts';
+import { coerce, keptOutput } from '../ir/output.ts';
+import type { FilledText } from '../ir/text.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
 import { fileName, makeFolder, openPrivate } from './step-folder.ts';
 import type { StepFolder } from './step-folder.ts';
@@ -22,6 +22,8 @@ import { wholeText } from './whole-text.ts';
 
 export interface Captured {
   readonly outputs: Outputs;
+  /** Names of those that are kept in files. */
+  readonly kept: readonly string[];
   /** What is wrong with the others; the first gives the failure its kind. */
   readonly problems: readonly Problem[];
 }
@@ -41,14 +43,19 @@ export interface Left {
 
 export async function capture(captures: readonly Capture<FilledText>[], left: Left): Promise<Captured> {
   const outputs: [string, Json][] = [];
+  const kept: string[] = [];
   const problems: Problem[] = [];
   for (const one of captures) {
     // One after the other: several at once could each hold a large file.
     const taken = await take(one, left);
-    if (!taken.ok) problems.push({ ...taken.error, message: `output ${one.name}: ${taken.error.message}` });
-    else if (taken.value !== undefined) outputs.push([one.name, taken.value]);
+    if (!taken.ok) {
+      problems.push({ ...taken.error, message: `output ${one.name}: ${taken.error.message}` });
+    } else if (taken.value !== null) {
+      outputs.push([one.name, taken.value.value]);
+      if (taken.value.inFile) kept.push(one.name);
+    }
   }
-  return { outputs: Object.fromEntries(outputs), problems };
+  return { outputs: Object.fromEntries(outputs), kept, problems };
 }
 
 /** The end of what a command said on stderr, or on stdout where it said nothing there; null where it said nothing. */
@@ -58,14 +65,21 @@ export function tail(folder: StepFolder): string | null {
 
 /** What is larger stays in a file. */
 const LOADED_BYTES_MAX = 1_000_000;
+/** Larger JSON is not read even to check it. */
+const CHECKED_BYTES_MAX = 128_000_000;
 const TAIL_BYTES = 4_096;
 const CHUNK_BYTES = 65_536;
 
-/** Undefined: absent, and allowed to be. */
-async function take(one: Capture<FilledText>, left: Left): Promise<Result<Json | undefined, Problem>> {
+interface Taken {
+  readonly value: Json;
+  readonly inFile: boolean;
+}
+
+/** Null: absent, and allowed to be. */
+async function take(one: Capture<FilledText>, left: Left): Promise<Result<Taken | null, Problem>> {
   switch (one.from.kind) {
     case 'exit-code':
-      return one.type === 'any' ? ok(left.status) : typed(String(left.status), one.type);
+      return one.type === 'any' ? ok({ value: left.status, inFile: false }) : typed(String(left.status), one.type);
     case 'stdout':
     case 'stderr':
       return takeFile({ path: join(left.folder.path, one.from.kind), trims: true }, one, left);
@@ -84,32 +98,43 @@ async function takeFile(
   { path, trims }: { readonly path: string; readonly trims: boolean },
   one: Capture<FilledText>,
   left: Left,
-): Promise<Result<Json | undefined, Problem>> {
+): Promise<Result<Taken | null, Problem>> {
   try {
     const stat = statSync(path);
     if (!stat.isFile()) return missing(`${path} is no regular file`);
     if (stat.size > LOADED_BYTES_MAX) {
-      if (one.type === 'any' || one.type === 'string') return ok(await keep(path, trims, one.name, left));
-      return invalid(`expected ${one.type}, got ${stat.size} bytes (over 1 MB is kept as a text only)`);
+      const problem = misfitOfLarge(path, stat.size, one.type);
+      return problem === null ? ok({ value: await keep(path, trims, one.name, left), inFile: true }) : invalid(problem);
     }
     const bytes = readFileSync(path);
     return typed((trims ? trimmed(bytes) : bytes).toString('utf8'), one.type);
   } catch (error) {
-    if (isErrno(error, ...ABSENT)) return one.required ? missing(`there is no file ${path}`) : ok(undefined);
+    if (isErrno(error, ...ABSENT)) return one.required ? missing(`there is no file ${path}`) : ok(null);
     if (isErrno(error, ...REFUSED, ...EXHAUSTED)) return missing(`${path} could not be read or kept (${error.code})`);
     throw error;
   }
 }
 
-function typed(text: string, type: ValueType): Result<Json, Problem> {
+function typed(text: string, type: ValueType): Result<Taken, Problem> {
   const value = coerce(text, type);
-  return value.ok ? value : invalid(value.error);
+  return value.ok ? ok({ value: value.value, inFile: false }) : invalid(value.error);
 }
 
-async function keep(path: string, trims: boolean, name: string, { folder }: Left): Promise<FileValue> {
+/** Null where so many bytes can be of the type. */
+function misfitOfLarge(path: string, size: number, type: ValueType): string | null {
+  if (type === 'any' || type === 'string') return null;
+  if (type !== 'json') return `expected ${type}, got ${size} bytes`;
+  if (size > CHECKED_BYTES_MAX) return `expected JSON, got ${size} bytes: too many to be checked; leave its type out`;
+  const value = coerce(readFileSync(path, 'utf8'), type);
+  return value.ok ? null : value.error;
+}
+
+async function keep(path: string, trims: boolean, name: string, { runFolder, folder }: Left): Promise<Json> {
   const outputs = join(folder.path, 'outputs');
   const kept = join(outputs, fileName(name));
   makeFolder(outputs);
+  // One that a crash left half.
+  await rm(kept, { force: true });
   // Made first, so that it is private before it has contents.
   closeSync(openPrivate(kept));
   if (!trims) {
@@ -118,7 +143,29 @@ async function keep(path: string, trims: boolean, name: string, { folder }: Left
     const { start, end } = withoutWhiteSpace(path);
     if (end > start) await pipeline(createReadStream(path, { start, end: end - 1 }), createWriteStream(kept));
   }
-  return { $file: join(folder.inRun, 'outputs', fileName(name)), bytes: statSync(kept).size };
+  const file = await open(kept, 'r');
+  try {
+    // A copy has the mode of what was copied.
+    await file.chmod(0o600);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  for (let at = join(folder.inRun, 'outputs'); at !== '.'; at = dirname(at)) await syncFolder(join(runFolder, at));
+  await syncFolder(runFolder);
+  return keptOutput(join(folder.inRun, 'outputs', fileName(name)), statSync(kept).size);
+}
+
+/** The names in it are on the disk, where its file system can be asked for that. */
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } catch (error) {
+    if (!isErrno(error, 'EINVAL', 'ENOTSUP')) throw error;
+  } finally {
+    await folder.close();
+  }
 }
 
 /** The part of a file without the white space at its ends, found by reading no more than the ends. */

@@ -39,19 +39,19 @@ import type { Shell } from './wrapper.ts';
 
 export interface CommandDriverOptions {
   readonly runId: string;
+  /** Tells the run's processes from those of another with the same id. */
+  readonly mark: string;
   /** Absolute. */
   readonly runFolder: string;
   /** Where commands run that do not say where. Absolute. */
   readonly cwd: string;
   /** The caller's environment. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Set over whatever a step asks for. */
-  readonly fixed?: Readonly<Record<string, string>>;
   /** Where `meow` is; in front of the PATH of commands. */
   readonly binFolder?: string | null;
   /** A name to be found on PATH, or a path. */
   readonly shell?: string;
-  /** Between TERM and KILL. */
+  /** Between TERM and KILL; 5 seconds, save in tests. */
   readonly graceMs?: number;
   /** Null to do without one; by default one is started when there is enough to do for it. */
   readonly launcher?: Launcher | null;
@@ -73,6 +73,8 @@ class CommandDriver implements Driver {
   readonly #young = new Set<Attempt>();
   #launching = false;
   #scheduled = false;
+  /** Something was started in this turn of the event loop. */
+  #busy = false;
 
   constructor(options: CommandDriverOptions) {
     this.#options = options;
@@ -113,6 +115,15 @@ class CommandDriver implements Driver {
     });
     attempt.answers.push(answer);
     this.#attempts.set(effect.id, attempt);
+    if (how === 'start' && !this.#busy) {
+      // One alone is on its way at once, and runs while the engine does what else there is to do.
+      this.#busy = true;
+      setImmediate(() => {
+        this.#busy = false;
+      });
+      attempt.begin();
+      return;
+    }
     this.#waiting.push(attempt);
     this.#schedule();
   }
@@ -162,8 +173,10 @@ const LAUNCHER_FROM = 24;
 const MANY = 4;
 const YOUNG_MAX = Math.max(12, 2 * availableParallelism());
 const YOUNG_MS = 50;
-const STARTS_MAX = 8;
-const START_PAUSE_MS = 50;
+/** About three minutes. */
+const STARTS_MAX = 100;
+const START_PAUSE_MIN_MS = 50;
+const START_PAUSE_MAX_MS = 2_000;
 const GRACE_MS = 5_000;
 const LOOK_MIN_MS = 250;
 const LOOK_MAX_MS = 5_000;
@@ -256,30 +269,30 @@ class Attempt {
   }
 
   #launch(): void {
-    this.#life = { kind: 'waiting' };
-    const prepared = this.#prepare();
-    if (!prepared.ok) {
-      this.#refuse(prepared.error);
-      return;
-    }
-    const { path, args, script, cwd, environment, readsScript } = prepared.value;
     this.#starts += 1;
     this.#life = { kind: 'starting', stop: null };
+    let prepared: Result<Prepared, string>;
     try {
-      if (readsScript) {
+      prepared = this.#prepare();
+      if (prepared.ok && prepared.value.readsScript) {
         makeStepFolder(this.#folder.path);
-        writePrivate(join(this.#folder.path, 'script'), script);
+        writePrivate(join(this.#folder.path, 'script'), prepared.value.script);
       }
     } catch (error) {
       if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
-      this.#refusedBy(error, cwd);
+      setImmediate(() => this.#refusedBy(error));
       return;
     }
+    if (!prepared.ok) {
+      this.#answerSoon(notStarted(prepared.error));
+      return;
+    }
+    const { path, args, cwd, environment } = prepared.value;
     this.#around.start(
       { path, args, cwd, environment, folder: this.#folder.path },
       {
         begun: (pid) => this.#begun(pid),
-        refused: (error) => this.#refusedBy(error, cwd),
+        refused: (error) => this.#refusedBy(error),
         ended: (status) => this.#ended(status),
         abandoned: () => this.#abandoned(),
       },
@@ -319,9 +332,9 @@ class Attempt {
     }
     const environment = environmentFor({
       base: options.environment,
-      fixed: options.fixed ?? {},
       binFolder: options.binFolder ?? null,
       runId: options.runId,
+      mark: options.mark,
       effect: this.#effect,
       own: Object.fromEntries(own),
     });
@@ -346,7 +359,7 @@ class Attempt {
     return text.value.includes('\0') ? err('the path of its folder contains a NUL byte') : ok(resolve(cwd, text.value));
   }
 
-  #refusedBy(error: ErrnoError, cwd: string): void {
+  #refusedBy(error: ErrnoError): void {
     const life = this.#life;
     if (life.kind !== 'starting' && life.kind !== 'running') return;
     if (life.kind === 'starting' && life.stop !== null) {
@@ -359,18 +372,24 @@ class Attempt {
           this.#life = { kind: 'waiting' };
           this.#launch();
         },
-        START_PAUSE_MS * 2 ** (this.#starts - 1),
+        Math.min(START_PAUSE_MIN_MS * 2 ** (this.#starts - 1), START_PAUSE_MAX_MS),
       );
       this.#life = { kind: 'refused', timer };
       return;
     }
-    const reason = error.code === 'E2BIG' ? 'its script and environment are too long for this system' : error.message;
-    this.#refuse(wrongWithFolder(cwd) ?? reason);
+    this.#refuse(this.#reasonOf(error));
+  }
+
+  #reasonOf(error: ErrnoError): string {
+    if (error.code === 'E2BIG') return 'its script and environment are too long for this system';
+    if (EXHAUSTED.some((code) => code === error.code))
+      return `the system has no room for it, and had none in ${this.#starts} tries (${error.message})`;
+    const cwd = this.#cwd();
+    return (cwd.ok ? wrongWithFolder(cwd.value) : null) ?? error.message;
   }
 
   #refuse(reason: string): void {
-    const message = `the command could not be started: ${reason}`;
-    this.#answer({ kind: 'failure', failure: failure('not-started', message) });
+    this.#answer(notStarted(reason));
   }
 
   #ended(status: number): void {
@@ -502,7 +521,7 @@ class Attempt {
   }
 
   get #marker(): string {
-    return markerOf(this.#around.options.runId, this.#effect.id);
+    return markerOf(this.#around.options, this.#effect.id);
   }
 }
 
@@ -516,6 +535,10 @@ interface Prepared {
 }
 
 const LOST = 'the command was started in an earlier life of the engine, and is gone without leaving its status';
+
+function notStarted(reason: string): Outcome {
+  return { kind: 'failure', failure: failure('not-started', `the command could not be started: ${reason}`) };
+}
 
 function notRun(): Outcome {
   return { kind: 'failure', failure: failure('stopped', 'the command was stopped before it was started') };
@@ -537,7 +560,7 @@ function watchFolder(path: string, changed: () => void): FSWatcher | null {
   try {
     return watch(path, changed).on('error', crash);
   } catch (error) {
-    if (isErrno(error, 'ENOSPC', ...EXHAUSTED)) return null;
+    if (isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) return null;
     throw error;
   }
 }

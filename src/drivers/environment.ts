@@ -4,32 +4,32 @@
 //   MEOW_VAR_NAME     variables in sight; what is too large for an environment is left out
 //   the step's own `env`
 //   PATH              with our folder in front, so that `meow` is found
-//   MEOW_WORKFLOW, MEOW_STEP, MEOW_ATTEMPT, and what the caller fixed
+//   MEOW_WORKFLOW, MEOW_STEP, MEOW_ATTEMPT
 //   MEOW_RUN          the marker: every process that this attempt started is known by it
 
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { Json } from '../base/json.ts';
 import type { Effect } from '../ir/effect.ts';
-import { isFileValue, plainText } from '../ir/text.ts';
+import { plainText } from '../ir/text.ts';
 
 export const MARKER = 'MEOW_RUN';
 
 /** The marker's value for one attempt. */
-export function markerOf(runId: string, effectId: string): string {
-  return `${runId}:${effectId}`;
+export function markerOf(run: { readonly runId: string; readonly mark: string }, effectId: string): string {
+  return `${run.runId}.${run.mark}:${effectId}`;
 }
 
 /** An error is a sentence. */
 export function environmentFor(request: {
   readonly base: Readonly<Record<string, string>>;
-  readonly fixed: Readonly<Record<string, string>>;
   readonly binFolder: string | null;
   readonly runId: string;
+  readonly mark: string;
   readonly effect: Effect;
   readonly own: Readonly<Record<string, string>>;
 }): Result<Readonly<Record<string, string>>, string> {
-  const { base, fixed, binFolder, runId, effect, own } = request;
+  const { base, binFolder, runId, effect, own } = request;
   for (const [name, value] of Object.entries(own)) {
     if (name === '' || /[=\0]/.test(name))
       return err(`${JSON.stringify(name)} cannot be the name of an environment variable`);
@@ -41,11 +41,10 @@ export function environmentFor(request: {
     const path = environment['PATH'];
     environment['PATH'] = path === undefined || path === '' ? binFolder : `${binFolder}:${path}`;
   }
-  Object.assign(environment, fixed);
   environment['MEOW_WORKFLOW'] = runId;
   environment['MEOW_STEP'] = effect.step;
   environment['MEOW_ATTEMPT'] = String(effect.attempt);
-  environment[MARKER] = markerOf(runId, effect.id);
+  environment[MARKER] = markerOf(request, effect.id);
   return ok(environment);
 }
 
@@ -57,7 +56,6 @@ function variablesFor(variables: Readonly<Record<string, Json>>): Record<string,
   const chosen: Record<string, string> = {};
   let total = 0;
   for (const [name, value] of Object.entries(variables)) {
-    if (isFileValue(value)) continue;
     const text = plainText(value);
     const bytes = Buffer.byteLength(text) + name.length;
     if (bytes > VALUE_BYTES_MAX || total + bytes > VALUES_BYTES_MAX || text.includes('\0')) continue;

@@ -2,7 +2,7 @@
 
 export type ErrnoError = Error & { readonly code: string };
 
-export function isErrno(error: unknown, ...codes: readonly string[]): error is ErrnoError {
+export function isErrno(error: unknown, ...codes: readonly [string, ...(readonly string[])]): error is ErrnoError {
   return error instanceof Error && 'code' in error && codes.includes(error.code as string);
 }
 

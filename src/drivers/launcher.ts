@@ -4,11 +4,13 @@
 //
 // L1  What is asked for is started at most once, and every process leads a session of its own, as in process.ts.
 // L2  The launcher outlives no engine: it ends when its input does. What it has started goes on.
-// L3  When the launcher is gone, those who waited for it are told, and look for their processes themselves.
+// L3  When the launcher is gone, or says what cannot be understood, it is ended; those who waited for it are told, and
+//     look for their processes themselves.
 //
 // A request is its length, a line end, and fields separated by NUL: id, cwd, step folder, number of arguments, arguments,
 // and the environment's names and values where they differ from the launcher's own. Reports are lines: `ready`,
-// `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`.
+// `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. A child that cannot become its command writes its own line
+// beside its parent's: each write is of whole lines and so short that the system does not divide it.
 
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
@@ -76,8 +78,17 @@ export class Launcher {
     const lines = (this.#partial + text).split('\n');
     this.#partial = lines.pop() ?? '';
     for (const line of lines) {
-      const [what, id = '', number = ''] = line.split(' ');
-      if (what === 'ready') this.#state = 'ready';
+      if (this.#state === 'gone') return;
+      if (line === 'ready') {
+        this.#state = 'ready';
+        continue;
+      }
+      const report = REPORT.exec(line);
+      if (report === null) {
+        this.#breakDown();
+        return;
+      }
+      const [, what, id = '', number = ''] = report;
       const events = this.#waiting.get(id);
       if (events === undefined) continue;
       if (what === 'begun') {
@@ -92,7 +103,10 @@ export class Launcher {
   }
 
   #breakDown(): void {
+    if (this.#state === 'gone') return;
     this.#state = 'gone';
+    this.#process.kill('SIGKILL');
+    this.#hold(false);
     const left = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const events of left) events.abandoned();
@@ -108,6 +122,8 @@ export class Launcher {
     }
   }
 }
+
+const REPORT = /^(begun|refused|ended) (\d+) (\d+)$/;
 
 /** Null where there is none, or where the umask takes away what the launcher's folders need. */
 export function findLauncher(environment: Readonly<Record<string, string>>): Launcher | null {
@@ -126,6 +142,9 @@ function errnoError(errno: number): ErrnoError {
   return Object.assign(new Error(`${code}: the process could not be started`), { code, errno, syscall: 'exec' });
 }
 
+/** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
+const WRITE_MAX = 512;
+
 /**
  * SIGCHLD is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor
  * interrupt anything. Descriptors above 2 are closed by exec, so no command inherits the launcher's.
@@ -140,7 +159,14 @@ sub hold { POSIX::sigprocmask(POSIX::SIG_BLOCK(), $chld) }
 hold();
 POSIX::sigaction(${constants.signals.SIGCHLD}, POSIX::SigAction->new(sub { syswrite($end, '.') }));
 my $ready = ''; vec($ready, 0, 1) = 1; vec($ready, fileno($ends), 1) = 1;
-sub report { my $at = 0; while ($at < length $said) { $at += syswrite($report, $said, length($said) - $at, $at) // exit 1 } $said = '' }
+sub report {
+  while ($said ne '') {
+    my $size = length $said;
+    $size = rindex($said, "\n", ${WRITE_MAX} - 1) + 1 if $size > ${WRITE_MAX};
+    my $sent = syswrite($report, $said, $size) // exit 1;
+    substr($said, 0, $sent) = '';
+  }
+}
 sub refuse { syswrite($report, "refused $_[0] " . ($! + 0) . "\n"); POSIX::_exit(0) }
 sub folder {
   my $path = shift;

@@ -33,7 +33,7 @@ export function allProcesses(): readonly ProcessEntry[] {
 
 /** Every living process that a step of this run started, whether or not the step still runs. */
 export function processesOfRun(runId: string): readonly ProcessEntry[] {
-  return allProcesses().filter(({ marker }) => marker !== null && marker.startsWith(`${runId}:`));
+  return allProcesses().filter(({ marker }) => marker !== null && marker.startsWith(`${runId}.`));
 }
 
 export function findProcess(pid: number): ProcessEntry | null {

@@ -1,26 +1,34 @@
 // What the status of a command means, together with what it left behind.
 
-import type { Json } from '../base/json.ts';
 import { success } from '../ir/effect.ts';
 import type { CommandSpec, Outcome } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { FailureKind } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
 import { capture, tail } from './capture.ts';
-import type { Captured, Left } from './capture.ts';
+import type { Left } from './capture.ts';
 import { SIGNAL_NAMES } from './process.ts';
 
 /** A command that ended by itself. */
 export async function verdict(spec: CommandSpec<FilledText>, left: Left): Promise<Outcome> {
   const captured = await capture(spec.captures, left);
   const outputs = { exit_code: left.status, outcome: left.status === 0 ? 'true' : 'false', ...captured.outputs };
-  const fail = (kind: FailureKind, message: string): Outcome => failed(kind, message, left, outputs);
+  const fail = (kind: FailureKind, message: string): Outcome => ({
+    kind: 'failure',
+    failure: failure(kind, message, {
+      code: left.status,
+      output: tail(left.folder),
+      outputs,
+      kept: captured.kept,
+    }),
+  });
 
   const broken = brokenBy(left.status, spec.verdict);
   if (broken !== null) return fail(broken, `the command ${ended(left.status)}`);
   const [problem] = captured.problems;
   if (problem !== undefined) return fail(problem.kind, captured.problems.map(({ message }) => message).join('; '));
-  return success(outputs, spec.verdict === 'condition' ? { route: left.status === 0 ? 'true' : 'false' } : {});
+  const route = spec.verdict === 'condition' ? (left.status === 0 ? 'true' : 'false') : null;
+  return success(outputs, { kept: captured.kept, route });
 }
 
 /** A command that did not end by itself: stopped or lost. It has no status, but may have said something. */
@@ -31,15 +39,8 @@ export async function unfinished(
   left: Omit<Left, 'status'>,
 ): Promise<Outcome> {
   const captures = spec.captures.filter(({ from }) => from.kind !== 'exit-code');
-  const captured: Captured = await capture(captures, { ...left, status: 0 });
-  return { kind: 'failure', failure: failure(kind, message, { output: tail(left.folder), outputs: captured.outputs }) };
-}
-
-function failed(kind: FailureKind, message: string, left: Left, outputs: Readonly<Record<string, Json>>): Outcome {
-  return {
-    kind: 'failure',
-    failure: failure(kind, message, { code: left.status, output: tail(left.folder), outputs }),
-  };
+  const { outputs, kept } = await capture(captures, { ...left, status: 0 });
+  return { kind: 'failure', failure: failure(kind, message, { output: tail(left.folder), outputs, kept }) };
 }
 
 function brokenBy(status: number, asked: 'success' | 'condition'): FailureKind | null {

@@ -1,7 +1,8 @@
-// A filled text made whole: the pieces that stayed in files are read and quoted as their places demand.
+// A filled text made whole: the pieces that stayed in files are read and quoted as their places demand. Only outputs that
+// this run has kept are read, whatever a journal names: no other file of the machine can be made a part of a command.
 
-import { readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import { quote } from '../ir/quote.ts';
@@ -17,7 +18,7 @@ export function wholeText(text: FilledText, runFolder: string): Result<string, s
       pieces.push(piece);
       continue;
     }
-    const read = readPiece(join(runFolder, piece.file));
+    const read = readPiece(runFolder, piece.file);
     if (!read.ok) return read;
     const quoted = quote(read.value, piece.quote);
     if (!quoted.ok) return err(`the contents of ${piece.file}: ${quoted.error}`);
@@ -28,8 +29,13 @@ export function wholeText(text: FilledText, runFolder: string): Result<string, s
 
 const PIECE_BYTES_MAX = 128 * 1024 * 1024;
 
-function readPiece(path: string): Result<string, string> {
+const KEPT = /^steps\/[^/]+\/\d+\/outputs\/[^/]+$/;
+
+function readPiece(runFolder: string, name: string): Result<string, string> {
+  const path = join(runFolder, name);
   try {
+    const inRun = relative(realpathSync(runFolder), realpathSync(path));
+    if (!KEPT.test(inRun)) return err(`${path} is no output that this run has kept, and is not read`);
     const { size } = statSync(path);
     if (size > PIECE_BYTES_MAX)
       return err(`${path} has ${size} bytes: too many to be put into a text; use the file itself`);

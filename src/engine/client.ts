@@ -10,13 +10,13 @@ import type { RunState } from '../kernel/state.ts';
 import { initialState } from '../kernel/state.ts';
 import { Engine } from './loop.ts';
 import type { Observer } from './loop.ts';
-import type { Clock, Drivers, Journal, Store } from './ports.ts';
+import type { Clock, Drivers, Journal, Store, StoredRun } from './ports.ts';
 
 export interface World {
   readonly store: Store;
   readonly clock: Clock;
-  /** Drivers bound to one run: its id and the folder its commands run in. */
-  drivers(runId: string, cwd: string): Drivers;
+  /** Drivers bound to one run. */
+  drivers(request: RunRequest): Drivers;
   readonly observe: Observer;
 }
 
@@ -24,6 +24,8 @@ export interface World {
 export interface LiveRun {
   readonly id: string;
   readonly state: RunState;
+  /** Whether the state tells of nothing but what is durable; what people are shown waits until it is. */
+  readonly durable: boolean;
   /** Resolves when the run has ended and its journal is released; rejects when the journal cannot be written. */
   readonly ended: Promise<RunState>;
   stop(by: string, force: boolean): void;
@@ -34,7 +36,7 @@ export interface LiveRun {
 /** A run whose first record cannot be kept leaves nothing behind. */
 export async function startRun(world: World, program: Program, request: RunRequest): Promise<LiveRun> {
   const journal = await create(world.store, program, request);
-  return begin(world, journal, request.id, () => ({ cwd: request.cwd, first: requested(journal, request) }));
+  return begin(world, journal, request.id, () => ({ request, first: requested(journal, request) }));
 }
 
 /** Makes the run durable, and starts nothing: whoever resumes it starts what it owes. Else it leaves nothing behind. */
@@ -51,7 +53,7 @@ export async function createRun(store: Store, program: Program, request: RunRequ
 export async function resumeRun(world: World, runId: string, retryFailed: boolean): Promise<LiveRun> {
   const journal = await world.store.open(runId);
   return begin(world, journal, runId, () => ({
-    cwd: requestedFolder(runId, journal),
+    request: requestOf(runId, journal),
     first: { kind: 'run-resumed', retryFailed },
   }));
 }
@@ -67,22 +69,25 @@ function requested(journal: Journal, request: RunRequest): Input {
   return { kind: 'run-requested', request, programHash: journal.programHash };
 }
 
-/** `how`: where the commands run, and what the engine is told first. The journal is released where it cannot begin. */
+/** `how`: what the run was asked for, and what the engine is told first. The journal is released where it cannot begin. */
 async function begin(
   world: World,
   journal: Journal,
   id: string,
-  how: () => { readonly cwd: string; readonly first: Input },
+  how: () => { readonly request: RunRequest; readonly first: Input },
 ): Promise<LiveRun> {
   try {
-    const { cwd, first } = how();
-    const engine = new Engine(journal, world.drivers(id, cwd), world.clock, world.observe);
+    const { request, first } = how();
+    const engine = new Engine(journal, world.drivers(request), world.clock, world.observe);
     if (engine.state.phase === 'ended' && engine.state.end === 'done') {
       throw new UsageError(`run ${id} is done; there is nothing to resume`, `meow status ${id} shows it`);
     }
     return {
       id,
       state: engine.state,
+      get durable() {
+        return engine.durable;
+      },
       ended: runToEnd(engine, journal, first),
       stop: (by, force) => engine.submit({ kind: 'stop-requested', by, force }),
       pause: (reason) => engine.submit({ kind: 'pause-requested', reason }),
@@ -112,7 +117,18 @@ function refuseTooLarge(program: Program): void {
   );
 }
 
-function requestedFolder(runId: string, journal: Journal): string {
+/** The Program that lies beside a journal is the one that its first record names, or nothing is said or done by it. */
+export function refuseOtherProgram(runId: string, run: StoredRun): void {
+  const input = run.records[0]?.input;
+  if (input?.kind !== 'run-requested' || input.programHash === run.programHash) return;
+  throw new UsageError(
+    `the program kept with run ${runId} is not the one that it was started with`,
+    'put the program.json of this run back, or start the workflow again with meow run',
+  );
+}
+
+function requestOf(runId: string, journal: Journal): RunRequest {
+  refuseOtherProgram(runId, journal);
   const input = journal.records[0]?.input;
   if (input?.kind !== 'run-requested') {
     throw new UsageError(
@@ -120,5 +136,5 @@ function requestedFolder(runId: string, journal: Journal): string {
       'start the workflow again with meow run',
     );
   }
-  return input.request.cwd;
+  return input.request;
 }

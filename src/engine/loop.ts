@@ -13,11 +13,11 @@ import type { DriverKind, Effect } from '../ir/effect.ts';
 import type { Program } from '../ir/program.ts';
 import { apply } from '../kernel/apply.ts';
 import { decide } from '../kernel/decide.ts';
-import type { Decision, JournalRecord } from '../kernel/decision.ts';
+import type { JournalRecord } from '../kernel/decision.ts';
 import type { Input } from '../kernel/input.ts';
 import { owed, requestsOf, stopsOwed, timersOf } from '../kernel/owed.ts';
 import type { Request } from '../kernel/owed.ts';
-import type { RunState, Timer } from '../kernel/state.ts';
+import type { RunState } from '../kernel/state.ts';
 import { initialState } from '../kernel/state.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Clock, Driver, Drivers, Journal } from './ports.ts';
@@ -34,6 +34,7 @@ export class Engine {
   readonly #deadlines: Deadlines;
   readonly #inbox: Input[] = [];
   #wake: () => void = () => {};
+  #durable = true;
   #seq: number;
 
   constructor(journal: Journal, drivers: Drivers, clock: Clock, observe: Observer) {
@@ -46,6 +47,11 @@ export class Engine {
     this.#deadlines = new Deadlines(clock, this.state.timers, (timer) =>
       this.submit({ kind: 'deadline-passed', timer }),
     );
+  }
+
+  /** Whether the state tells of nothing but what the journal holds: not while an append is under way, nor after it failed. */
+  get durable(): boolean {
+    return this.#durable;
   }
 
   submit(input: Input): void {
@@ -82,27 +88,29 @@ export class Engine {
   /** Everything that has arrived by now becomes durable with one append. */
   async #takeAll(): Promise<void> {
     const records: JournalRecord[] = [];
-    const timers: Timer[] = [];
+    const timers: string[] = [];
+    // From the first decision on, and for ever if a bug or the disk cuts it short.
+    this.#durable = false;
     for (const input of this.#inbox.splice(0)) {
       const at = this.#clock.now();
       const decisions = decide(this.state, input, at);
+      // The clock was set back before the kernel heard of it: its time is still to come.
+      if (input.kind === 'deadline-passed' && (this.state.timers.get(input.timer)?.at ?? 0) > at)
+        timers.push(input.timer);
       if (decisions.length === 0) continue;
       this.#seq += 1;
       records.push({ seq: this.#seq, at, input, decisions });
-      for (const decision of decisions) timers.push(...this.#timersOf(decision));
+      for (const decision of decisions) timers.push(...timersOf(this.state, decision));
     }
-    if (records.length === 0) return;
-    await this.#journal.append(records);
+    if (records.length > 0) await this.#journal.append(records);
+    this.#durable = true;
+    if (records.length > 0) {
+      for (const { decisions } of records) {
+        for (const decision of decisions) for (const request of requestsOf(this.state, decision)) this.#pass(request);
+      }
+      this.#observe(records, this.state);
+    }
     this.#deadlines.add(timers);
-    for (const { decisions } of records) {
-      for (const decision of decisions) for (const request of requestsOf(this.state, decision)) this.#pass(request);
-    }
-    this.#observe(records, this.state);
-  }
-
-  #timersOf(decision: Decision): readonly Timer[] {
-    const ids = timersOf(decision);
-    return ids.flatMap((id) => this.state.timers.get(id) ?? []);
   }
 
   #pass(request: Request): void {

@@ -2,7 +2,8 @@
 // sentences for us, not diagnostics for authors.
 
 import type { Follow } from './follow.ts';
-import type { Block, Program, Step } from './program.ts';
+import type { Block, Program } from './program.ts';
+import { targetsOf } from './program.ts';
 
 /** Empty where the Program may run. */
 export function checkProgram(program: Program): readonly string[] {
@@ -38,24 +39,4 @@ function checkBlock(program: Program, block: Block): readonly string[] {
 
 function movesControl({ kind }: Follow): boolean {
   return kind === 'goto' || kind === 'call' || kind === 'return';
-}
-
-function targetsOf(step: Step): readonly string[] {
-  const targets = Object.values(step.routes).flatMap((follow) => {
-    switch (follow.kind) {
-      case 'expand':
-      case 'goto':
-      case 'fork':
-        return [follow.target.block];
-      case 'call':
-        return [follow.target.block, follow.returnTo.block];
-      case 'end':
-      case 'return':
-      case 'stop':
-        return [];
-    }
-  });
-  if (step.act.kind === 'each') targets.push(step.act.target.block);
-  if (step.onError.kind === 'recover') targets.push(step.onError.target.block);
-  return targets;
 }

@@ -58,6 +58,8 @@ export type Outcome = Success | { readonly kind: 'failure'; readonly failure: Fa
 export interface Success {
   readonly kind: 'success';
   readonly outputs: Outputs;
+  /** Names of outputs that are too large for the journal: their value says in which file they are kept. */
+  readonly kept: readonly string[];
   /** Which of the step's routes this outcome takes; null takes `done`. */
   readonly route: string | null;
   /** Transitions that the answer itself asked for. They stand in place of the step's routes. */
@@ -67,7 +69,7 @@ export interface Success {
 }
 
 export function success(outputs: Outputs = {}, more: Partial<Success> = {}): Success {
-  return { route: null, follows: null, session: null, ...more, kind: 'success', outputs };
+  return { kept: [], route: null, follows: null, session: null, ...more, kind: 'success', outputs };
 }
 
 /** Drivers exist for these; gates are the kernel's own. */

@@ -41,12 +41,17 @@ export interface Failure {
   readonly code: number | null;
   /** The end of what the command said on stderr, or stdout where stderr is empty. */
   readonly output: string | null;
-  /** What could be captured all the same. */
+  /** What could be captured all the same, and which of it is kept in files. */
   readonly outputs: Outputs;
+  readonly kept: readonly string[];
+  /** The session that a turn took place in, though it failed: the next attempt goes on there. */
+  readonly session: string | null;
+  /** When it may be tried again, where the world said so. That is no fault of the step, and costs it no retry. */
+  readonly retryAt: number | null;
 }
 
 export function failure(kind: FailureKind, message: string, more: Partial<Failure> = {}): Failure {
-  return { code: null, output: null, outputs: {}, ...more, kind, message };
+  return { code: null, output: null, outputs: {}, kept: [], session: null, retryAt: null, ...more, kind, message };
 }
 
 /** The word that workflows, `meow status` and recovery templates use for a kind. */

@@ -8,6 +8,11 @@ export type ValueType = 'any' | 'string' | 'integer' | 'number' | 'boolean' | 'j
 
 export type Outputs = Readonly<Record<string, Json>>;
 
+/** How an output that is kept in a file is written among the others. */
+export function keptOutput(file: string, bytes: number): Json {
+  return { $file: file, bytes };
+}
+
 /** One output of a command. `T` is the text's form: with holes in a Program, filled in an effect. */
 export interface Capture<T> {
   readonly name: string;

@@ -121,6 +121,8 @@ export const NO_RETRY: Retry = { attemptsMax: 1, delayMs: 0, backoff: 'none' };
 /** What a run was started with. */
 export interface RunRequest {
   readonly id: string;
+  /** Tells its processes from those of a run with the same id elsewhere. */
+  readonly mark: string;
   readonly variables: JsonMap;
   readonly meta: Readonly<Record<string, string>>;
   /** The folder that commands run in. */
@@ -134,4 +136,25 @@ export function canGrow(step: Step): boolean {
     step.onError.kind === 'recover' ||
     Object.values(step.routes).some(({ kind }) => kind === 'expand')
   );
+}
+
+/** Names of the blocks that a step may ask for. */
+export function targetsOf(step: Step): readonly string[] {
+  const targets = Object.values(step.routes).flatMap((follow) => {
+    switch (follow.kind) {
+      case 'expand':
+      case 'goto':
+      case 'fork':
+        return [follow.target.block];
+      case 'call':
+        return [follow.target.block, follow.returnTo.block];
+      case 'end':
+      case 'return':
+      case 'stop':
+        return [];
+    }
+  });
+  if (step.act.kind === 'each') targets.push(step.act.target.block);
+  if (step.onError.kind === 'recover') targets.push(step.onError.target.block);
+  return targets;
 }

@@ -2,14 +2,15 @@ import { describe, expect, test } from 'vitest';
 import type { Json } from '../base/json.ts';
 import { err, ok } from '../base/result.ts';
 import type { Lookup, Text, ValueTemplate } from './text.ts';
-import { fillString, fillText, fillValue, plainText, referencesIn } from './text.ts';
+import { fillString, fillText, fillValue, KeptFile, plainText, referencesIn } from './text.ts';
 
-const VALUES: Readonly<Record<string, Json>> = {
+const VALUES: Readonly<Record<string, Json | KeptFile>> = {
   name: "it's",
   again: '{{name}}',
   list: [1, 'two'],
   map: { a: null },
-  large: { $file: 'steps/a/1/stdout', bytes: 2_000_000 },
+  large: new KeptFile('steps/a/1/stdout'),
+  forged: { $file: '../../secret', bytes: 1 },
 };
 const lookup: Lookup = (path) => {
   const value = VALUES[path.join('.')];
@@ -39,6 +40,11 @@ describe('a text is filled', () => {
     const piece = { file: 'steps/a/1/stdout', quote: [{ kind: 'bare' }] };
     expect(fillText(hole('large', { kind: 'bare' }), lookup)).toEqual(ok(['<', piece, '>']));
     expect(fillString(hole('large'), lookup)).toMatchObject({ ok: false });
+    expect(fillValue(whole('large'), lookup)).toMatchObject({ ok: false });
+  });
+
+  test('and data that looks like a file is data', () => {
+    expect(fillText(hole('forged'), lookup)).toEqual(ok('<{"$file":"../../secret","bytes":1}>'));
   });
 
   test('or not at all, with the reason', () => {

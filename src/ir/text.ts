@@ -1,8 +1,7 @@
 // Text with holes. A language finds the holes and says how a value must be quoted where it stands; the kernel fills
 // them once, in one pass: a value is never scanned again.
 
-import type { Json, JsonMap } from '../base/json.ts';
-import { isJsonMap } from '../base/json.ts';
+import type { Json } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { quote } from './quote.ts';
@@ -34,18 +33,21 @@ export interface FilePiece {
   readonly quote: readonly QuoteLayer[];
 }
 
-/** How an output that is too large for the journal is written in it. */
-export interface FileValue extends JsonMap {
-  readonly $file: string;
-  readonly bytes: number;
-}
+/**
+ * An output that is too large for the journal, as a lookup finds it. A class, so that no data from outside, whatever its
+ * shape, can pass for one and have a file read.
+ */
+export class KeptFile {
+  /** Relative to the run's folder. */
+  readonly file: string;
 
-export function isFileValue(value: Json): value is FileValue {
-  return isJsonMap(value) && typeof value['$file'] === 'string' && typeof value['bytes'] === 'number';
+  constructor(file: string) {
+    this.file = file;
+  }
 }
 
 /** Finds the value of a reference, or says in a sentence why there is none. */
-export type Lookup = (path: readonly string[]) => Result<Json, string>;
+export type Lookup = (path: readonly string[]) => Result<Json | KeptFile, string>;
 
 export function fillText(text: Text, lookup: Lookup): Result<FilledText, string> {
   if (typeof text === 'string') return ok(text);
@@ -57,8 +59,8 @@ export function fillText(text: Text, lookup: Lookup): Result<FilledText, string>
     }
     const found = lookup(part.path);
     if (!found.ok) return found;
-    if (isFileValue(found.value)) {
-      pieces.push({ file: found.value.$file, quote: part.quote });
+    if (found.value instanceof KeptFile) {
+      pieces.push({ file: found.value.file, quote: part.quote });
       continue;
     }
     const quoted = quote(plainText(found.value), part.quote);
@@ -68,12 +70,14 @@ export function fillText(text: Text, lookup: Lookup): Result<FilledText, string>
   return ok(pieces.every((piece) => typeof piece === 'string') ? pieces.join('') : pieces);
 }
 
+const TOO_LARGE = 'the value is too large to be used here (over 1 MB); use it in a command or a prompt';
+
 /** As `fillText`, where only a plain string will do: a name, a path, a duration. */
 export function fillString(text: Text, lookup: Lookup): Result<string, string> {
   const filled = fillText(text, lookup);
   if (!filled.ok) return filled;
   if (typeof filled.value === 'string') return ok(filled.value);
-  return err('the value is too large to be used here (over 1 MB); use it in a command or a prompt');
+  return err(TOO_LARGE);
 }
 
 export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json, string> {
@@ -82,7 +86,10 @@ export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json,
       return ok(template.value);
     case 'text': {
       const only = wholeReference(template.text);
-      return only === null ? fillString(template.text, lookup) : lookup(only.path);
+      if (only === null) return fillString(template.text, lookup);
+      const found = lookup(only.path);
+      if (!found.ok) return found;
+      return found.value instanceof KeptFile ? err(TOO_LARGE) : ok(found.value);
     }
     case 'list': {
       const items: Json[] = [];

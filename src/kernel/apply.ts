@@ -3,7 +3,9 @@
 // that this kernel wrote.
 
 import { assert, present, unreachable } from '../base/assert.ts';
+import type { GateSpec } from '../ir/effect.ts';
 import { canGrow } from '../ir/program.ts';
+import type { FilledText } from '../ir/text.ts';
 import type { Decision, FrameOpening } from './decision.ts';
 import { insert } from './id-tree.ts';
 import { awaitNeeds, fulfil, grow, settle } from './needs.ts';
@@ -31,9 +33,11 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.startedAt = at;
       step.items = decision.items;
       step.timeoutAt = decision.timeoutAt;
+      step.interrupted = false;
       occupy(state, step, decision.agent);
       if (decision.effect !== null) {
         step.effect = decision.effect;
+        if (decision.effect.kind === 'gate') forgetUsed(state, decision.effect);
         state.asked.set(effectId(step.id, step.attempt), step);
       }
       if (decision.timeoutAt !== null) {
@@ -46,6 +50,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       const step = stepOf(state, decision.step);
       answered(state, step, decision.session);
       step.outputs = decision.outputs;
+      step.kept = decision.kept;
       return;
     }
     case 'step-grown': {
@@ -57,9 +62,9 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'step-failed-once': {
       const step = stepOf(state, decision.step);
       leaveAgenda(state, step);
-      answered(state, step, null);
+      answered(state, step, decision.failure.session);
       step.status = 'pending';
-      step.failures += 1;
+      if (decision.counts) step.failures += 1;
       step.failure = decision.failure;
       const id = retryTimer(step.id);
       state.timers.set(id, { id, at: decision.retryAt, kind: 'retry', step: step.id });
@@ -90,6 +95,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       const step = stepOf(state, decision.step);
       answered(state, step, decision.session);
       step.outputs = decision.outputs;
+      step.kept = decision.kept;
       finish(state, step, 'done', at);
       settle(state, step, 'met');
       return;
@@ -97,9 +103,10 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'step-failed': {
       const step = stepOf(state, decision.step);
       leaveAgenda(state, step);
-      answered(state, step, null);
+      answered(state, step, decision.failure.session);
       step.failure = decision.failure;
       step.outputs = { ...step.outputs, ...decision.failure.outputs };
+      step.kept = [...step.kept, ...decision.failure.kept];
       if (decision.handling === 'recovers') {
         // Over for those who look at it, open for those who need it and for its frame.
         step.status = 'failed';
@@ -115,6 +122,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'step-recovered': {
       const step = stepOf(state, decision.step);
       step.outputs = { ...step.outputs, ...decision.outputs };
+      step.kept = [...step.kept.filter((name) => !Object.hasOwn(decision.outputs, name)), ...decision.kept];
       finish(state, step, 'failed', step.finishedAt ?? at);
       settle(state, step, 'met');
       return;
@@ -154,7 +162,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'frame-closed':
       return closeFrame(state, frameOf(state, decision.frame), decision.ok, decision.value);
     case 'gate-decided':
-      state.gates.set(decision.gate, decision.verdict);
+      state.gates.set(decision.gate, { verdict: decision.verdict, used: false });
       return;
     case 'run-ending':
       state.phase = 'ending';
@@ -165,6 +173,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       return;
     case 'cleanup-started':
       state.phase = 'cleaning';
+      state.timers.delete('drain');
       state.cleanup = { effect: decision.effect, stopping: false };
       state.cleanups = decision.attempt;
       state.timers.set('cleanup', { id: 'cleanup', at: decision.timeoutAt, kind: 'cleanup' });
@@ -178,7 +187,8 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.timers.delete('cleanup');
       return;
     case 'run-resumed':
-      return reopen(state, decision.reopened);
+      if (decision.withdrawn || state.phase === 'ended') reopen(state, decision.reopened);
+      return;
     case 'warned':
       state.warnings.push(decision.message);
       return;
@@ -195,6 +205,11 @@ export function apply(state: RunState, decision: Decision, at: number): void {
   }
 }
 
+/** Whoever asks for a gate anew is not answered by a decision that was another's. */
+function forgetUsed(state: RunState, { gate }: GateSpec<FilledText>): void {
+  if (typeof gate === 'string' && state.gates.get(gate)?.used === true) state.gates.delete(gate);
+}
+
 function openFrame(state: RunState, opening: FrameOpening): void {
   assert(!state.frames.has(opening.id), `frame ${JSON.stringify(opening.id)} is opened twice`);
   const frame: FrameState = {
@@ -205,13 +220,15 @@ function openFrame(state: RunState, opening: FrameOpening): void {
     closed: false,
     abandoned: false,
     value: null,
-    lastSession: opening.session,
+    nextSession: opening.session,
   };
   state.frames.set(frame.id, frame);
   state.openFrames += 1;
   state.agenda.closable.add(frame);
   if (!state.lanes.has(frame.lane)) {
-    state.lanes.set(frame.lane, { variables: frame.variables, visits: 0, visitsOf: new Map(), forks: 0 });
+    const around = frame.forkedFrom === null ? {} : laneOf(state, frame.forkedFrom).variables;
+    const variables = { ...around, ...frame.variables };
+    state.lanes.set(frame.lane, { variables, visits: 0, visitsOf: new Map(), latest: new Map(), forks: 0 });
   }
   if (frame.forkedFrom !== null) laneOf(state, frame.forkedFrom).forks += 1;
   if (frame.replaces !== null) {
@@ -232,7 +249,10 @@ function openFrame(state: RunState, opening: FrameOpening): void {
   if (frame.owner === null) return;
   const owner = stepOf(state, frame.owner);
   owner.children.push(frame);
-  if (frame.join === 'wait') owner.openChildren += 1;
+  if (frame.join === 'wait' || frame.join === 'loose') {
+    owner.blocks += 1;
+    owner.openChildren += 1;
+  }
   if (frame.join === 'inline') owner.frame.open += 1;
 }
 
@@ -249,10 +269,10 @@ function closeFrame(state: RunState, frame: FrameState, ok: boolean, value: Fram
   if (frame.join === 'loose' && !ok) state.looseFailure = true;
   if (frame.owner === null) return;
   const owner = stepOf(state, frame.owner);
-  if (frame.join === 'wait') {
+  if (frame.join === 'wait' || frame.join === 'loose') {
     owner.openChildren -= 1;
-    if (!ok) owner.childFailed = true;
-    state.agenda.joinable.add(owner);
+    if (!ok && frame.join === 'wait') owner.childFailed = true;
+    if (owner.status === 'running') state.agenda.joinable.add(owner);
   }
   if (frame.join === 'inline') leaveFrame(state, owner.frame);
 }
@@ -267,12 +287,12 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       order: state.steps.size,
       frame,
       definition,
-      session: decision.session,
       status: 'pending',
       attempt: 0,
       failures: 0,
       failure: null,
       outputs: {},
+      kept: [],
       agent: null,
       queuedFor: null,
       startedAt: null,
@@ -280,6 +300,7 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       effect: null,
       timeoutAt: null,
       stopping: null,
+      interrupted: false,
       skipped: null,
       items: null,
       settlement: 'open',
@@ -288,6 +309,7 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       grown: !canGrow(definition),
       hopes: [],
       children: [],
+      blocks: 0,
       openChildren: 0,
       childFailed: false,
       recoveries: 0,
@@ -299,7 +321,11 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
   const lane = laneOf(state, frame.lane);
   if (block.naming !== 'path') {
     lane.visits += 1;
-    for (const { id } of block.steps) lane.visitsOf.set(id, (lane.visitsOf.get(id) ?? 0) + 1);
+    for (const step of added) {
+      const { id } = step.definition;
+      lane.visitsOf.set(id, (lane.visitsOf.get(id) ?? 0) + 1);
+      lane.latest.set(id, step);
+    }
   }
   frame.steps.push(...added);
   frame.open += added.length;
@@ -313,10 +339,14 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
 /** The world owes nothing more for the step's present attempt. */
 function answered(state: RunState, step: StepState, session: string | null): void {
   state.asked.delete(effectId(step.id, step.attempt));
+  if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
+    const decided = state.gates.get(step.effect.gate);
+    if (decided !== undefined) decided.used = true;
+  }
   state.timers.delete(timeoutTimer(step.id, step.attempt));
   step.effect = null;
   step.stopping = null;
-  if (session !== null) step.frame.lastSession = session;
+  if (session !== null) step.frame.nextSession = { kind: 'resume', id: session };
   release(state, step);
 }
 
@@ -356,16 +386,17 @@ function occupy(state: RunState, step: StepState, agent: string | null): void {
 
 /** An agent that is free takes the next step that waits for it. */
 function release(state: RunState, step: StepState): void {
-  const name = step.agent ?? step.queuedFor;
-  const agent = name === null ? undefined : state.agents.get(name);
-  if (agent === undefined) return;
-  agent.queue.delete(step);
-  if (agent.busy !== null && agent.busy !== step) return;
-  agent.busy = null;
-  const next = earliest(agent.queue);
-  if (next === undefined) return;
-  agent.queue.delete(next);
-  state.agenda.readyForAgent.add(next);
+  for (const name of new Set([step.agent, step.queuedFor])) {
+    const agent = name === null ? undefined : state.agents.get(name);
+    if (agent === undefined) continue;
+    agent.queue.delete(step);
+    if (agent.busy !== null && agent.busy !== step) continue;
+    agent.busy = null;
+    const next = earliest(agent.queue);
+    if (next === undefined) continue;
+    agent.queue.delete(next);
+    state.agenda.readyForAgent.add(next);
+  }
 }
 
 function laneOf(state: RunState, name: string): LaneState {

@@ -11,6 +11,7 @@
 // the journal would give. Consequences that touch other steps are not chased here but read from the agenda, in one loop.
 
 import { Bug, present, unreachable } from '../base/assert.ts';
+import { own } from '../base/json.ts';
 import { formatDuration } from '../base/time.ts';
 import type { Outcome, Success } from '../ir/effect.ts';
 import { success } from '../ir/effect.ts';
@@ -28,7 +29,7 @@ import { lookupFrom } from './scope.ts';
 import { fillCommand } from './fill.ts';
 
 const CLEANUP_TIMEOUT_MS = 60_000;
-const RETRY_DELAY_MAX_MS = 24 * 3_600_000;
+const RETRY_DELAY_MAX_MS = 365 * 24 * 3_600_000;
 /** Sure to fail again in the same way; or, for what failed below a step, already tried again there. */
 const NEVER_RETRIED: ReadonlySet<FailureKind> = new Set([
   'unresolved',
@@ -166,21 +167,23 @@ function startStep(turn: Turn, step: StepState): void {
 function hear(turn: Turn, step: StepState, outcome: Outcome): void {
   if (outcome.kind === 'success') return complete(turn, step, outcome);
   const { kind } = outcome.failure;
-  if (kind === 'stopped' && step.stopping === 'timeout') {
+  const cutOff = kind === 'stopped' || kind === 'lost' || (kind === 'signal' && step.stopping !== null);
+  if (cutOff && step.stopping === 'timeout') {
     const limit = present(step.timeoutAt, 'no time limit has passed') - present(step.startedAt, 'it never started');
     const message = `timed out after ${formatDuration(limit)}`;
-    return fail(turn, step, { ...outcome.failure, kind: 'timeout', message });
+    const outputs = { ...outcome.failure.outputs, outcome: 'timeout' };
+    return fail(turn, step, { ...outcome.failure, kind: 'timeout', message, outputs });
   }
-  if (turn.state.end !== null && (kind === 'stopped' || kind === 'lost')) {
+  if (cutOff && turn.state.end !== null) {
     return turn.emit({ kind: 'steps-skipped', steps: [step.id], why: 'run-ending' });
   }
-  if (kind === 'lost') return turn.emit({ kind: 'step-lost', step: step.id });
+  if (kind === 'lost' || step.interrupted) return turn.emit({ kind: 'step-lost', step: step.id });
   fail(turn, step, outcome.failure);
 }
 
 function hearGate(turn: Turn, step: StepState): void {
   if (step.effect?.kind !== 'gate' || typeof step.effect.gate !== 'string') return;
-  const verdict = turn.state.gates.get(step.effect.gate);
+  const verdict = turn.state.gates.get(step.effect.gate)?.verdict;
   if (verdict === undefined) return;
   const outputs = { decided_by: verdict.by, notes: verdict.notes, reason: verdict.notes };
   complete(turn, step, success(outputs, { route: verdict.approved ? 'approved' : 'rejected' }));
@@ -188,7 +191,7 @@ function hearGate(turn: Turn, step: StepState): void {
 
 function complete(turn: Turn, step: StepState, answer: Success): void {
   const route = answer.route ?? 'done';
-  const routed = step.definition.routes[route];
+  const routed = own(step.definition.routes, route);
   const follows = answer.follows ?? (routed === undefined ? [] : [routed]);
   if (follows.length === 0 && step.definition.unrouted === 'fail') {
     return fail(turn, step, failure('unrouted', `no route for the outcome ${route}`, { outputs: answer.outputs }));
@@ -203,26 +206,37 @@ function fail(turn: Turn, step: StepState, problem: Failure): void {
     turn.emit({ kind: 'warned', message: `after ${step.id}: ${problem.message}` });
     return failFrame(turn, step.frame, step);
   }
+  if (problem.retryAt !== null) {
+    const retryAt = Math.max(turn.at, problem.retryAt);
+    return turn.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt, counts: false });
+  }
   if (!NEVER_RETRIED.has(problem.kind) && step.failures + 1 < definition.retry.attemptsMax) {
     const retryAt = turn.at + retryDelay(step);
-    return turn.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt });
+    return turn.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt, counts: true });
   }
-  const routed = definition.routes[problem.kind];
+  const routed = own(definition.routes, problem.kind);
   if (routed?.kind === 'expand') {
     const outputs = { ...problem.outputs, outcome: problem.kind };
-    return follow(turn, step, success(outputs, { route: problem.kind }), [routed], fail);
+    const answer = success(outputs, { kept: problem.kept, route: problem.kind, session: problem.session });
+    // A route that cannot be taken is not answered by a route again.
+    return follow(turn, step, answer, [routed], failUnrouted);
   }
   if (routed !== undefined) {
     turn.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'routed' });
     return follow(turn, step, success(problem.outputs), [routed], fail);
   }
-  switch (definition.onError.kind) {
+  failUnrouted(turn, step, problem);
+}
+
+function failUnrouted(turn: Turn, step: StepState, problem: Failure): void {
+  const { onError } = step.definition;
+  switch (onError.kind) {
     case 'continue':
       return turn.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'continues' });
     case 'recover':
       if (step.frame.recoveryDepth < turn.state.program.limits.recoveryDepthMax) {
         turn.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'recovers' });
-        return openRecovery(turn, step, problem, definition.onError.target, fail);
+        return openRecovery(turn, step, problem, onError.target, fail);
       }
       break;
     case 'fail':
@@ -234,7 +248,8 @@ function fail(turn: Turn, step: StepState, problem: Failure): void {
 
 function retryDelay(step: StepState): number {
   const { delayMs, backoff } = step.definition.retry;
-  const factor = backoff === 'exponential' ? 2 ** step.failures : backoff === 'linear' ? step.failures + 1 : 1;
+  const factor =
+    backoff === 'exponential' ? 2 ** Math.min(step.failures, 40) : backoff === 'linear' ? step.failures + 1 : 1;
   return Math.min(delayMs * factor, RETRY_DELAY_MAX_MS);
 }
 
@@ -269,7 +284,13 @@ function closeFrame(turn: Turn, frame: FrameState): void {
   if (frame.join === 'recover') {
     const step = stepOf(state, present(frame.owner, 'a recovery without a step'));
     if (healthy) {
-      return turn.emit({ kind: 'step-recovered', step: step.id, outputs: frame.steps.at(-1)?.outputs ?? {} });
+      const last = frame.steps.at(-1);
+      return turn.emit({
+        kind: 'step-recovered',
+        step: step.id,
+        outputs: last?.outputs ?? {},
+        kept: last?.kept ?? [],
+      });
     }
     turn.emit({ kind: 'recovery-failed', step: step.id });
     failFrame(turn, step.frame, step);
@@ -283,11 +304,13 @@ function joinBlocks(turn: Turn, step: StepState): void {
     advanceEach(turn, step, fail);
     if (isOver(step) || !step.grown) return;
   }
-  if (step.openChildren > 0 || !step.grown) return;
+  const waits = step.definition.act.kind !== 'each' || step.definition.act.join;
+  if ((waits && step.openChildren > 0) || !step.grown) return;
   if (step.childFailed) return fail(turn, step, childFailure(step));
-  const value = step.children.at(-1)?.value ?? null;
+  const value =
+    step.definition.act.kind === 'each' ? null : (step.children.findLast(({ join }) => join === 'wait')?.value ?? null);
   const outputs = value === null ? step.outputs : { ...step.outputs, result: value };
-  turn.emit({ kind: 'step-done', step: step.id, outputs, session: null });
+  turn.emit({ kind: 'step-done', step: step.id, outputs, kept: step.kept, session: null });
 }
 
 function childFailure(step: StepState): Failure {
@@ -401,11 +424,13 @@ function resume(turn: Turn, retryFailed: boolean): void {
   if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
   const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
     if (frame.abandoned) return false;
-    return (
-      skipped === 'run-ending' ||
-      (retryFailed && settlement === 'broken' && (status === 'skipped' || status === 'failed'))
-    );
+    if (skipped === 'run-ending') return true;
+    return retryFailed && settlement === 'broken' && (status === 'skipped' || status === 'failed');
   };
-  const reopened = state.phase === 'ended' ? [...state.steps.values()].filter(again) : [];
-  turn.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id) });
+  // The engine died while it was ending the run; whoever resumes it wants it to go on.
+  const withdrawn = state.phase === 'ending' && (state.end === 'stopped' || state.end === 'paused');
+  const reopened = state.phase === 'ended' || withdrawn ? [...state.steps.values()].filter(again) : [];
+  // Nothing of it can be tried again: it stays as it ended.
+  if (state.phase === 'ended' && state.end === 'failed' && reopened.length === 0) return;
+  turn.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id), withdrawn });
 }

@@ -21,7 +21,6 @@ export type Decision =
       readonly block: string;
       /** In the block's order. */
       readonly steps: readonly string[];
-      readonly session: Session;
     }
   | {
       readonly kind: 'step-started';
@@ -39,12 +38,20 @@ export type Decision =
       readonly kind: 'step-answered';
       readonly step: string;
       readonly outputs: Outputs;
+      readonly kept: readonly string[];
       readonly route: string | null;
       readonly session: string | null;
     }
   /** No further block will come below the step. */
   | { readonly kind: 'step-grown'; readonly step: string }
-  | { readonly kind: 'step-failed-once'; readonly step: string; readonly failure: Failure; readonly retryAt: number }
+  | {
+      readonly kind: 'step-failed-once';
+      readonly step: string;
+      readonly failure: Failure;
+      readonly retryAt: number;
+      /** Whether it counts against the step's retries. */
+      readonly counts: boolean;
+    }
   | { readonly kind: 'step-retried'; readonly step: string }
   /** Lost in an earlier life of the engine: to be run again. */
   | { readonly kind: 'step-lost'; readonly step: string }
@@ -54,7 +61,14 @@ export type Decision =
       readonly why: StopReason;
       readonly force: boolean;
     }
-  | { readonly kind: 'step-done'; readonly step: string; readonly outputs: Outputs; readonly session: string | null }
+  | {
+      readonly kind: 'step-done';
+      readonly step: string;
+      readonly outputs: Outputs;
+      /** Which of the outputs are kept in files. */
+      readonly kept: readonly string[];
+      readonly session: string | null;
+    }
   /** `handling`: what becomes of those who need it. A recovery settles the step later. */
   | {
       readonly kind: 'step-failed';
@@ -62,7 +76,12 @@ export type Decision =
       readonly failure: Failure;
       readonly handling: FailureHandling;
     }
-  | { readonly kind: 'step-recovered'; readonly step: string; readonly outputs: Outputs }
+  | {
+      readonly kind: 'step-recovered';
+      readonly step: string;
+      readonly outputs: Outputs;
+      readonly kept: readonly string[];
+    }
   | { readonly kind: 'recovery-failed'; readonly step: string }
   /** `need`: something they need is not to be had. `run-ending`: the run ended before they did. */
   | { readonly kind: 'steps-skipped'; readonly steps: readonly string[]; readonly why: 'need' | 'run-ending' }
@@ -87,7 +106,8 @@ export type Decision =
     }
   | { readonly kind: 'cleanup-stopping'; readonly force: boolean }
   | { readonly kind: 'cleanup-finished' }
-  | { readonly kind: 'run-resumed'; readonly reopened: readonly string[] }
+  /** `withdrawn`: it was about to end as stopped or paused, and goes on instead. */
+  | { readonly kind: 'run-resumed'; readonly reopened: readonly string[]; readonly withdrawn: boolean }
   | { readonly kind: 'warned'; readonly message: string }
   | { readonly kind: 'run-ended'; readonly end: RunEnd; readonly reason: string | null; readonly result: Json };
 
@@ -116,7 +136,8 @@ export interface FrameOpening {
   readonly forkedFrom: string | null;
   /** The frame whose place it takes: that one is over, and its owner and caller are this one's. */
   readonly replaces: string | null;
-  readonly session: string | null;
+  /** How the next turn in it begins, until one has answered. */
+  readonly session: Session;
   readonly depth: number;
   readonly recoveryDepth: number;
 }

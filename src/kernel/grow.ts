@@ -4,6 +4,7 @@
 
 import { present } from '../base/assert.ts';
 import type { Json } from '../base/json.ts';
+import { own } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
@@ -41,7 +42,7 @@ export function openEntry(turn: Turn): void {
 export function follow(turn: Turn, step: StepState, answer: Success, follows: readonly Follow[], fail: Fail): void {
   const [only] = follows;
   if (only?.kind === 'expand') return expand(turn, step, answer, only, fail);
-  const session = answer.session ?? step.frame.lastSession;
+  const session: Session = answer.session === null ? step.frame.nextSession : { kind: 'resume', id: answer.session };
   const seen = withOutputs(turn, step, answer);
   const moves: (() => void)[] = [];
   for (const each of follows) {
@@ -52,7 +53,8 @@ export function follow(turn: Turn, step: StepState, answer: Success, follows: re
   // Successors first: a frame that hands over must not be seen without anything open in it.
   for (const move of moves) move();
   if (step.settlement === 'open') {
-    turn.emit({ kind: 'step-done', step: step.id, outputs: answer.outputs, session: answer.session });
+    const { outputs, kept } = answer;
+    turn.emit({ kind: 'step-done', step: step.id, outputs, kept, session: answer.session });
   }
 }
 
@@ -85,21 +87,21 @@ export function advanceEach(turn: Turn, step: StepState, fail: Fail): void {
   if (act.kind !== 'each' || step.grown) return;
   const items = present(step.items, `${step.id} iterates over nothing`);
   const width = act.width ?? Infinity;
-  if (step.children.length === 0) {
+  if (step.blocks === 0) {
     const steps = turn.state.program.blocks[act.target.block]?.steps.length ?? 0;
     const limit = limitProblem(turn.state, step.frame, steps * items.length);
     if (limit !== null) return fail(turn, step, limit);
   }
   const givesUp = (): boolean => step.childFailed && onError.kind === 'fail';
-  for (let index = step.children.length; index < items.length; index = step.children.length) {
+  for (let index = step.blocks; index < items.length; index = step.blocks) {
     if (step.openChildren >= width || givesUp()) break;
     const item = present(items[index], 'an item is missing');
-    const own: Record<string, Json> = { [act.itemName]: item };
-    if (act.indexName !== null) own[act.indexName] = index;
-    const opened = openBelow(turn, step, act.target, act.join ? 'wait' : 'loose', String(index), own);
+    const given: Record<string, Json> = { [act.itemName]: item };
+    if (act.indexName !== null) given[act.indexName] = index;
+    const opened = openBelow(turn, step, act.target, act.join ? 'wait' : 'loose', String(index), given);
     if (!opened.ok) return fail(turn, step, opened.error);
   }
-  if (step.children.length === items.length || givesUp()) turn.emit({ kind: 'step-grown', step: step.id });
+  if (step.blocks === items.length || givesUp()) turn.emit({ kind: 'step-grown', step: step.id });
 }
 
 /** The callee is over: its caller goes on in the block that the call named. */
@@ -114,7 +116,7 @@ export function returnToCaller(turn: Turn, callee: FrameState, caller: FrameStat
     turn.emit({ kind: 'frame-failing', frame: caller.id, step: caller.steps[0]?.id ?? '' });
     return;
   }
-  enter(turn, bound.value.block, sessionFor('resume', caller.lastSession), {
+  enter(turn, bound.value.block, caller.nextSession, {
     ...PLAIN,
     ...successor(caller),
     variables: bound.value.variables,
@@ -128,19 +130,13 @@ function expand(
   follows: Extract<Follow, { kind: 'expand' }>,
   fail: Fail,
 ): void {
-  turn.emit({
-    kind: 'step-answered',
-    step: step.id,
-    outputs: answer.outputs,
-    route: answer.route,
-    session: answer.session,
-  });
-  const opened = openBelow(turn, step, follows.target, follows.join, null, {});
-  if (!opened.ok) return fail(turn, step, opened.error);
+  const below = prepareBelow(turn, step, follows.target, follows.join, null, {}, withOutputs(turn, step, answer));
+  if (!below.ok) return fail(turn, step, below.error);
+  const { outputs, kept, route, session } = answer;
+  turn.emit({ kind: 'step-answered', step: step.id, outputs, kept, route, session });
+  below.value();
   turn.emit({ kind: 'step-grown', step: step.id });
-  if (follows.join === 'inline') {
-    turn.emit({ kind: 'step-done', step: step.id, outputs: answer.outputs, session: null });
-  }
+  if (follows.join === 'inline') turn.emit({ kind: 'step-done', step: step.id, outputs, kept, session: null });
 }
 
 /** Everything that can go wrong is found before anything is decided. */
@@ -148,7 +144,7 @@ function prepareMove(
   turn: Turn,
   step: StepState,
   move: Follow,
-  session: string | null,
+  session: Session,
   lookup: Lookup,
 ): Result<() => void, Failure> {
   const { state } = turn;
@@ -211,7 +207,11 @@ function prepareMove(
       });
     }
     case 'stop':
-      return ok(() => turn.emit({ kind: 'run-ending', end: move.verdict, reason: move.reason, drainUntil: turn.at }));
+      return ok(() => {
+        // An end that is already decided stands.
+        if (state.end !== null && state.end !== 'paused') return;
+        turn.emit({ kind: 'run-ending', end: move.verdict, reason: move.reason, drainUntil: turn.at });
+      });
   }
 }
 
@@ -221,33 +221,49 @@ function openBelow(
   target: Target,
   join: FrameJoin,
   part: string | null,
-  own: Variables,
+  given: Variables,
 ): Result<null, Failure> {
+  const around = lookupFrom(turn.state, step.frame, step, turn.at);
+  const below = prepareBelow(turn, step, target, join, part, given, around);
+  if (!below.ok) return below;
+  below.value();
+  return ok(null);
+}
+
+/** What stands below a step: everything that can go wrong is found before anything is decided. */
+function prepareBelow(
+  turn: Turn,
+  step: StepState,
+  target: Target,
+  join: FrameJoin,
+  part: string | null,
+  given: Variables,
+  around: Lookup,
+): Result<() => void, Failure> {
   const { state } = turn;
-  const around = lookupFrom(state, step.frame, step, turn.at);
   const lookup: Lookup = (path) => {
-    const [name = ''] = path;
-    const value = own[name];
-    if (value === undefined) return around(path);
-    return lookupIn(value, path);
+    const value = own(given, path[0] ?? '');
+    return value === undefined ? around(path) : lookupIn(value, path);
   };
-  const bound = bind(state, target, lookup, own);
+  const bound = bind(state, target, lookup, given);
   if (!bound.ok) return bound;
-  const limit = limitProblem(state, step.frame, bound.value.block.steps.length);
+  const { block, variables } = bound.value;
+  const limit = limitProblem(state, step.frame, block.steps.length);
   if (limit !== null) return err(limit);
   const prefix = part === null ? `${step.id}.` : `${step.id}.${part}.`;
-  enter(turn, bound.value.block, FRESH, {
-    ...PLAIN,
-    variables: bound.value.variables,
-    prefix,
-    scope: step.frame.id,
-    owner: step.id,
-    join,
-    lane: bound.value.block.naming === 'path' ? step.frame.lane : `${prefix}${ENTRY_LANE}`,
-    depth: step.frame.depth + 1,
-    recoveryDepth: step.frame.recoveryDepth + (join === 'recover' ? 1 : 0),
-  });
-  return ok(null);
+  return ok(() =>
+    enter(turn, block, FRESH, {
+      ...PLAIN,
+      variables,
+      prefix,
+      scope: step.frame.id,
+      owner: step.id,
+      join,
+      lane: block.naming === 'path' ? step.frame.lane : `${prefix}${ENTRY_LANE}`,
+      depth: step.frame.depth + 1,
+      recoveryDepth: step.frame.recoveryDepth + (join === 'recover' ? 1 : 0),
+    }),
+  );
 }
 
 type Placement = Omit<FrameOpening, 'id' | 'session'>;
@@ -295,9 +311,8 @@ function enter(turn: Turn, block: Block, session: Session, place: Placement): vo
         return `${place.prefix}${step.id}#${(lane?.visitsOf.get(step.id) ?? 0) + 1}`;
     }
   });
-  const known = session.kind === 'fresh' ? null : session.id;
-  turn.emit({ kind: 'frame-opened', frame: { ...place, id, session: known } });
-  turn.emit({ kind: 'steps-added', frame: id, block: block.name, steps, session });
+  turn.emit({ kind: 'frame-opened', frame: { ...place, id, session } });
+  turn.emit({ kind: 'steps-added', frame: id, block: block.name, steps });
 }
 
 /** Ends the frames that wait for this one to return, and says which stood at the bottom. */
@@ -319,11 +334,11 @@ function bind(
   state: RunState,
   target: Target,
   lookup: Lookup,
-  own: Variables,
+  given: Variables,
 ): Result<{ block: Block; variables: Variables }, Failure> {
-  const block = state.program.blocks[target.block];
+  const block = own(state.program.blocks, target.block);
   if (block === undefined) return err(failure('unrouted', `there is no block ${target.block}`));
-  const variables: Record<string, Json> = { ...own };
+  const variables: Record<string, Json> = { ...given };
   for (const [name, template] of Object.entries(target.variables)) {
     const value = fillValue(template, lookup);
     if (!value.ok) return err(failure('unresolved', `variable ${name}: ${value.error}`));
@@ -350,8 +365,10 @@ function limitProblem(state: RunState, frame: FrameState, steps: number): Failur
   return null;
 }
 
-function sessionFor(policy: 'resume' | 'fresh' | 'fork', id: string | null): Session {
-  return policy === 'fresh' || id === null ? FRESH : { kind: policy, id };
+/** A session that has not begun yet is neither gone on with nor forked: the policy it was to begin with is handed on. */
+function sessionFor(policy: 'resume' | 'fresh' | 'fork', now: Session): Session {
+  if (policy === 'fresh' || now.kind === 'fresh') return FRESH;
+  return policy === 'fork' ? { kind: 'fork', id: now.id } : now;
 }
 
 function blockOf(state: RunState, name: string): Block {
@@ -364,8 +381,9 @@ function withOutputs(turn: Turn, step: StepState, answer: Success): Lookup {
   return (path) => {
     const [name, word, field = ''] = path;
     if (name !== step.definition.id || word !== 'outputs') return around(path);
-    const value = answer.outputs[field];
-    return value === undefined ? around(path) : lookupIn(value, path.slice(2));
+    const value = own(answer.outputs, field);
+    if (value === undefined || answer.kept.includes(field)) return around(path);
+    return lookupIn(value, path.slice(2));
   };
 }
 

@@ -43,7 +43,7 @@ export function requestsOf(state: RunState, decision: Decision): readonly Reques
 }
 
 /** Ids of the timers that a decision sets. */
-export function timersOf(decision: Decision): readonly string[] {
+export function timersOf(state: RunState, decision: Decision): readonly string[] {
   switch (decision.kind) {
     case 'step-started':
       return decision.timeoutAt === null ? [] : [timeoutTimer(decision.step, decision.attempt)];
@@ -53,6 +53,8 @@ export function timersOf(decision: Decision): readonly string[] {
       return decision.drainUntil === null ? [] : ['drain'];
     case 'cleanup-started':
       return ['cleanup'];
+    case 'run-resumed':
+      return [...state.timers.keys()];
     default:
       return [];
   }
@@ -75,7 +77,7 @@ function effectOf(state: RunState, step: StepState): Effect {
     step: step.id,
     attempt: step.attempt,
     spec: step.effect,
-    session: step.session,
+    session: step.frame.nextSession,
     variables: variablesInSight(state, step),
   };
 }

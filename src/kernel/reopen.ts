@@ -1,13 +1,12 @@
-// Takes up a run again that had ended without being done: the steps named go back to where they can go on, the frames
+// Takes up a run again that had ended, or was about to end, without being done: the steps named go back to where they can go on, the frames
 // that hold them are open again, and every index is made anew. The one thing in the kernel whose cost is the run's size.
 
 import { canGrow } from '../ir/program.ts';
 import { awaitNeeds } from './needs.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
-import { effectId, frameOf, stepOf } from './state.ts';
+import { effectId, frameOf, stepOf, timeoutTimer } from './state.ts';
 
 export function reopen(state: RunState, ids: readonly string[]): void {
-  if (state.phase !== 'ended') return;
   state.phase = 'running';
   state.end = null;
   state.reason = null;
@@ -17,6 +16,7 @@ export function reopen(state: RunState, ids: readonly string[]): void {
   const steps = ids.map((id) => stepOf(state, id));
   for (const { frame } of steps.filter(({ status }) => status === 'failed')) forgetFailure(state, frame);
   for (const step of steps) reopenStep(step);
+  for (const step of state.asked.values()) if (step.stopping === 'run-ending') interrupt(step);
   abandonRecoveries(state);
   reopenFrames(state);
   reindex(state);
@@ -30,13 +30,18 @@ function forgetFailure(state: RunState, frame: FrameState): void {
   }
 }
 
+/** It was asked to stop, and may live or not: it is looked at again, and its failure would not be its own doing. */
+function interrupt(step: StepState): void {
+  step.stopping = null;
+  step.interrupted = true;
+}
+
 /** A step that had got as far as its blocks waits for them again; any other begins anew, as a further attempt. */
 function reopenStep(step: StepState): void {
   const waitsBelow = step.children.some(({ join }) => join === 'wait') || step.items !== null;
   step.status = waitsBelow ? 'running' : 'pending';
   step.settlement = 'open';
-  step.grown =
-    step.items === null ? waitsBelow || !canGrow(step.definition) : step.children.length === step.items.length;
+  step.grown = step.items === null ? waitsBelow || !canGrow(step.definition) : step.blocks === step.items.length;
   step.failures = 0;
   step.failure = null;
   step.skipped = null;
@@ -49,7 +54,7 @@ function abandonRecoveries(state: RunState): void {
   for (const frame of state.frames.values()) {
     const owner = frame.owner === null ? null : stepOf(state, frame.owner);
     const above = frame.caller === null ? owner?.frame : frameOf(state, frame.caller);
-    const superseded = frame.join === 'recover' && owner?.status === 'pending';
+    const superseded = frame.join === 'recover' && owner?.settlement === 'open' && owner.status !== 'failed';
     if (!superseded && above?.abandoned !== true) continue;
     frame.abandoned = true;
     frame.closed = true;
@@ -93,7 +98,9 @@ function reindex(state: RunState): void {
     step.waiters.length = 0;
     step.hopes.length = 0;
     step.queuedFor = null;
-    step.openChildren = step.children.filter(({ join, closed }) => join === 'wait' && !closed).length;
+    step.openChildren = step.children.filter(
+      ({ join, closed }) => (join === 'wait' || join === 'loose') && !closed,
+    ).length;
     step.childFailed = step.children.some(({ join, closed, failing }) => join === 'wait' && closed && failing);
   }
   for (const frame of state.frames.values()) {
@@ -105,7 +112,11 @@ function reindex(state: RunState): void {
   for (const step of state.steps.values()) {
     if (step.status === 'pending' && step.frame.failing && step.attempt === 0) agenda.doomed.add(step);
     else if (step.status === 'pending') awaitNeeds(state, step);
-    else if (step.status === 'running' && step.effect !== null) state.asked.set(effectId(step.id, step.attempt), step);
-    else if (step.status === 'running') agenda.joinable.add(step);
+    else if (step.status === 'running' && step.effect !== null) {
+      state.asked.set(effectId(step.id, step.attempt), step);
+      if (step.agent !== null) state.agents.set(step.agent, { busy: step, queue: new Set() });
+      const id = timeoutTimer(step.id, step.attempt);
+      if (step.timeoutAt !== null) state.timers.set(id, { id, at: step.timeoutAt, kind: 'timeout', step: step.id });
+    } else if (step.status === 'running') agenda.joinable.add(step);
   }
 }

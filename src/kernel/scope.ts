@@ -1,13 +1,14 @@
 // Which value a name has where a step stands: the variables of its frame, of the frames around it and of its line of
 // control, then the outputs of steps that have finished, then what the run itself knows.
 
+import { assert } from '../base/assert.ts';
 import type { Json, JsonMap } from '../base/json.ts';
-import { isJsonMap } from '../base/json.ts';
+import { isJsonMap, own } from '../base/json.ts';
 import { nearest } from '../base/nearest.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { formatMoment } from '../base/time.ts';
-import { isFileValue } from '../ir/text.ts';
+import { KeptFile } from '../ir/text.ts';
 import type { Lookup } from '../ir/text.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
 
@@ -32,7 +33,6 @@ export function dig(value: Json, path: readonly string[], name: string): Result<
   let now: Json = value;
   let where = name;
   for (const segment of path) {
-    if (isFileValue(now)) return err(`${where} is over 1 MB and kept in a file: its parts cannot be named`);
     const next: Json | undefined = Array.isArray(now)
       ? (now as readonly Json[])[/^\d+$/.test(segment) ? Number(segment) : -1]
       : isJsonMap(now) && Object.hasOwn(now, segment)
@@ -54,7 +54,10 @@ export function variablesInSight(state: RunState, step: StepState): JsonMap {
   for (const [name, value] of Object.entries(state.lanes.get(step.frame.lane)?.variables ?? {})) found[name] ??= value;
   for (const need of step.definition.needs) {
     const outputs = state.steps.get(`${step.frame.prefix}${need}`)?.outputs ?? {};
-    for (const [name, value] of Object.entries(outputs)) found[`${need}.outputs.${name}`] = value;
+    const kept = state.steps.get(`${step.frame.prefix}${need}`)?.kept ?? [];
+    for (const [name, value] of Object.entries(outputs)) {
+      if (!kept.includes(name)) found[`${need}.outputs.${name}`] = value;
+    }
   }
   return found;
 }
@@ -72,19 +75,32 @@ function scopeOf(state: RunState, frame: FrameState): FrameState | undefined {
 }
 
 /** `build` within `each.0.` is tried as `each.0.build`, `each.build`, `build`. */
-function findOutput(state: RunState, frame: FrameState, name: string, path: readonly string[]): Result<Json, string> {
+function findOutput(
+  state: RunState,
+  frame: FrameState,
+  name: string,
+  path: readonly string[],
+): Result<Json | KeptFile, string> {
   const segments = frame.prefix === '' ? [] : frame.prefix.slice(0, -1).split('.');
   for (let length = segments.length; length >= 0; length--) {
     const step = state.steps.get([...segments.slice(0, length), name].join('.'));
     if (step !== undefined) return outputOf(step, path);
   }
-  return err(`there is no step ${name}`);
+  const visited = state.lanes.get(frame.lane)?.latest.get(name);
+  return visited === undefined ? err(`there is no step ${name}`) : outputOf(visited, path);
 }
 
-function outputOf(step: StepState, path: readonly string[]): Result<Json, string> {
+function outputOf(step: StepState, path: readonly string[]): Result<Json | KeptFile, string> {
   const [field = '', ...rest] = path;
-  const value = step.outputs[field];
-  if (value !== undefined) return dig(value, rest, `${step.id}.outputs.${field}`);
+  const value = own(step.outputs, field);
+  const where = `${step.id}.outputs.${field}`;
+  if (value !== undefined && step.kept.includes(field)) {
+    if (rest.length > 0) return err(`${where} is over 1 MB and kept in a file: its parts cannot be named`);
+    const file = isJsonMap(value) ? value['$file'] : null;
+    assert(typeof file === 'string', `${where} is kept, and nobody says where`);
+    return ok(new KeptFile(file));
+  }
+  if (value !== undefined) return dig(value, rest, where);
   if (step.settlement === 'open')
     return err(`step ${step.id} has no output ${field} yet: it has not finished; name it in needs`);
   const names = Object.keys(step.outputs);

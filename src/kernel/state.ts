@@ -28,7 +28,7 @@ export interface RunState {
   readonly steps: Map<string, StepState>;
   readonly frames: Map<string, FrameState>;
   readonly lanes: Map<string, LaneState>;
-  readonly gates: Map<string, GateVerdict>;
+  readonly gates: Map<string, GateState>;
   cleanup: { readonly effect: CommandSpec<FilledText>; stopping: boolean } | null;
   /** How often a cleanup has begun: a run that is taken up again may end again. */
   cleanups: number;
@@ -70,7 +70,6 @@ export interface StepState {
   readonly order: number;
   readonly frame: FrameState;
   readonly definition: Step;
-  readonly session: Session;
   status: StepStatus;
   /** Of the latest start; 0 where it never started. */
   attempt: number;
@@ -78,6 +77,8 @@ export interface StepState {
   failures: number;
   failure: Failure | null;
   outputs: Outputs;
+  /** Names of the outputs that are kept in files. */
+  kept: readonly string[];
   agent: string | null;
   /** The agent whose queue it stands in, until that one is free. */
   queuedFor: string | null;
@@ -88,6 +89,8 @@ export interface StepState {
   /** When its time is over. */
   timeoutAt: number | null;
   stopping: StopReason | null;
+  /** It was being stopped when that was withdrawn: what it comes to is not its own doing. */
+  interrupted: boolean;
   /** Why it is skipped, where it is. */
   skipped: 'need' | 'run-ending' | null;
   items: readonly Json[] | null;
@@ -102,6 +105,8 @@ export interface StepState {
   readonly hopes: Hope[];
   /** Frames below it, in order. */
   readonly children: FrameState[];
+  /** How many of them are iterations or branches, and no recoveries. */
+  blocks: number;
   openChildren: number;
   childFailed: boolean;
   recoveries: number;
@@ -127,8 +132,14 @@ export interface FrameState extends FrameOpening {
   /** A recovery of a step that is tried again instead, or something below one: history, and never taken up again. */
   abandoned: boolean;
   value: Json;
-  /** The latest session of the line of control, as of this frame. */
-  lastSession: string | null;
+  /** How the next turn in it begins. */
+  nextSession: Session;
+}
+
+/** A decision about a gate. It belongs to one asking: whoever asks for the gate again needs another. */
+export interface GateState {
+  readonly verdict: GateVerdict;
+  used: boolean;
 }
 
 export interface LaneState {
@@ -136,6 +147,8 @@ export interface LaneState {
   readonly variables: Readonly<Record<string, Json>>;
   visits: number;
   readonly visitsOf: Map<string, number>;
+  /** The step of the latest visit, by its id in the block. */
+  readonly latest: Map<string, StepState>;
   forks: number;
 }
 

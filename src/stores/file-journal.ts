@@ -1,9 +1,10 @@
 // The writing end of a journal on disk.
 //
-// W1  Appends are written in the order they are asked for. Those that wait while the disk works go together: one write, one
-//     datasync, whatever their number.
-// W2  An append resolves when its records are durable, never before.
-// W3  After a write or a datasync that failed nothing is known about the file's end, and a second datasync would say that
+// A1  Appends are written in the order they are asked for. Those that wait while the disk works go together: one write, one
+//     datasync, whatever their number. On Linux the write is durable by itself (O_DSYNC), and there is nothing left for
+//     the datasync to do; elsewhere it is what makes the write durable (files.ts).
+// A2  An append resolves when its records are durable, never before.
+// A3  After a write or a datasync that failed nothing is known about the file's end, and a second datasync would say that
 //     all is well. So the journal is spoilt: everything that waits or comes later is rejected, and the file is cut back to
 //     what was durable, so that no later reader takes for true what was rejected. Where the cut fails too, the next open
 //     finds the same records or a torn tail; nothing that they ask for has been started either way.
@@ -15,7 +16,7 @@ import type { JournalRecord } from '../kernel/decision.ts';
 import { checkSequence } from './check-sequence.ts';
 import { JournalError } from './journal-error.ts';
 import { encodeRecords } from './journal-lines.ts';
-import { isErrno, refusalOf } from './refusal.ts';
+import { isSystemError, refusalOf } from './refusal.ts';
 
 /** What a journal needs of a file: to write at its end, never elsewhere. */
 export interface AppendFile {
@@ -120,13 +121,13 @@ export class FileJournal implements Journal {
     const { runId, path, file } = this.#parts;
     // Without a record there is no run that could be held: it could not be made.
     const refusal = this.#durableBytes === 0 ? refusalOf(error, `make the run ${runId}`, path) : error;
-    this.#failure = isErrno(refusal) ? new JournalError(runId, path, refusal) : asError(refusal);
+    this.#failure = isSystemError(refusal) ? new JournalError(runId, path, refusal) : asError(refusal);
     for (const { reject } of [...group, ...this.#waiting]) reject(this.#failure);
     this.#waiting = [];
     try {
       await file.truncate(this.#durableBytes);
     } catch (second) {
-      if (!isErrno(second)) throw second;
+      if (!isSystemError(second)) throw second;
     }
   }
 }

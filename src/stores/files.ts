@@ -16,6 +16,7 @@
 // The folder may hold workflows too (they are searched there by name): only what has a journal or a program is a run.
 
 import type { Stats } from 'node:fs';
+import { fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { chmod, constants, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -35,6 +36,7 @@ import {
   heldRun,
   isErrno,
   isRunId,
+  isSystemError,
   missingRun,
   neverBegan,
   refusalOf,
@@ -177,7 +179,7 @@ async function undoAll(undo: Undo): Promise<void> {
     try {
       await step();
     } catch (error) {
-      if (!isErrno(error)) throw error;
+      if (!isSystemError(error)) throw error;
     }
   }
 }
@@ -244,11 +246,20 @@ const DURABLE = process.platform === 'linux' ? constants.O_DSYNC : 0;
 
 function appendFile(file: FileHandle): AppendFile {
   return {
-    write: async (bytes) => (await file.write(bytes)).bytesWritten,
+    write: async (bytes) => {
+      const { bytesWritten } = await file.write(bytes);
+      // Somebody deleted it: what is written now is gone with its last reader.
+      if (fstatSync(file.fd).nlink === 0) throw deletedError();
+      return bytesWritten;
+    },
     datasync: () => (DURABLE === 0 ? file.datasync() : Promise.resolve()),
     truncate: (size) => file.truncate(size),
     close: () => file.close(),
   };
+}
+
+function deletedError(): Error {
+  return Object.assign(new Error('ENOENT: the journal has been deleted'), { code: 'ENOENT', syscall: 'write' });
 }
 
 async function lockRun(at: Places, undo: Undo): Promise<Lock> {

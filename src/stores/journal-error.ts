@@ -25,5 +25,6 @@ function cureOf(code: string): string {
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'free some space';
   if (code === 'EFBIG') return 'raise the limit on the size of files (ulimit -f)';
   if (code === 'EROFS' || code === 'EACCES' || code === 'EPERM') return 'make the folder writable';
+  if (code === 'ENOENT') return 'put the folder of the run back';
   return 'check the disk';
 }

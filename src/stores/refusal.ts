@@ -5,10 +5,17 @@ import { nearest } from '../base/nearest.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { quote } from '../ir/quote.ts';
 
-/** Whether the error is the system's, with one of these codes; with no codes named, with any. */
-export function isErrno(error: unknown, ...codes: readonly string[]): error is NodeJS.ErrnoException {
-  if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return false;
-  return codes.length === 0 || codes.includes(String(error.code));
+/** Whether the error is the system's, whatever its code. */
+export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}
+
+/** Whether it is the system's, with one of these codes. */
+export function isErrno(
+  error: unknown,
+  ...codes: readonly [string, ...(readonly string[])]
+): error is NodeJS.ErrnoException {
+  return isSystemError(error) && codes.includes(String(error.code));
 }
 
 /** Run ids become names of files: anything else than these characters could lead out of the folder. */
@@ -57,7 +64,7 @@ export function heldRun(runId: string, by: { readonly pid: number; readonly take
 
 /** The error as a refusal where the operator can mend its cause; any other as it is. `purpose`: "make the run wf-1". */
 export function refusalOf(error: unknown, purpose: string, path: string): unknown {
-  if (!isErrno(error)) return error;
+  if (!isSystemError(error)) return error;
   const cure = CURES[error.code ?? ''];
   if (cure === undefined) return error;
   const refusal = new UsageError(`cannot ${purpose}: ${cure.says} (${error.code}: ${error.path ?? path})`, cure.hint);

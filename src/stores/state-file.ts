@@ -4,7 +4,7 @@
 
 import { open, rename, unlink } from 'node:fs/promises';
 
-import { refusalOf } from './refusal.ts';
+import { isSystemError, refusalOf } from './refusal.ts';
 
 export interface StateFile {
   /** Resolves when this text, or one that came after it, can be read. After a rejection the next write tries anew. */
@@ -55,8 +55,10 @@ async function replace(path: string, scratch: string, text: string): Promise<voi
     await file.datasync();
     await rename(scratch, path);
   } catch (error) {
-    // A full disk has no room for half a text.
-    await unlink(scratch);
+    // A full disk has no room for half a text. Where even that cannot be, the first error is the one to be told.
+    await unlink(scratch).catch((second: unknown) => {
+      if (!isSystemError(second)) throw second;
+    });
     throw error;
   } finally {
     await file.close();

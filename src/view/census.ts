@@ -59,8 +59,10 @@ function failedSteps(state: RunState): readonly StepState[] {
 function failureText({ failure, attempt }: StepState): string {
   if (failure === null) return '';
   const attempts = attempt > 1 ? `, attempt ${attempt}` : '';
-  const how = failure.code === null ? failure.kind : `exit ${failure.code}`;
-  const said = lastLine(failure.output) ?? failure.message;
+  // What a command said last explains its status; other failures explain themselves.
+  const byStatus = failure.kind === 'exit-nonzero' || failure.kind === 'signal';
+  const how = byStatus ? `exit ${failure.code}` : failure.kind;
+  const said = (byStatus ? lastLine(failure.output) : null) ?? failure.message;
   return `(${how}${attempts}): ${cut(tame(said), MESSAGE_WIDTH)}`;
 }
 
@@ -68,7 +70,7 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
   const id = state.request?.id ?? null;
   if (id === null) return [];
   const commands: string[] = [];
-  const spoke = failed.find(({ attempt }) => attempt > 0);
+  const spoke = failed.find(({ attempt, failure }) => attempt > 0 && failure?.kind !== 'not-started');
   if (spoke !== undefined) commands.push(`meow logs ${id} ${spoke.id}`);
   else if (failed[0] !== undefined) commands.push(`meow show ${id} ${failed[0].id}`);
   if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${id}`);

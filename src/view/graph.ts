@@ -92,7 +92,7 @@ export function runGraph(state: RunState): Graph {
       for (const { id } of [...steps, ...hopes]) edges.push({ from: id, to: step.id, kind: 'need', label: null });
     }
   }
-  for (const frame of state.frames.values()) edges.push(...growthEdges(state, frame));
+  for (const frame of state.frames.values()) for (const edge of growthEdges(state, frame)) edges.push(edge);
   const title = state.request === null ? state.program.source.name : `${state.request.id} ${state.program.source.name}`;
   return { title, nodes, edges: unique(edges), groups: [...groups.values()] };
 }
@@ -164,9 +164,11 @@ export function graphText(graph: Graph): string {
     return tame(known === undefined || known.group !== from.group ? id : known.name);
   };
   const list = (nodes: readonly GraphNode[], indent: string): void => {
-    const nameWidth = Math.max(0, ...nodes.map(({ name }) => widthOf(tame(name))));
-    const executorWidth = Math.max(0, ...nodes.map(({ executor }) => widthOf(tame(executor))));
-    const statusWidth = Math.max(0, ...nodes.map(({ status }) => status?.length ?? 0));
+    const widest = (column: (node: GraphNode) => string): number =>
+      nodes.reduce((width, node) => Math.max(width, widthOf(tame(column(node)))), 0);
+    const nameWidth = widest(({ name }) => name);
+    const executorWidth = widest(({ executor }) => executor);
+    const statusWidth = widest(({ status }) => status ?? '');
     for (const node of inOrder(nodes, graph.edges)) {
       const needs = (into.get(node.id) ?? []).filter(({ kind }) => kind === 'need');
       const after = needs.length === 0 ? '' : `after ${shortList(needs.map(({ from }) => refer(from, node)))}`;

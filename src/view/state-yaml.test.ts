@@ -181,7 +181,7 @@ test('half a head, and what somebody made of it, are none', () => {
 /** The variables of a run that was started with these, as its text has them. */
 function readBack(variables: JsonMap): unknown {
   const state = initialState(parseProgram(['a']));
-  const request = { id: 'wf-1', variables, meta: {}, cwd: '/' };
+  const request = { id: 'wf-1', mark: 'm', variables, meta: {}, cwd: '/' };
   decide(state, { kind: 'run-requested', request, programHash: 'hash' }, BEGAN);
   const read = readYaml(new StateYaml(state).text());
   return (read as { vars: unknown }).vars;

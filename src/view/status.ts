@@ -247,7 +247,7 @@ function agentViews(state: RunState): readonly AgentView[] {
     id,
     status: busy === null ? 'idle' : 'active',
     adapter: busy?.effect?.kind === 'turn' ? busy.effect.adapter : null,
-    session: busy?.frame.lastSession ?? null,
+    session: busy?.frame.nextSession.kind === 'resume' ? busy.frame.nextSession.id : null,
     terminal: null,
     workdir: null,
     current_step: busy?.id ?? null,
@@ -257,7 +257,8 @@ function agentViews(state: RunState): readonly AgentView[] {
 }
 
 function gateViews(state: RunState): readonly GateView[] {
-  const decided = [...state.gates].map(([id, { approved, by, notes }]): GateView => {
+  const decided = [...state.gates].map(([id, { verdict }]): GateView => {
+    const { approved, by, notes } = verdict;
     const step = stepWithGate(state, id);
     return {
       id,

@@ -104,6 +104,14 @@ test('a run that is stopped, cleans up and is resumed says so', () => {
   ]);
 });
 
+test('an end that was withdrawn is told as what it would have been', () => {
+  const resume = { kind: 'run-resumed', retryFailed: true } as const;
+  const stopped = play('a', { kind: 'stop-requested', by: 'ann', force: false }, resume);
+  expect(told(stopped.records).at(-1)).toBe('+2.0s    run resumed; the stop is withdrawn');
+  const paused = play('a', { kind: 'pause-requested', reason: 'no room' }, resume);
+  expect(told(paused.records).at(-1)).toBe('+2.0s    run resumed; the pause is withdrawn');
+});
+
 test('a gate tells who decided it', () => {
   const verdict = { approved: true, by: 'bob', notes: 'go' };
   const { records } = play('a gate g', { kind: 'gate-decided', gate: 'g', verdict });
@@ -145,6 +153,7 @@ test('each decision is an object that names its run and record', () => {
     kind: 'step-done',
     step: 'a',
     outputs: { x: 1 },
+    kept: [],
     session: null,
   });
 });

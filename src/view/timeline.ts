@@ -3,7 +3,7 @@
 
 import { unreachable } from '../base/assert.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
-import type { Decision, JournalRecord } from '../kernel/decision.ts';
+import type { Decision, JournalRecord, RunEnd } from '../kernel/decision.ts';
 import type { Brush, Paint } from './paint.ts';
 import { tame, widthOf } from './row.ts';
 import { filledText } from './status.ts';
@@ -24,6 +24,8 @@ export class Timeline {
   readonly #startOf = new Map<string, number>();
   readonly #iterating = new Set<string>();
   readonly #running = new Set<string>();
+  /** How the run was about to end, when that was last decided. */
+  #end: RunEnd | null = null;
 
   lines(record: JournalRecord): readonly TimelineLine[] {
     const lines: TimelineLine[] = [];
@@ -108,6 +110,7 @@ export class Timeline {
         return say(null, text, approved ? 'good' : 'warning');
       }
       case 'run-ending':
+        this.#end = decision.end;
         return decision.end === 'done' ? undefined : say(null, ending(decision, at), 'warning');
       case 'cleanup-started':
         return say(null, 'cleanup started');
@@ -116,7 +119,7 @@ export class Timeline {
       case 'cleanup-finished':
         return say(null, 'cleanup finished');
       case 'run-resumed':
-        if (decision.reopened.length > 0) return say(null, `run resumed: ${listed(decision.reopened)} again`);
+        if (decision.reopened.length > 0 || decision.withdrawn) return say(null, resumed(decision, this.#end));
         // A detached run is made by one process and gone on with by another: nothing was interrupted.
         return say(null, seq === 2 ? 'an engine has taken up the run' : 'run resumed');
       case 'warned':
@@ -230,6 +233,11 @@ function started({ attempt, agent, items, effect }: Extract<Decision, { kind: 's
   const remark = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
   if (effect?.kind === 'gate') return `waits for a decision on gate ${filledText(effect.gate)}${remark}`;
   return `started${remark}`;
+}
+
+function resumed({ reopened, withdrawn }: Extract<Decision, { kind: 'run-resumed' }>, end: RunEnd | null): string {
+  const again = reopened.length === 0 ? '' : `: ${listed(reopened)} again`;
+  return `run resumed${withdrawn ? `; the ${end === 'paused' ? 'pause' : 'stop'} is withdrawn` : ''}${again}`;
 }
 
 function ending({ end, reason, drainUntil }: Extract<Decision, { kind: 'run-ending' }>, at: number): string {

@@ -134,7 +134,11 @@ function body(state: RunState, look: Look, room: number): readonly string[] {
   };
   walk(forest.roots, 0);
   const nameWidth = Math.min(
-    Math.max(0, ...lines.map((line) => (line.kind === 'step' ? nameOf(line.node).length + 2 * line.node.depth : 0))),
+    lines.reduce(
+      (widest, line) =>
+        line.kind === 'step' ? Math.max(widest, nameOf(line.node).length + 2 * line.node.depth) : widest,
+      0,
+    ),
     Math.floor(look.width * 0.5),
   );
   return lines.map((line) => (line.kind === 'step' ? stepRow(state, line.node, nameWidth, look) : restRow(line, look)));

@@ -54,7 +54,7 @@ function whyPending(state: RunState, step: StepState): readonly string[] {
     reasons.push(`The run is ${runStatus(state)}${reasonOf(state)}; resume takes it up again.`);
   else if (state.end !== null) reasons.push(`The run is ending${reasonOf(state)}: nothing new starts.`);
   const open = neededBy(state, step).filter(isOpen);
-  reasons.push(...open.flatMap((needed) => whyOpen(needed)));
+  for (const needed of open) for (const reason of whyOpen(needed)) reasons.push(reason);
   if (step.queuedFor !== null) {
     const busy = state.agents.get(step.queuedFor)?.busy;
     const work = busy ? `, which works on ${busy.id}` : '';

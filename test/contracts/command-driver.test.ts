@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
-import { findLauncher } from '../../src/drivers/launcher.ts';
-import type { Launcher } from '../../src/drivers/launcher.ts';
-import { CommandRig, from } from './driver-command-rig.ts';
+import { findLauncher, Launcher } from '../../src/drivers/launcher.ts';
+import type { Outcome } from '../../src/ir/effect.ts';
+import { CommandRig, from, gone } from './driver-command-rig.ts';
 import { driverContract, start } from './driver.ts';
 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '', PERL5OPT: '-Mnonsense', ODD: 'a\nb=c', GONE: 'x' };
@@ -54,6 +54,63 @@ describe('the launcher', () => {
     await rig.release(effect);
     expect(await outcome).toMatchObject({ kind: 'success' });
     expect(rig.timesBegun(effect)).toBe(1);
+    await rig.close();
+  });
+
+  test('that is killed in the middle of many starts leaves each of them to be answered once, and run once', async () => {
+    const launcher = await readyLauncher();
+    const rig = new CommandRig({ launcher });
+    const effects = Array.from({ length: 300 }, (_, index) => rig.effect(index % 3 === 0 ? 'fails' : 'succeeds'));
+    const answers = effects.map((): Outcome[] => []);
+    const answered = effects.map(
+      (effect, index) =>
+        new Promise<void>((resolve) => {
+          rig.driver.start(effect, (outcome) => {
+            answers[index]?.push(outcome);
+            resolve();
+          });
+        }),
+    );
+    await Promise.all(answered.slice(0, 40));
+    process.kill(launcher.pid, 'SIGKILL');
+    await Promise.all(answered);
+    expect(launcher.ready).toBe(false);
+    expect(answers.map((all) => all.map(({ kind }) => kind))).toEqual(
+      effects.map((_, index) => [index % 3 === 0 ? 'failure' : 'success']),
+    );
+    expect(new Set(effects.map((effect) => rig.timesBegun(effect)))).toEqual(new Set([1]));
+    await rig.close();
+  });
+
+  test.for(['begun 1 12begun 2 13', 'begun 1', 'rubbish', ''])(
+    'that says what cannot be understood (%j) is ended, and the driver goes on without it',
+    async (garbled) => {
+      const rig = new CommandRig({ launcher: null });
+      writeFileSync(rig.path('garbling'), `#!/bin/sh\necho ready; read -r line; echo '${garbled}'; exec sleep 1000\n`, {
+        mode: 0o755,
+      });
+      const launcher = new Launcher(rig.path('garbling'), ENVIRONMENT);
+      while (!launcher.ready) await setImmediate();
+      const own = new CommandRig({ launcher });
+      const effects = Array.from({ length: 12 }, () => own.effect('succeeds'));
+      const outcomes = await Promise.all(effects.map((effect) => start(own, effect)));
+      expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['success']));
+      expect(new Set(effects.map((effect) => own.timesBegun(effect)))).toEqual(new Set([1]));
+      expect(launcher.ready).toBe(false);
+      await gone(launcher.pid);
+      await own.close();
+      await rig.close();
+    },
+  );
+
+  test('tells of many ends and refusals at once without mixing them up', async () => {
+    const rig = new CommandRig({ launcher: await readyLauncher() });
+    const outcomes = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => rig.run(`exit ${index}`, { cwd: index % 2 === 0 ? null : 'nowhere' })),
+    );
+    expect(outcomes.map((outcome) => (outcome.kind === 'failure' ? outcome.failure.code : 0))).toEqual(
+      Array.from({ length: 200 }, (_, index) => (index % 2 === 0 ? index : null)),
+    );
     await rig.close();
   });
 });

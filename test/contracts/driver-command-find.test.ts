@@ -195,6 +195,7 @@ test('a command that the system has no room for is started when there is room ag
   const fixture = fileURLToPath(new URL('../fixtures/commands/exhausted.ts', import.meta.url));
   const options = {
     runId: rig.runId,
+    mark: 'm',
     runFolder: rig.runFolder,
     cwd: rig.folder,
     environment: { PATH: process.env['PATH'] },
@@ -221,6 +222,7 @@ test('a run folder that cannot be written is a failure, not an exception', async
 async function killedEngine(effects: readonly Effect[]): Promise<void> {
   const options = {
     runId: rig.runId,
+    mark: 'm',
     runFolder: rig.runFolder,
     cwd: rig.folder,
     environment: { PATH: process.env['PATH'] },

@@ -3,6 +3,8 @@
 import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { success } from '../../src/ir/effect.ts';
+import { failure } from '../../src/ir/failure.ts';
 import { CommandRig, from, fromFile } from './driver-command-rig.ts';
 
 let rig: CommandRig;
@@ -13,25 +15,17 @@ afterEach(() => rig.close());
 
 describe('a command', () => {
   test('that exits with 0 succeeds', async () => {
-    expect(await rig.run('true')).toEqual({
-      kind: 'success',
-      outputs: { exit_code: 0, outcome: 'true' },
-      route: null,
-      follows: null,
-      session: null,
-    });
+    expect(await rig.run('true')).toEqual(success({ exit_code: 0, outcome: 'true' }));
   });
 
   test('that exits with another status fails, with the end of what it said', async () => {
     expect(await rig.run('echo said; echo complained >&2; exit 3')).toEqual({
       kind: 'failure',
-      failure: {
-        kind: 'exit-nonzero',
-        message: 'the command exited with status 3',
+      failure: failure('exit-nonzero', 'the command exited with status 3', {
         code: 3,
         output: 'complained',
         outputs: { exit_code: 3, outcome: 'false' },
-      },
+      }),
     });
     expect(await rig.run('echo said; exit 3')).toMatchObject({ failure: { output: 'said' } });
     expect(await rig.run('echo said; echo " " >&2; exit 3')).toMatchObject({ failure: { output: 'said' } });
@@ -168,7 +162,10 @@ describe('large outputs', () => {
   test('stay in a file, trimmed, and their value says where', async () => {
     const script = `printf '\\n %.0s' $(seq 50000); head -c 50000000 /dev/zero | tr '\\0' x; printf '\\n %.0s' $(seq 50000)`;
     const outcome = await rig.run(script, { captures: [from('stdout', { name: 'big' })], step: 'make' });
-    expect(outcome).toMatchObject({ outputs: { big: { $file: 'steps/make/1/outputs/big', bytes: 50_000_000 } } });
+    expect(outcome).toMatchObject({
+      outputs: { big: { $file: 'steps/make/1/outputs/big', bytes: 50_000_000 } },
+      kept: ['big'],
+    });
     const kept = readFileSync(join(rig.runFolder, 'steps/make/1/outputs/big'));
     expect(kept.every((byte) => byte === 0x78)).toBe(true);
   });
@@ -189,11 +186,46 @@ describe('large outputs', () => {
     expect(statSync(join(rig.runFolder, value.$file)).size).toBe(2_000_001);
   });
 
-  test('have no type but text', async () => {
-    const captures = [fromFile('big', { type: 'json' })];
-    expect(await rig.run('head -c 2000000 /dev/zero > big', { captures })).toMatchObject({
-      failure: { kind: 'output-invalid' },
+  test('are named as kept where the command failed, too', async () => {
+    const outcome = await rig.run('yes | head -c 2000000; exit 3', { captures: [from('stdout')] });
+    expect(outcome).toMatchObject({
+      failure: { code: 3, kept: ['stdout'], outputs: { stdout: { bytes: 1_999_999 } } },
     });
+  });
+
+  test('what is shaped like one of them is data', async () => {
+    const forged = { $file: '../../secret', bytes: 1 };
+    const captures = [from('stdout', { type: 'json' })];
+    expect(await rig.run(`echo '${JSON.stringify(forged)}'`, { captures })).toMatchObject({
+      outputs: { stdout: forged },
+      kept: [],
+    });
+  });
+
+  test('of JSON are kept once they are seen to be JSON', async () => {
+    const captures = [fromFile('big', { type: 'json' })];
+    const script = (end: string): string =>
+      `{ printf '\n["'; yes | tr -d '\\n' | head -c 2000000; printf '${end}'; } > big`;
+    expect(await rig.run(script('"]\\n'), { captures, step: 'make' })).toMatchObject({
+      outputs: { file: { $file: 'steps/make/1/outputs/file', bytes: 2_000_004 } },
+      kept: ['file'],
+    });
+    expect(await rig.run(script('"'), { captures })).toMatchObject({ failure: { kind: 'output-invalid', kept: [] } });
+  });
+
+  test('are no numbers', async () => {
+    const captures = [fromFile('big', { type: 'integer' })];
+    expect(await rig.run(`head -c 2000000 /dev/zero | tr '\\0' 1 > big`, { captures })).toMatchObject({
+      failure: { kind: 'output-invalid', message: expect.stringContaining('got 2000000 bytes') as unknown },
+    });
+  });
+
+  test('of files that anybody may read are private, and may be kept again', async () => {
+    const effect = rig.command('yes | head -c 2000000 > big; chmod 444 big', { captures: [fromFile('big')] });
+    const first = await new Promise((resolve) => rig.driver.start(effect, resolve));
+    expect(statSync(rig.stepFile(effect, 'outputs/file')).mode & 0o777).toBe(0o600);
+    rig.nextLife();
+    expect(await rig.find(effect)).toEqual(first);
   });
 
   test('are the same for an engine that finds them', async () => {

@@ -38,6 +38,7 @@ export class CommandRig implements DriverRig {
     mkdirSync(this.runFolder);
     this.#options = {
       runId: this.runId,
+      mark: 'm',
       runFolder: this.runFolder,
       cwd: this.folder,
       environment: { PATH: process.env['PATH'] ?? '', HOME: root },

@@ -1,7 +1,7 @@
 // How a script sees the world, and how its end is told: as if it had been run by a plain `sh -c`.
 
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CommandRig, from } from './driver-command-rig.ts';
@@ -163,17 +163,16 @@ describe('the environment', () => {
           MEOW_VAR_NAME: 'caller',
           MEOW_STEP: 'x',
         },
-        fixed: { MEOW_ORCH_SOCK: '/sock' },
       }),
     );
     const step = 'a.step#2';
     const script =
-      'echo $A; echo $B; echo $MEOW_VAR_NAME; echo $MEOW_VAR_TASK_ID_1; echo $MEOW_ORCH_SOCK; ' +
+      'echo $A; echo $B; echo $MEOW_VAR_NAME; echo $MEOW_VAR_TASK_ID_1; ' +
       'echo $MEOW_WORKFLOW; echo $MEOW_STEP; echo $MEOW_ATTEMPT; echo $MEOW_RUN';
     const printed = await own.rig.printed(script, {
       step,
       attempt: 3,
-      env: { B: 'step', MEOW_STEP: 'lie', MEOW_RUN: 'lie', MEOW_ORCH_SOCK: 'lie' },
+      env: { B: 'step', MEOW_STEP: 'lie', MEOW_RUN: 'lie' },
       variables: { name: 'variable', 'task.id-1': { deep: [1, null] } },
     });
     expect(printed.split('\n')).toEqual([
@@ -181,11 +180,10 @@ describe('the environment', () => {
       'step',
       'variable',
       '{"deep":[1,null]}',
-      '/sock',
       own.rig.runId,
       step,
       '3',
-      `${own.rig.runId}:${step}#3`,
+      `${own.rig.runId}.m:${step}#3`,
     ]);
   });
 
@@ -204,7 +202,6 @@ describe('the environment', () => {
       small: 'x',
       large: 'x'.repeat(200_000),
       nul: 'a\0b',
-      kept: { $file: 'steps/a/1/outputs/x', bytes: 5_000_000 },
       ...Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`many${index}`, 'x'.repeat(90_000)])),
     };
     const names = await rig.printed('env | grep -o "^MEOW_VAR_[A-Z]*[0-9]*" | sort', { variables });
@@ -251,15 +248,37 @@ describe('the folder of a command', () => {
 describe('texts with pieces in files', () => {
   test('are read and quoted as their places demand', async () => {
     const value = `it's "$HOME" \`x\` \\ end`;
-    writeFileSync(join(rig.runFolder, 'value'), value);
-    const piece = { file: 'value', quote: [{ kind: 'bare' as const }] };
-    expect(await rig.printed(['printf %s ', piece])).toBe(value);
-    expect(await rig.printed('printf %s "$A"', { env: { A: [{ file: 'value', quote: [] }] } })).toBe(value);
+    const file = kept(value);
+    expect(await rig.printed(['printf %s ', { file, quote: [{ kind: 'bare' }] }])).toBe(value);
+    expect(await rig.printed('printf %s "$A"', { env: { A: [{ file, quote: [] }] } })).toBe(value);
   });
 
   test('may be large', async () => {
-    writeFileSync(join(rig.runFolder, 'value'), 'x'.repeat(3_000_000));
-    expect(await rig.printed(['printf %s ', { file: 'value', quote: [{ kind: 'bare' }] }, ' | wc -c'])).toBe('3000000');
+    const file = kept('x'.repeat(3_000_000));
+    expect(await rig.printed(['printf %s ', { file, quote: [{ kind: 'bare' }] }, ' | wc -c'])).toBe('3000000');
+  });
+
+  test.for([
+    '../secret',
+    'steps/a/1/outputs/../../../../../secret',
+    'steps/a/1/outputs/link',
+    'steps/link/1/outputs/secret',
+    'steps/a/1/stdout',
+    'journal.jsonl',
+  ])('are read from nowhere but the outputs that the run has kept: %s', async (file) => {
+    kept('mine');
+    const secret = join(rig.runFolder, '../secret');
+    writeFileSync(secret, 'secret');
+    writeFileSync(join(rig.runFolder, 'journal.jsonl'), 'secret');
+    writeFileSync(join(rig.runFolder, 'steps/a/1/stdout'), 'secret');
+    symlinkSync(secret, join(rig.runFolder, 'steps/a/1/outputs/link'));
+    mkdirSync(join(rig.runFolder, '../elsewhere/1/outputs'), { recursive: true });
+    writeFileSync(join(rig.runFolder, '../elsewhere/1/outputs/secret'), 'secret');
+    symlinkSync(join(rig.runFolder, '../elsewhere'), join(rig.runFolder, 'steps/link'));
+    expect(await rig.run(['echo ', { file, quote: [] }, ' > said'])).toMatchObject({
+      failure: { kind: 'not-started', message: expect.stringContaining('no output that this run has kept') as unknown },
+    });
+    expect(existsSync(rig.path('said'))).toBe(false);
   });
 
   test('whose file is missing are a failure that names it', async () => {
@@ -295,6 +314,13 @@ test('a step id that is too long for a file name has a folder all the same, and 
   }
   expect(existsSync(join(rig.runFolder, '../evil'))).toBe(false);
 });
+
+/** A file among the outputs of an earlier step, as a text names it. */
+function kept(value: string): string {
+  mkdirSync(join(rig.runFolder, 'steps/a/1/outputs'), { recursive: true });
+  writeFileSync(join(rig.runFolder, 'steps/a/1/outputs/value'), value);
+  return 'steps/a/1/outputs/value';
+}
 
 function disposable(made: CommandRig): { readonly rig: CommandRig } & AsyncDisposable {
   return { rig: made, [Symbol.asyncDispose]: () => made.close() };

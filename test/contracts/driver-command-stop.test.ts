@@ -174,7 +174,7 @@ test.runIf(process.platform === 'linux')('ps tells of the same processes as /pro
   const outcome = start(rig, effect);
   await rig.begun(effect);
   const pick = (entries: ReturnType<typeof allByPs>) =>
-    entries.filter(({ marker }) => marker === `${rig.runId}:${effect.id}`).map(({ pid, group }) => ({ pid, group }));
+    entries.filter(({ marker }) => marker === `${rig.runId}.m:${effect.id}`).map(({ pid, group }) => ({ pid, group }));
   expect(pick(allByPs())).toEqual(pick(allProcesses()));
   expect(pick(allByPs())).toHaveLength(1);
   await rig.release(effect);

@@ -1,5 +1,5 @@
 // What only a store of files can get wrong: a disk that tears, fills up, fails or changes bytes, an engine that is killed,
-// hands that meddle. Rules F1–F5 (files.ts), J1–J4 (journal-lines.ts), W1–W3 (file-journal.ts).
+// hands that meddle. Rules F1–F5 (files.ts), J1–J4 (journal-lines.ts), A1–A3 (file-journal.ts).
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -146,7 +146,7 @@ describe('a write that was cut off', () => {
     const outputs = { report: { a: 1, crc: '00000000' } };
     await journal.append([
       aRecord(1),
-      { ...aRecord(2), decisions: [{ kind: 'step-done', step: 's', outputs, session: null }] },
+      { ...aRecord(2), decisions: [{ kind: 'step-done', step: 's', outputs, kept: [], session: null }] },
     ]);
     await journal.close();
     const content = await readFile(journalPath, 'utf8');
@@ -271,7 +271,7 @@ describe('damage (F4)', () => {
 });
 
 describe('a disk that fails', () => {
-  test('a full disk holds the run: what was durable stands, nothing more is taken (W3)', async () => {
+  test('a full disk holds the run: what was durable stands, nothing more is taken (A3)', async () => {
     const disk = new Disk();
     const failing = fileStore({ folder, through: disk.through });
     const journal = await failing.create('wf-1', aProgram());
@@ -302,7 +302,7 @@ describe('a disk that fails', () => {
     await again.close();
   });
 
-  test('a failed datasync is not tried again, and what it lost is not read back (W3)', async () => {
+  test('a failed datasync is not tried again, and what it lost is not read back (A3)', async () => {
     const disk = new Disk();
     const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
@@ -369,7 +369,7 @@ describe('a disk that fails', () => {
 });
 
 describe('group commit', () => {
-  test('what waits while the disk works goes in one write and one datasync (W1), durable before it resolves (W2)', async () => {
+  test('what waits while the disk works goes in one write and one datasync (A1), durable before it resolves (A2)', async () => {
     const disk = new Disk();
     const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
     const open = disk.holdSync();

@@ -23,6 +23,6 @@ export function aRecord(seq: number, stdout = `says ${seq}`): JournalRecord {
     seq,
     at: 1_800_000_000_000 + seq * 7,
     input: { kind: 'effect-finished', effect: `s${seq}#1`, outcome: success({ stdout }) },
-    decisions: [{ kind: 'step-done', step: `s${seq}`, outputs: { stdout }, session: null }],
+    decisions: [{ kind: 'step-done', step: `s${seq}`, outputs: { stdout }, kept: [], session: null }],
   };
 }

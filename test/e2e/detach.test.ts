@@ -37,6 +37,32 @@ test('a killed run is resumed in the background, and stopped there', async () =>
   expect((await rig.status('d')).status).toBe('stopped');
 });
 
+test('one who is asked to stop while the run is made makes it whole, and starts no engine', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', HOLDS);
+  // `meow stop` finds the run held by this process, and signals it.
+  rig.write(
+    'signalled.cjs',
+    `const promises = require('node:fs/promises');
+const { open } = promises;
+promises.open = async (path, ...rest) => {
+  if (String(path).endsWith('journal.jsonl')) process.kill(process.pid, 'SIGUSR2');
+  return open(path, ...rest);
+};
+`,
+  );
+  const environment = { NODE_OPTIONS: `--require ${rig.path('signalled.cjs')}` };
+  expect(await rig.meowWith(environment, 'run', 'w.meow.toml', '--id', 'd', '--detach')).toEqual({
+    stdout: '',
+    stderr: 'meow: stopped before an engine was started; go on with the run: meow resume d\n',
+    code: 143,
+  });
+  expect(rig.exists('hold.began')).toBe(false);
+  expect(rig.exists('.meow/workflows/d.yaml.lock')).toBe(false);
+  expect((await rig.meow('stop', 'd')).code).toBe(0);
+  expect((await rig.status('d')).status).toBe('stopped');
+});
+
 test('a run that is done is not taken up in the background either', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);

@@ -92,6 +92,63 @@ test('killed after its last record, a run is done: nothing is resumed, and its s
   expect(rig.read('ran')).toBe('a\n');
 });
 
+test('a run that was killed while it was being stopped goes on when it is resumed', async () => {
+  await using rig = await Rig.setup();
+  const command = "trap '' TERM; echo $$ >> hold.began; while [ ! -e hold.go ]; do sleep 0.02; done; echo hold >> ran";
+  rig.write(
+    'w.meow.toml',
+    `[main]\n${shellStep('hold', command)}${shellStep('last', 'echo last >> ran', 'needs = ["hold"]')}`,
+  );
+  const run = rig.start('run', 'w.meow.toml', '--id', 'r');
+  await rig.appears('hold.began');
+  run.kill('SIGINT');
+  await rig.decided('r', 'steps-stopping');
+  await kill(run);
+  rig.write('hold.go', '');
+  const { stdout, code } = await rig.meow('resume', 'r');
+  expect(stdout).toContain(' run resumed; the stop is withdrawn');
+  expect(code).toBe(0);
+  expect((await rig.status('r')).status).toBe('done');
+  expect(rig.read('ran').trimEnd().split('\n').at(-1)).toBe('last');
+});
+
+test('a run is not shown, resumed or stopped by the program of another', async () => {
+  await using rig = await Rig.setup();
+  for (const id of ['one', 'two']) {
+    rig.write(`${id}.meow.toml`, `[main]\n${shellStep(id, 'test -e fixed')}`);
+    expect((await rig.meow('run', `${id}.meow.toml`, '--id', id)).code).toBe(1);
+  }
+  const [one, two] = ['one', 'two'].map((id) => rig.read(`.meow/workflows/${id}/program.json`));
+  rig.write('.meow/workflows/one/program.json', two ?? '');
+  rig.write('.meow/workflows/two/program.json', one ?? '');
+  rig.write('fixed', '');
+  const state = rig.read('.meow/workflows/one.yaml');
+  for (const args of [
+    ['resume'],
+    ['resume', '--detach'],
+    ['status'],
+    ['status', '--json'],
+    ['show'],
+    ['trace'],
+    ['stop'],
+    ['graph'],
+  ]) {
+    expect([args, await rig.meow(...args, 'one')]).toEqual([
+      args,
+      {
+        stdout: '',
+        stderr:
+          'meow: the program kept with run one is not the one that it was started with\n' +
+          '  put the program.json of this run back, or start the workflow again with meow run\n',
+        code: 2,
+      },
+    ]);
+  }
+  expect(rig.read('.meow/workflows/one.yaml')).toBe(state);
+  rig.write('.meow/workflows/one/program.json', one ?? '');
+  expect((await rig.meow('resume', 'one')).code).toBe(0);
+});
+
 test('what cannot be resumed is refused with a reason', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);

@@ -54,6 +54,28 @@ test('a second Ctrl-C kills a cleanup too', async () => {
   await until(() => rig.processes().length === 0, 'the engine and its commands to end');
 });
 
+test('signals of different kinds do not add up, nor does asking twice', async () => {
+  await using rig = await Rig.setup();
+  const patient =
+    "trap 'echo asked >> asked; while [ ! -e go ]; do sleep 0.02; done; exit 0' TERM; echo > hold.began; while :; do sleep 0.02; done";
+  rig.write('w.meow.toml', `[main]\n${shellStep('hold', patient)}`);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'c');
+  await rig.appears('hold.began');
+  run.kill('SIGTERM');
+  await rig.appears('asked');
+  run.kill('SIGHUP');
+  await run.line(/(stopping: [^]*){2}/);
+  const stops = [rig.start('stop', 'c'), rig.start('stop', 'c')];
+  await run.line(/(stopping: [^]*){3}/);
+  await Promise.all(stops.map((stop) => stop.line(/stopping c/)));
+  rig.write('go', '');
+  const { stderr, code } = await run.ended;
+  expect(code).toBe(143);
+  expect(stderr).not.toContain('killing');
+  for (const stop of stops) expect((await stop.ended).code).toBe(0);
+  expect(rig.decisions('c').filter((decision) => decision === 'steps-stopping')).toHaveLength(1);
+});
+
 test('SIGTERM stops it too, and exits with 143', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);

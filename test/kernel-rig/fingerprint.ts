@@ -38,9 +38,9 @@ export function fingerprint(state: RunState): unknown {
       ]),
     ),
     frames: Object.fromEntries(
-      [...state.frames.values()].map(({ id, open, closed, failing, value, lastSession }) => [
+      [...state.frames.values()].map(({ id, open, closed, failing, value, nextSession }) => [
         id,
-        { open, closed, failing, value, lastSession },
+        { open, closed, failing, value, nextSession },
       ]),
     ),
     lanes: Object.fromEntries([...state.lanes].map(([name, { visits, forks }]) => [name, { visits, forks }])),

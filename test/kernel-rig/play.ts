@@ -18,7 +18,7 @@ export const BEGAN = 1_767_906_000_000;
 
 export const START: Input = {
   kind: 'run-requested',
-  request: { id: 'wf-1', variables: { who: 'ann' }, meta: { ticket: 'T-1' }, cwd: '/project' },
+  request: { id: 'wf-1', mark: 'm', variables: { who: 'ann' }, meta: { ticket: 'T-1' }, cwd: '/project' },
   programHash: 'hash',
 };
 

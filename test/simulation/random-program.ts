@@ -1,5 +1,5 @@
 // Random Programs of every shape the kernel knows: graphs with needs and wildcards, expansions, branches, iterations,
-// recoveries, gates, agents, and state machines with calls, returns and forks. They end, whatever the world answers.
+// recoveries, gates, agents, and state machines with calls and returns. They end, whatever the world answers.
 
 import type { EffectSpec } from '../../src/ir/effect.ts';
 import type { Follow, Target } from '../../src/ir/follow.ts';

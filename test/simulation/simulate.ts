@@ -4,6 +4,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { Engine, fold } from '../../src/engine/loop.ts';
+import { success } from '../../src/ir/effect.ts';
 import type { Program } from '../../src/ir/program.ts';
 import { decide } from '../../src/kernel/decide.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
@@ -22,7 +23,7 @@ const LIVES_MAX = 500;
 const HAPPENINGS_MAX = 20_000;
 const REQUEST: Input = {
   kind: 'run-requested',
-  request: { id: 'wf-sim', variables: {}, meta: {}, cwd: '.' },
+  request: { id: 'wf-sim', mark: 'm', variables: {}, meta: {}, cwd: '.' },
   programHash: 'hash',
 };
 
@@ -59,8 +60,14 @@ async function compareLives(seed: number, random: Random, program: Program): Pro
   const meddled = { meddle: random() < 0.4 ? 0.02 : 0, problems };
   const got = await live(rough, random, meddled);
 
-  problems.push(...calm.problems.map((text) => `calm: ${text}`), ...rough.problems);
-  problems.push(...compare(wanted, got), ...checkEnd(got), ...checkReplay(program, rough.records));
+  problems.push(...calm.problems.map((text) => `calm: ${text}`));
+  if (!wasInterrupted(rough.records)) problems.push(...compare(wanted, got));
+  problems.push(...checkEnd(got));
+
+  // Whoever resumes a failed run has its failures tried again; what was done stays as it was.
+  const again = got.end === 'failed' ? await live(rough, random, { meddle: 0, problems, retries: 2 }) : got;
+  problems.push(...checkEnd(again), ...checkKept(got, again), ...rough.problems);
+  problems.push(...checkReplay(program, rough.records));
   return { problems, program, lives: rough.life + 1, records: rough.records.length, end: got.end ?? 'none' };
 }
 
@@ -68,15 +75,17 @@ async function compareLives(seed: number, random: Random, program: Program): Pro
 async function live(
   world: World,
   random: Random,
-  how: { readonly meddle: number; readonly problems: string[] },
+  how: { readonly meddle: number; readonly problems: string[]; readonly retries?: number },
 ): Promise<RunState> {
+  let retries = how.retries ?? 0;
   for (let lives = 0; lives < LIVES_MAX; lives++) {
     const journal = world.journal();
     const state = world.durable;
-    if (state.phase === 'ended' && (state.end === 'done' || state.end === 'failed'))
-      return fold(journal.program, journal.records);
+    const failed = state.phase === 'ended' && state.end === 'failed';
+    if (failed && retries > 0) retries -= 1;
+    else if (failed || (state.phase === 'ended' && state.end === 'done')) return fold(journal.program, journal.records);
     const engine = new Engine(journal, world.drivers(), world.clock(), () => {});
-    const first: Input = journal.records.length === 0 ? REQUEST : { kind: 'run-resumed', retryFailed: false };
+    const first: Input = journal.records.length === 0 ? REQUEST : { kind: 'run-resumed', retryFailed: failed };
     let over = false;
     const crashes: Error[] = [];
     engine.run(first).then(
@@ -121,7 +130,7 @@ function meddle(engine: Engine, random: Random): void {
     engine.submit({
       kind: 'effect-finished',
       effect: 's0#99',
-      outcome: { kind: 'success', outputs: {}, route: null, follows: null, session: null },
+      outcome: success(),
     });
 }
 
@@ -154,6 +163,13 @@ function compare(wanted: RunState, got: RunState): string[] {
     .map(
       (id) => `${id} ended as ${JSON.stringify(facts(wanted, id))} in calm, as ${JSON.stringify(facts(got, id))} here`,
     );
+}
+
+/** A stop that was withdrawn: whether a failure was the step's own or ours cannot be told, and it is tried again. */
+function wasInterrupted(records: readonly JournalRecord[]): boolean {
+  return records.some(({ decisions }) =>
+    decisions.some((decision) => decision.kind === 'run-resumed' && decision.withdrawn),
+  );
 }
 
 /** A step that needs something within a frame that failed is skipped or not by the order of answers, and so is its run. */
@@ -190,6 +206,17 @@ function checkEnd(state: RunState): string[] {
   if (state.asked.size > 0)
     problems.push(`G5: the run is over, and ${[...state.asked.keys()].join(', ')} may still run`);
   return problems;
+}
+
+/** G1: what was done before is done after, with the same outputs and as the same attempt. */
+function checkKept(before: RunState, after: RunState): string[] {
+  return [...before.steps.values()].flatMap(({ id, status, attempt, outputs }) => {
+    const now = after.steps.get(id);
+    const kept =
+      status !== 'done' ||
+      (now?.status === 'done' && now.attempt === attempt && isDeepStrictEqual(now.outputs, outputs));
+    return kept ? [] : [`G1: ${id} was done, and is ${now?.status} at attempt ${now?.attempt}`];
+  });
 }
 
 /** Today's kernel decides what it decided, and a fold gives the state that deciding gave. */

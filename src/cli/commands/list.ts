@@ -7,7 +7,7 @@ import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { formatDuration, formatMoment } from '../../base/time.ts';
 import type { FileStore } from '../../stores/files.ts';
-import { isErrno } from '../../stores/refusal.ts';
+import { isSystemError } from '../../stores/refusal.ts';
 import { readStateHead } from '../../view/state-yaml.ts';
 import type { RunStatus } from '../../view/status.ts';
 import { moment, runStatus } from '../../view/status.ts';
@@ -116,20 +116,18 @@ async function wholeRow(store: FileStore, id: string): Promise<Row> {
 /** Holds the first lines of a state file, with the longest path that there may be. */
 const BEGINNING_BYTES = 8_192;
 
-/** Nothing where there is no such file. */
+/** Empty where there is nothing to be read, whatever the reason: then the journal is asked. */
 function beginningOf(path: string): string {
-  let file: number;
+  let file: number | null = null;
   try {
     file = openSync(path, 'r');
-  } catch (error) {
-    if (isErrno(error)) return '';
-    throw error;
-  }
-  try {
     const bytes = Buffer.alloc(BEGINNING_BYTES);
     return bytes.toString('utf8', 0, readSync(file, bytes));
+  } catch (error) {
+    if (isSystemError(error)) return '';
+    throw error;
   } finally {
-    closeSync(file);
+    if (file !== null) closeSync(file);
   }
 }
 
@@ -144,7 +142,7 @@ function table(rows: readonly Row[]): readonly string[] {
     source: `${tame(row.source ?? '')}${remark(row)}`,
   }));
   const width = (key: 'id' | 'status' | 'started' | 'took', head: string): number =>
-    Math.max(head.length, ...cells.map((cell) => cell[key].length));
+    cells.reduce((widest, cell) => Math.max(widest, cell[key].length), head.length);
   const widths = {
     id: width('id', 'ID'),
     status: width('status', 'STATUS'),

@@ -22,10 +22,11 @@ import { jsonReporter } from '../reporters/json.ts';
 import { plainReporter } from '../reporters/plain.ts';
 import type { Reporter } from '../reporters/reporter.ts';
 import { treeReporter } from '../reporters/tree.ts';
-import { resolveRun, storeOf } from '../runs.ts';
+import { openRun, resolveRun, storeOf } from '../runs.ts';
 import { complain, say, sayJson } from '../say.ts';
 import type { Settings } from '../settings.ts';
 import { readSettings } from '../settings.ts';
+import { Signals } from '../signals.ts';
 import { readGiven, readMeta, resolveVariables } from '../variables.ts';
 import { complainAll, readWorkflow } from '../workflow.ts';
 
@@ -77,12 +78,12 @@ async function start(project: Project, path: string, options: RunOptions): Promi
   }
   const id = options.id ?? newId();
   const at = Date.now();
-  const request: RunRequest = { id, variables: resolveVariables(given, program, { id, at }), meta, cwd: project.cwd };
+  const variables = resolveVariables(given, program, { id, at });
+  const request: RunRequest = { id, mark: randomLetters(8), variables, meta, cwd: project.cwd };
   if (options.dryRun) return (await import('./dry-run.ts')).dryRun(program, request, options.json ?? false);
   const store = storeOf(project);
   if (!options.detach) return finish(store, settings, options, id, (world) => startRun(world, program, request));
-  await createRun(store, program, request, at);
-  return detach(store, project, id, options);
+  return detach(store, project, id, options, () => createRun(store, program, request, at));
 }
 
 async function resume(project: Project, wanted: string, options: RunOptions): Promise<number> {
@@ -90,9 +91,7 @@ async function resume(project: Project, wanted: string, options: RunOptions): Pr
   const id = await resolveRun(store, wanted);
   if (options.detach) {
     // Refused here where it can be, and not in the log of an engine that nobody looks at.
-    const journal = await store.open(id);
-    await journal.close();
-    return detach(store, project, id, options);
+    return detach(store, project, id, options, async () => (await openRun(store, id)).close());
   }
   const settings = readSettings(project);
   complainAll(settings.diagnostics, paintFor(process.stderr));
@@ -127,7 +126,24 @@ async function finish(
   }
 }
 
-async function detach(store: FileStore, project: Project, id: string, options: RunOptions): Promise<number> {
+/** `take`: what this process does with the run before an engine is started. Who asks it to stop meanwhile is heard. */
+async function detach(
+  store: FileStore,
+  project: Project,
+  id: string,
+  options: RunOptions,
+  take: () => Promise<void>,
+): Promise<number> {
+  const signals = new Signals();
+  try {
+    await take();
+  } finally {
+    signals.close();
+  }
+  if (signals.exitStatus !== null) {
+    complain(`meow: stopped before an engine was started; go on with the run: meow resume ${id}`);
+    return signals.exitStatus;
+  }
   const flags = options.onlyPending ? ['--only-pending'] : [];
   const pid = await startEngine(id, store.runFolder(id), project.meow, flags);
   if (options.json) sayJson({ kind: 'run-detached', id, pid });
@@ -190,6 +206,10 @@ function projectOf({ workflow }: RunOptions): Project {
 
 /** The store refuses an id that is taken; with 36^8 to choose from, chance does not meet one. */
 function newId(): string {
+  return `wf-${randomLetters(8)}`;
+}
+
+function randomLetters(count: number): string {
   const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
-  return `wf-${Array.from({ length: 8 }, () => letters[randomInt(letters.length)]).join('')}`;
+  return Array.from({ length: count }, () => letters[randomInt(letters.length)]).join('');
 }

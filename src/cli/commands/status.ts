@@ -76,7 +76,10 @@ async function watchAsTree(store: FileStore, id: string): Promise<void> {
   let shown: RunState | null = null;
   const lines = (size: { readonly width: number; readonly height: number }): readonly string[] =>
     shown === null ? [] : treeLines(shown, { ...size, now: Date.now(), paint, ascii: isAscii() });
-  const redraw = new Redraw({ lines, moves: () => shown !== null && moves(shown) }, process.stdout);
+  const redraw = new Redraw(
+    { lines, moves: () => shown !== null && moves(shown), settled: () => true },
+    process.stdout,
+  );
   const leave = (): void => {
     redraw.close(null);
     process.exit(130);

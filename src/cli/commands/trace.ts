@@ -45,7 +45,7 @@ function lineTeller(): Teller {
   let idWidth = 0;
   return (records) => {
     const lines = records.flatMap((record) => timeline.lines(record));
-    idWidth = Math.max(idWidth, ...lines.map(({ step }) => Math.min(step?.length ?? 0, ID_WIDTH_MAX)));
+    for (const { step } of lines) idWidth = Math.max(idWidth, Math.min(step?.length ?? 0, ID_WIDTH_MAX));
     for (const line of lines) say(renderTimelineLine(line, { kind: 'moment' }, idWidth, paint));
   };
 }

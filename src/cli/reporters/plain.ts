@@ -19,7 +19,7 @@ export function plainReporter(): Reporter {
       for (const record of before) timeline.lines(record);
     },
     seen(records, state) {
-      idWidth = Math.max(idWidth, ...addedIds(records).map((id) => Math.min(id.length, ID_WIDTH_MAX)));
+      for (const id of addedIds(records)) idWidth = Math.max(idWidth, Math.min(id.length, ID_WIDTH_MAX));
       for (const record of records) {
         const lines = timeline.lines(record);
         // The closing words say the same, and more.

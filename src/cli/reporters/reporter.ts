@@ -5,8 +5,11 @@ import type { JournalRecord } from '../../kernel/decision.ts';
 import type { RunState } from '../../kernel/state.ts';
 
 export interface Reporter {
-  /** The run is ours, and these are the records of its earlier lives. */
-  begin(id: string, before: readonly JournalRecord[], state: RunState): void;
+  /**
+   * The run is ours, and these are the records of its earlier lives. The state goes on changing: between two calls of
+   * `seen` it is shown only while `durable` says that it tells of nothing else than the journal.
+   */
+  begin(id: string, before: readonly JournalRecord[], state: RunState, durable: () => boolean): void;
   seen(records: readonly JournalRecord[], state: RunState): void;
   /** Something between us and the operator, which is not the run's. */
   note(line: string): void;

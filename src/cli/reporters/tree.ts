@@ -25,9 +25,9 @@ export function treeReporter(): Reporter {
   };
   let redraw: Redraw | null = null;
   return {
-    begin(_id, _before, begun) {
+    begin(_id, _before, begun, durable) {
       state = begun;
-      redraw = new Redraw({ lines, moves: () => state !== null && moves(state) }, terminal);
+      redraw = new Redraw({ lines, moves: () => state !== null && moves(state), settled: durable }, terminal);
     },
     seen(_records, seen) {
       state = seen;

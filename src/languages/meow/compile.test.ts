@@ -160,3 +160,10 @@ test('a workflow with more steps than a run may have is refused at once', () => 
   const compiled = compileMeow({ file: 'a', text, workflow: null, given: [], limits });
   expect(compiled.diagnostics).toMatchObject([{ code: 'too-many-steps' }]);
 });
+
+test('a variable with neither default nor value is missing where it is used, before anything runs', () => {
+  const text = (command: string): string =>
+    `[main.variables]\nx = { type = "string" }\n[[main.steps]]\nid = "a"\nexecutor = "shell"\ncommand = "${command}"\n`;
+  expect(compile(text('echo {{x}}')).diagnostics).toMatchObject([{ code: 'missing-variable' }]);
+  expect(compile(text('echo')).diagnostics).toEqual([]);
+});

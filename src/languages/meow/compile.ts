@@ -47,9 +47,9 @@ export function compileMeow({ file, text, workflow, given, limits = DEFAULT_LIMI
   const section = findSection(report, readSections(report), workflow);
   if (section === null) return { program: null, diagnostics: report.diagnostics() };
   const syntax = readWorkflow(report, section);
-  checkEntry(report, syntax, given);
   checkSize(report, syntax, limits);
   const lowered = lowerWorkflow(report, syntax, new Set(given ?? []));
+  checkEntry(report, syntax, given, lowered.used);
   const diagnostics = report.diagnostics();
   if (hasErrors(diagnostics)) return { program: null, diagnostics };
   const program: Program = {
@@ -80,7 +80,12 @@ function readSections(report: Report): readonly Section[] {
 }
 
 /** What matters only where a workflow is run by its name. */
-function checkEntry(report: Report, workflow: WorkflowSyntax, given: readonly string[] | null): void {
+function checkEntry(
+  report: Report,
+  workflow: WorkflowSyntax,
+  given: readonly string[] | null,
+  used: ReadonlySet<string>,
+): void {
   if (workflow.internal !== null) {
     const hint = 'Remove "internal", or run a workflow that uses it.';
     report.error(
@@ -91,12 +96,13 @@ function checkEntry(report: Report, workflow: WorkflowSyntax, given: readonly st
     );
   }
   if (given === null) return;
-  for (const { name, place, required, fallback } of workflow.variables) {
-    if (!required || fallback !== null || given.includes(name)) continue;
+  for (const { name, place, required, hasDefault } of workflow.variables) {
+    if (hasDefault || given.includes(name) || !(required || used.has(name))) continue;
+    const why = required ? 'is required' : 'has no default, is used';
     report.error(
       'missing-variable',
       place,
-      `the variable "${name}" is required, and was not given`,
+      `the variable "${name}" ${why}, and was not given`,
       `Pass it: --var ${name}=VALUE.`,
     );
   }
@@ -111,6 +117,8 @@ function checkSize(report: Report, { name, place, steps }: WorkflowSyntax, { ste
 interface Lowered {
   readonly block: Block;
   readonly cleanup: Program['cleanup'];
+  /** Names that it refers to. */
+  readonly used: ReadonlySet<string>;
 }
 
 /** `given` are the names that the run is given; null where the workflow is not the one that is run. */
@@ -153,7 +161,7 @@ function lowerWorkflow(report: Report, workflow: WorkflowSyntax, given: Readonly
     const hint = suggest(passed, declared, 'Remove it, or declare it.');
     report.warning('unused-variable', workflow.place, `--var ${passed} is given, and used nowhere`, hint);
   }
-  return { block, cleanup: scripts };
+  return { block, cleanup: scripts, used };
 }
 
 function lowerParameters(scope: Scope, variables: readonly VariableSyntax[]): readonly Parameter[] {

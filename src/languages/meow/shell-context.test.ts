@@ -3,7 +3,7 @@
 // values unchanged.
 
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -39,6 +39,12 @@ const POSITIONS: readonly Position[] = [
   position('after an escaped backslash', 'show \\\\@', (v) => `\\${v}`),
   position('an assignment', 'v=@; show "$v"'),
   position('an exported assignment', 'export v=@; show "$v"'),
+  position('an exported assignment in quotes', 'export "v=@" w=1; show "$v"'),
+  position('a constant', '(readonly v=@; show "$v")'),
+  position('a local variable', 'f() { local v=@ w="@"; show "$v$w"; }; f', (v) => v + v),
+  position('an assignment before a command', 'v="a b" w=@ sh -c \'printf "%s\\0" "$w"\''),
+  position('a comparison of texts', 'if [ @ = @ ]; then show yes; fi', () => 'yes'),
+  position('a format of printf', "printf '%s\\0' @"),
   position('a list of words', 'for i in @; do show "$i"; done'),
   position('a list in a condition', 'if [ x = x ] && show @; then :; fi'),
   position('a subshell', '(show @)'),
@@ -118,6 +124,28 @@ const POSITIONS: readonly Position[] = [
   position('beside joined lines of a here-document', 'cat <<EOF\na\\\nb\n@\nEOF\nprintf "\\0"', (v) => `ab\n${v}\n`),
 ];
 
+/** What only bash can read. */
+const BASH_POSITIONS: readonly Position[] = [
+  position('[[ … ]], texts', 'if [[ @ == @ && ! @ != "@" ]]; then show yes; fi', () => 'yes'),
+  position('[[ … ]], order', '[[ ( x@ < xx@ || x@ > x ) || -n @ ]] && show "@"'),
+  position('[[ … ]], a part of a pattern', '[[ "a@b" == a@* ]]&&show yes', () => 'yes'),
+  position('[[ … ]], a part of an expression', 'x="@"; [[ "<$x>" =~ ^(<|x)@.$ ]];show yes', () => 'yes'),
+  position('[[ … ]] over lines', '[[ -n x &&\n @ == @\n]]\nshow @'),
+  position('a list', 'l=(a @ "@"); l+=(@); show "${l[1]}${l[2]}${l[3]}"', (v) => v + v + v),
+  position('a list over lines', 'l=(\n  @ # it\'s @\n  @)\nshow "${l[1]}"'),
+  position('an element of a list', 'l[1]=@; show "${l[1]}"'),
+  position('elements of a list', 'l=([2]=@ [1]="@"); show "${l[1]}${l[2]}"', (v) => v + v),
+  position('a declared list', 'declare -A m=([a]=@); show "${m[a]}"'),
+  position('a declaration', '(declare -x v=@ w="@"; show "$v$w")', (v) => v + v),
+  position('a declaration beside a list', 'f() { local w=@; local -a l=("$w"); show "$w"; }; f'),
+  position('a process', 'IFS= read -rd \'\' x < <(show @); show "$x"'),
+  position('behind a process', "cat <(show @) <(:) | cat; show '@'", (v) => `${v}\0${v}`),
+  position('a here-string', 'cat <<< @; printf "\\0"', (v) => `${v}\n`),
+  position('both outputs', 'show x &> /dev/null; show @ 2>&1'),
+  position('a descriptor', 'exec {fd}>&1; show @ >&"$fd"; exec {fd}>&-'),
+  position('a loop in braces', 'for ((i = 0; i < 1; i++)) { show @; }'),
+];
+
 const folder = mkdtempSync(join(tmpdir(), 'meow-quote-'));
 afterAll(() => {
   rmSync(folder, { recursive: true });
@@ -143,6 +171,7 @@ function run(shell: string, script: string): string {
   const file = join(folder, 'script');
   writeFileSync(file, `show() { printf '%s\\0' "$1"; }\n${script}`);
   const { stdout, stderr } = spawnSync(shell, [file], {
+    cwd: folder,
     encoding: 'utf8',
     maxBuffer: 1e8,
     env: { PATH: process.env['PATH'], LC_ALL: 'C.UTF-8', HOME: '/nowhere' },
@@ -236,6 +265,11 @@ describe.each(SHELLS)('in %s a value arrives as data', (shell) => {
     );
   });
 
+  test('even if it is made to be evaluated', () => {
+    check(shell, EVALUATED, POSITIONS);
+    expect(existsSync(join(folder, 'pwned'))).toBe(false);
+  });
+
   test('integers are calculated with as they are', () => {
     for (const [value, result] of [
       ['5', '7'],
@@ -258,6 +292,171 @@ describe.each(SHELLS)('in %s a value arrives as data', (shell) => {
   });
 });
 
+/** What bash runs where it evaluates a word, however well it is quoted. */
+const EVALUATED = [
+  'a[$(touch pwned)]',
+  '$(touch pwned)',
+  '($(touch pwned))',
+  '([$(touch pwned)]=1)',
+  '-va[$(touch pwned)]',
+  '-pa[$(touch pwned)]',
+  'x -v a[$(touch pwned)]',
+  'a[$(touch pwned)]=1',
+];
+
+test.runIf(SHELLS.includes('bash'))('in what only bash can read a value arrives as data', { timeout: 60_000 }, () => {
+  check('bash', [...PLAIN, ...EVALUATED], BASH_POSITIONS);
+  // Two control characters that bash doubles in quotes in a list, whoever wrote them.
+  const value = fc
+    .oneof({ weight: 3, arbitrary: hostile }, anything)
+    .map((text) => text.replaceAll('\u0001', '').replaceAll('\u007f', ''));
+  fc.assert(
+    fc.property(fc.array(value, { minLength: 8, maxLength: 8 }), (batch) => {
+      check('bash', batch, BASH_POSITIONS);
+    }),
+    { numRuns: 3 },
+  );
+  expect(existsSync(join(folder, 'pwned'))).toBe(false);
+});
+
+describe('where bash evaluates words without their quotes', () => {
+  const contextsOf = (script: string): ReturnType<typeof shellContexts> => shellContexts(script.replaceAll('@', HOLE));
+
+  /** As a value would be put in there, if it were not refused. */
+  const runs = (script: string, value: string): boolean => {
+    const word = `'${value}'`;
+    const filled = script.replaceAll(/"@"|'@'/g, word).replaceAll('@', word);
+    run('bash', `a=(1); x=abc; ${filled}\nwait`);
+    const pwned = join(folder, 'pwned');
+    const ran = existsSync(pwned);
+    rmSync(pwned, { force: true });
+    return ran;
+  };
+
+  test.each([
+    ['-v in [[ … ]]', '[[ -v @ ]]'],
+    ['-v in quotes in [[ … ]]', '[[ x == x && ( ! -v "@" ) ]]'],
+    ['-v over lines in [[ … ]]', '[[ x &&\n -v @ ]]'],
+    ['test -v', 'test -v @'],
+    ['[ -v ]', '[ x = x -a ! -v @ ]'],
+    ['[ -v ], written otherwise', '"test" \'-v\' @'],
+    ['[ -v ], from a variable', 'op=-v; [ $op @ ]'],
+    ['printf -v', 'printf -v @ x'],
+    ['printf -vNAME', 'printf @ x'],
+    ['printf -vNAME behind -v', 'printf -v x "@" x'],
+    ['the subscript of an assignment', 'a[@]=1'],
+    ['the subscript of an assignment, in quotes', 'a["@"]+=1'],
+    ['the subscript of an assignment, with spaces', 'a[ @ ]=1'],
+    ['a subscript in a subscript', 'a[b[0]=@]=1'],
+    ['the subscript of an element', 'a=([@]=1)'],
+    ['the subscript of a descriptor', 'exec {a[@]}>/dev/null'],
+    ['the subscript of an expansion', 'show ${a[@]}'],
+    ['the subscript of an expansion, in quotes', 'show ${a["@"]}'],
+    ['a part of a text', 'show ${x:@}'],
+    ['a part of a text, in quotes', "show ${x:'@'}"],
+    ['a part of a text, within another', 'show ${x:${nothing:-@}}'],
+    ['declare', 'declare @=1'],
+    ['declare, in quotes', 'declare "@"'],
+    ['declare -i', 'declare -i x=@'],
+    ['what was declared an integer', 'declare -i n; n=@'],
+    ['declare -n', 'declare -n r=@; show "$r"'],
+    ['declare -a', 'declare -a y=@'],
+    ['what is declared for an array', 'y=(1); declare y=@'],
+    ['what is declared for what is read as an array', 'read -ra y <<< 1; declare y=@'],
+    ['what is declared for an element', 'y[0]=1; typeset y=@'],
+    ['what is declared for lines', 'mapfile -t y <<< 1; declare "y=@"'],
+    ['what is declared for what is declared elsewhere', '$(declare -a z); f() { local -a y=(1); local x=1 y=@; }; f'],
+    ['typeset', 'typeset @'],
+    ['local', 'f() { local @; }; f'],
+    ['let', 'let @'],
+    ['let, with a name', 'let y=@'],
+    ['unset', 'unset @'],
+    ['unset, the subscript', 'unset "a[@]"'],
+    ['read', 'read -r @ <<< 1'],
+    ['wait', 'sleep 0 & wait -n @'],
+    ['a variable that is calculated', 'RANDOM=@'],
+    ['a variable that is expanded', 'PS4=@; set -x; :'],
+    ['a file that a shell begins with', 'export BASH_ENV=@; bash -c :'],
+    ['>&', 'show x >& @'],
+    ['old arithmetic', 'show $[@]'],
+    ['old arithmetic in quotes', 'show "$[a[0] + @]"'],
+    ['behind a function', 'function f { let @; }; f'],
+    ['behind a condition', 'if [[ x ]] then let @; fi'],
+    ['behind a group', 'if { :; } then let @; fi'],
+    ['behind a loop', 'set 1; for i do let @; done'],
+    ['behind a loop in braces', 'for ((;;)) { let @; break; }'],
+    ['behind an assignment', 'y="a b" z=(c) let @'],
+    ['behind a redirection', '{fd}>/dev/null 2>/dev/null let @'],
+    ['behind an expansion', '$nothing let @'],
+    ['behind command', 'command -p builtin let @'],
+    ['behind time', 'time -p let @'],
+    ['in a process', 'cat < <(let @)'],
+    ['behind a process', 'test <(:) = x -o -v @'],
+    ['in a coprocess', 'coproc let @'],
+    ['in $(…) in a here-document', 'cat <<E\n$(let @)\nE'],
+  ])('a value is refused: %s', (_name, script) => {
+    expect(contextsOf(script).some(({ kind }) => kind === 'refused')).toBe(true);
+    // And for a reason.
+    if (SHELLS.includes('bash')) expect(EVALUATED.some((value) => runs(script, value))).toBe(true);
+  });
+
+  test.each([
+    'export @',
+    'export @=1',
+    'readonly @',
+    'getopts ab @',
+    'mapfile @',
+    'readarray -t "@"',
+    'for @ in a; do :; done',
+    'select @ in a; do :; done',
+    '[[ -R @ ]]',
+    'declare -A m=([@]=1)',
+    'compgen -W @',
+    'SECONDS=@',
+    'declare $options v=@',
+    'declare -a "$name"; declare v=@',
+    'declare -a "x$name"; declare v=@',
+    'export "$name"=@',
+  ])('a value is refused to be safe: %s', (script) => {
+    expect(contextsOf(script).some(({ kind }) => kind === 'refused')).toBe(true);
+  });
+
+  describe.each([
+    '[[ @ -gt 3 ]]',
+    '[[ x && ( 3 -lt "@" ) ]]',
+    "[[ '@' -ne 2 ]]",
+    '[[ ${nothing:-@} -ge 4 ]]',
+    '(( @ > 3 ))',
+  ])('only an integer goes in: %s', (condition) => {
+    const script = `${condition} && show yes || show no`;
+
+    test.each(EVALUATED)('and not %s', (value) => {
+      expect(fill(script, value)).toBeNull();
+    });
+
+    test.runIf(SHELLS.includes('bash'))('and is compared', () => {
+      check('bash', ['4', ' 010 ', '+5'], [position('greater', script, () => 'yes')]);
+      const isUnequal = condition.includes('-ne');
+      check('bash', ['-4', '2', '-0'].slice(isUnequal ? 1 : 0, isUnequal ? 2 : 3), [
+        position('not', script, () => 'no'),
+      ]);
+    });
+  });
+
+  test('numbers are left to `test`, which does not evaluate', () => {
+    for (const script of ['test @ -lt 3', '[ "@" -ge 80 ]', "[ '@' -eq @ ]"]) {
+      expect(contextsOf(script).every(({ kind }) => kind === 'placed')).toBe(true);
+      if (SHELLS.includes('bash')) for (const value of EVALUATED) expect(runs(script, value)).toBe(false);
+    }
+  });
+
+  test('the environment is not named as a cure, where bash would evaluate it too', () => {
+    for (const script of ['[[ -v @ ]]', 'a[@]=1', 'printf -v @ x', 'let @', 'declare -i x=@', 'show >& @']) {
+      expect(contextsOf(script)).toMatchObject([{ kind: 'refused', hint: expect.any(String) }]);
+    }
+  });
+});
+
 describe('a place is refused', () => {
   const reasonsFor = (script: string): readonly (string | null)[] =>
     shellContexts(script.replaceAll('@', HOLE)).map((context) => (context.kind === 'refused' ? context.reason : null));
@@ -273,6 +472,10 @@ describe('a place is refused', () => {
     ['behind a backslash in a here-document', 'cat <<E\nx\\@\nE\n', /backslash/],
     ['behind a dollar', 'echo $@', /expansion/],
     ['behind a dollar in double quotes', 'echo "$@"', /expansion/],
+    ['in [[ without end', '[[ @ == x', /never closed/],
+    ['in [[ that a ; ends', '[[ @; ]]', /with a ;/],
+    ['in a list without end', 'x=(@', /never closed/],
+    ['in a [[ that is no word of the shell', 'x=1 [[ a || let @ ]]', /no word of the shell/],
     ['as the name of an expansion', 'echo ${@}', /expansion|told/],
     ['behind a name', 'echo $home@', /part of the name \$home/],
     ['behind a numbered argument', 'echo "$1@"', /part of the name \$1/],
@@ -305,7 +508,22 @@ describe('a place is refused', () => {
   });
 
   test('in scripts nested without bound, without running out of stack', () => {
-    for (const opening of ['$(', '`', '"$(', '${x:-', '$((', '(', '<<A ']) {
+    for (const opening of [
+      '$(',
+      '`',
+      '"$(',
+      '${x:-',
+      '$((',
+      '(',
+      '<<A ',
+      'x=(',
+      '<(',
+      '[[ ',
+      '[[ ( ',
+      '$x ',
+      'printf -v x ',
+      'a=1 ',
+    ]) {
       expect(reasonsFor(`${opening.repeat(20_000)}@`)).toHaveLength(1);
     }
   });

@@ -1,5 +1,6 @@
 // Where in a shell script each {{…}} stands, and so how its value must be quoted. The script is read as POSIX sh reads
-// it, as far as quoting goes: words, quotes, expansions, here-documents, comments, `case` patterns.
+// it, as far as quoting goes: words, quotes, expansions, here-documents, comments, `case` patterns; and as bash reads it
+// where bash evaluates words without their quotes.
 //
 //   - A hole is a NUL character here; scripts have no others.
 //   - A place is accepted only where dash and bash agree on it. Where they might not, where the script is not well
@@ -7,93 +8,119 @@
 //     reason. A wrong answer would let a value become code, a refusal costs the author one line.
 //   - Where the reader loses its way it may have lost it earlier than it noticed: then every hole is refused.
 
-import type { QuoteLayer } from '../../ir/quote.ts';
+import type { Word } from './shell-evaluation.ts';
+import {
+  arrayBefore,
+  DYNAMIC,
+  hasOpenSubscript,
+  isAssignment,
+  judgeAssignment,
+  judgeCommand,
+  judgeCondition,
+  judgeDescriptor,
+  judgeDuplicate,
+  judgeElement,
+  NO_CURE,
+} from './shell-evaluation.ts';
 import type { Heredoc } from './shell-heredoc.ts';
-import { findHeredocEnd, HOLE, holeSurroundings, readDelimiter } from './shell-heredoc.ts';
-
-export type HoleContext =
-  | { readonly kind: 'placed'; readonly layers: readonly QuoteLayer[] }
-  | { readonly kind: 'refused'; readonly reason: string };
+import { HOLE, readDelimiter } from './shell-heredoc.ts';
+import {
+  readArithmetic,
+  readBackslash,
+  readBackticks,
+  readDollar,
+  readDouble,
+  readHeredoc,
+  readSingle,
+} from './shell-quotes.ts';
+import type { HoleContext, Scan } from './shell-scan.ts';
+import { apply, expansion, holesSince, lose, loseAtJoint, place, settle } from './shell-scan.ts';
 
 /** One context for each hole, in the order of the text. */
 export function shellContexts(script: string): readonly HoleContext[] {
-  const scan: Scan = { text: script, at: 0, around: [], found: [], depth: 0, lost: null };
+  const scan: Scan = {
+    text: script,
+    at: 0,
+    around: [],
+    found: [],
+    scripts: [],
+    script: 0,
+    declared: new Map(),
+    arrays: new Set(),
+    depth: 0,
+    lost: null,
+    readCommands,
+  };
   readCommands(scan, null);
-  const { found, lost } = scan;
-  return lost === null
-    ? found
-    : script
-        .split(HOLE)
-        .slice(1)
-        .map(() => ({ kind: 'refused', reason: lost }));
+  return settle(scan);
 }
-
-interface Scan {
-  readonly text: string;
-  at: number;
-  /** What the shell does to this text before it reads it as a script: backticks, here-documents. */
-  readonly around: readonly QuoteLayer[];
-  readonly found: HoleContext[];
-  readonly depth: number;
-  /** Why the script cannot be followed. */
-  lost: string | null;
-}
-
-/** Within what a `$` or a backtick stands: decides what quotes mean inside `${…}`. */
-type Around = 'bare' | 'double' | 'heredoc' | 'arithmetic';
-
-const DEPTH_MAX = 50;
-
-// ── Holes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** At a hole: its value goes in with this layer, and goes on behind it. */
-function place(s: Scan, layer: QuoteLayer): void {
-  s.found.push({ kind: 'placed', layers: [layer, ...s.around] });
-  s.at += 1;
-}
-
-/** At a hole: refuses it, and goes on behind it. */
-function refuse(s: Scan, reason: string): void {
-  s.found.push({ kind: 'refused', reason });
-  s.at += 1;
-}
-
-function lose(s: Scan, reason: string): void {
-  s.lost ??= reason;
-  s.at = s.text.length;
-}
-
-/** Behind the beginning of something whose rest may stand on the next line: a joint that shells see through. */
-function loseAtJoint(s: Scan): void {
-  if (s.text.startsWith('\\\n', s.at)) lose(s, 'a sign of the shell is cut in two by the end of a line');
-}
-
-// ── Commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** Words that are followed by another command. */
 const BEFORE_COMMAND = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!', '{', 'time']);
+/** Words behind which such a word may stand at once: `if { …; } then`. */
+const AFTER_COMMAND = new Set(['}', 'fi', 'done']);
 
-/** What is open: a bracket, or a `case` and how far it is. */
-type Open = 'bracket' | 'case-subject' | 'case-in' | 'case-pattern' | 'case-body';
+/** What is open: a bracket of some kind, or a `case` and how far it is. */
+type Open =
+  | 'bracket'
+  | 'array'
+  | 'process'
+  | 'pattern'
+  | 'group'
+  | 'case-subject'
+  | 'case-in'
+  | 'case-pattern'
+  | 'case-body';
 
-/** Reads commands to the end of the text, or behind the `)` that closes a `$(`. */
+/** The command that is being read. */
+interface Command {
+  /** Whether the next word is where a command (or a pattern) may begin. */
+  first: boolean;
+  /** Its words, without assignments and redirections. */
+  words: Word[];
+  /** What stands in a `[[ … ]]` that is open. */
+  condition: Word[] | null;
+  /** Whether an assignment or a redirection stands before its first word. */
+  prefixed: boolean;
+  /** Whether the next word belongs to a redirection, and of what kind. */
+  redirected: 'file' | 'duplicate' | null;
+  /** The word of the shell's own that stands before what comes next, where it matters. */
+  behind: 'time' | 'function' | null;
+  /** The word being read; null between words. */
+  word: { text: string; holes: number[]; plain: boolean } | null;
+}
+
+const newCommand = (first: boolean): Command => ({
+  first,
+  words: [],
+  condition: null,
+  prefixed: false,
+  redirected: null,
+  behind: null,
+  word: null,
+});
+
 function readCommands(s: Scan, close: ')' | null): void {
   const open: Open[] = [];
   const heredocs: Heredoc[] = [];
-  /** Whether the next word is where a command (or a pattern) may begin. */
-  let first = true;
-  /** Whether the next word belongs to a redirection. */
-  let redirected = false;
-  /** The word being read: its text, or null as soon as a quote, an expansion or a hole makes it an ordinary word. */
-  let word: string | null = '';
-  let inWord = false;
+  let command = newCommand(true);
+  /** The commands that go on behind an array, a `<(…)` or a pattern like `!(…)` within them. */
+  const interrupted: Command[] = [];
+
+  /** `text`: what the part is in the text of the word. */
+  const addPart = (text: string, holes: readonly number[], plain: boolean): void => {
+    command.word ??= { text: '', holes: [], plain: true };
+    command.word.text += text;
+    command.word.holes.push(...holes);
+    command.word.plain &&= plain;
+  };
 
   /** A part that makes the word an ordinary one. */
-  const readPart = (read: (s: Scan) => void): void => {
-    word = null;
-    inWord = true;
+  const readPart = (read: (s: Scan) => string | undefined): void => {
     const from = s.at;
-    read(s);
+    const first = s.found.length;
+    const text = read(s) ?? expansion(s, first);
+    addPart(text, holesSince(s, first), false);
     // Shells differ on which line end the body of a here-document follows then.
     if (heredocs.length > 0 && s.text.slice(from, s.at).includes('\n')) {
       lose(s, 'the line that begins a here-document goes on over a line end within quotes or brackets');
@@ -101,47 +128,186 @@ function readCommands(s: Scan, close: ')' | null): void {
   };
 
   const endWord = (): void => {
-    if (!inWord) return;
-    const text = word;
-    word = '';
-    inWord = false;
-    if (redirected) {
-      redirected = false;
-      return;
+    const { word, redirected, condition } = command;
+    if (word === null) return;
+    command.word = null;
+    if (redirected !== null) {
+      command.redirected = null;
+      command.prefixed = true;
+      if (redirected === 'duplicate') apply(s, judgeDuplicate(word));
+    } else if (condition !== null) endConditionWord(condition, word, word.plain ? word.text : null);
+    else if (open.at(-1) === 'array') apply(s, judgeElement(word));
+    else endCommandWord(word, word.plain ? word.text : null);
+  };
+
+  const endConditionWord = (condition: Word[], word: Word, text: string | null): void => {
+    if (text !== ']]') condition.push(word);
+    else if (open.at(-1) === 'group') lose(s, 'it stands within or after brackets in [[ … ]] that are never closed');
+    else {
+      apply(s, judgeCondition(condition));
+      command = newCommand(true);
     }
+  };
+
+  /** `text`: the word, if it has no quotes, expansions and holes, and so may be one of the shell's own. */
+  const endCommandWord = (word: Word, text: string | null): void => {
     const top = open.at(-1);
+    const { first, behind, words } = command;
+    command.behind = null;
     if (top === 'case-subject') open[open.length - 1] = 'case-in';
     else if (top === 'case-in') {
       if (text !== 'in') lose(s, 'it stands after a `case` that this version cannot follow');
       open[open.length - 1] = 'case-pattern';
-      first = true;
-    } else if (first && text === 'esac' && (top === 'case-pattern' || top === 'case-body')) {
-      open.pop();
-      first = false;
-    } else if (first && text === 'case' && top !== 'case-pattern') {
+      command.first = true;
+    } else if (first && text === 'esac' && (top === 'case-pattern' || top === 'case-body')) open.pop();
+    else if (top === 'case-pattern') command.first = false;
+    else if (behind === 'function') command.first = true;
+    else if (first && text === 'case') {
       open.push('case-subject');
-      first = false;
-    } else if (!(first && text !== null && (BEFORE_COMMAND.has(text) || /^[A-Za-z_]\w*=/.test(text)))) first = false;
+      command.first = false;
+    } else if (first && text !== null && (BEFORE_COMMAND.has(text) || AFTER_COMMAND.has(text))) {
+      if (text === 'time') command.behind = 'time';
+    } else if (behind === 'time' && (text === '-p' || text === '--')) command.behind = 'time';
+    else if (first && text === 'function') {
+      command.behind = 'function';
+      command.first = false;
+    } else if (first && text === 'coproc') lose(s, 'it stands within or after a `coproc`');
+    else if (first && text === '[[') {
+      if (command.prefixed) lose(s, 'it stands after a [[ that is no word of the shell there');
+      command.condition = [];
+    } else if (first && hasOpenSubscript(word)) lose(s, 'it stands within or after a subscript with spaces', NO_CURE);
+    else if (first && isAssignment(word)) {
+      command.prefixed = true;
+      apply(s, judgeAssignment(word));
+    } else if (words.length === 2 && (text === 'do' || text === '{') && /^(?:for|select)$/.test(words[0]?.text ?? '')) {
+      endCommand();
+    } else {
+      words.push(word);
+      command.first = false;
+    }
   };
 
+  const endCommand = (): void => {
+    endWord();
+    if (command.condition !== null) lose(s, 'it stands within or after a [[ that is never closed');
+    apply(s, judgeCommand(command.words));
+    command = newCommand(true);
+  };
+
+  /** Reads something of its own, behind which this command goes on. */
+  const interrupt = (kind: 'array' | 'pattern' | 'process'): void => {
+    open.push(kind);
+    interrupted.push(command);
+    command = newCommand(kind === 'process');
+  };
+
+  /** Whether the brackets are those that this script stands in. */
   const closeBracket = (): boolean => {
+    endWord();
     const top = open.at(-1);
-    if (top === 'case-pattern') {
-      open[open.length - 1] = 'case-body';
-      first = true;
-    } else if (top === 'bracket') {
+    if (top === 'group') {
       open.pop();
-      first = true;
+      return false;
+    }
+    endCommand();
+    if (top === 'case-pattern') open[open.length - 1] = 'case-body';
+    else if (top === 'bracket') open.pop();
+    else if (top === 'array' || top === 'pattern' || top === 'process') {
+      open.pop();
+      command = interrupted.pop() ?? command;
+      addPart(DYNAMIC, [], false);
     } else if (top === undefined && close === ')') return true;
     else lose(s, 'it stands after a ) that closes nothing');
     return false;
   };
 
+  const openBracket = (): void => {
+    const isPattern = open.at(-1) === 'case-pattern';
+    const array = command.word === null || isPattern ? null : arrayBefore(command.word);
+    if (command.condition !== null) {
+      endWord();
+      open.push('group');
+    } else if (array !== null) {
+      s.arrays.add(array);
+      interrupt('array');
+    } else if (
+      command.word !== null &&
+      !isPattern &&
+      /[?*+@!]$/.test(command.word.text) &&
+      !(command.first && command.word.text === '!')
+    ) {
+      interrupt('pattern');
+    } else if (!isPattern && s.text[s.at + 1] === '(') {
+      endWord();
+      const { first } = command;
+      s.at += 2;
+      readPart(ignoring(readArithmetic));
+      // A command of its own, and no word of another.
+      if (first) command = newCommand(true);
+      return;
+    } else {
+      endWord();
+      if (!isPattern) {
+        endCommand();
+        open.push('bracket');
+      }
+      command.first = !isPattern;
+    }
+    s.at += 1;
+    loseAtJoint(s);
+  };
+
+  /** At ; & or |. */
+  const readSeparator = (character: string): void => {
+    endWord();
+    if (character === '&' && s.text[s.at + 1] === '>') {
+      // bash: a redirection, as > and 2>&1. The command goes on behind it.
+      s.at += 1;
+    } else if (command.condition !== null && character !== ';') {
+      command.condition.push({ text: character, holes: [] });
+      s.at += 1;
+    } else if (command.condition !== null || open.at(-1) === 'array') {
+      lose(s, `it stands within or after [[ … ]] or an array with a ${character} in it`);
+    } else {
+      endCommand();
+      if (character === ';' && (s.text[s.at + 1] === ';' || s.text[s.at + 1] === '&')) {
+        if (open.at(-1) === 'case-body') open[open.length - 1] = 'case-pattern';
+        else lose(s, 'it stands after a ;; that belongs to no `case`');
+        s.at += s.text.startsWith(';;&', s.at) ? 3 : 2;
+      } else s.at += 1;
+    }
+  };
+
+  /** At < or >. */
+  const readAngle = (): void => {
+    const isProcess = s.text[s.at + 1] === '(';
+    if (!isProcess) {
+      const descriptor = command.word === null || command.condition !== null ? null : judgeDescriptor(command.word);
+      if (descriptor !== null) {
+        command.word = null;
+        apply(s, descriptor);
+      }
+      endWord();
+      if (command.condition !== null) {
+        command.condition.push({ text: s.text[s.at] ?? '', holes: [] });
+        s.at += 1;
+        return;
+      }
+    }
+    const target = readRedirection(s);
+    if (target === 'process') interrupt('process');
+    else if (target === 'file' || target === 'duplicate') command.redirected = target;
+    else if (target !== null) heredocs.push(target);
+  };
+
   while (s.at < s.text.length) {
-    const character = s.text[s.at];
+    const character = s.text[s.at] ?? '';
     switch (character) {
       case HOLE:
-        readPart(readWordHole);
+        readPart((part) => {
+          readWordHole(part);
+          return HOLE;
+        });
         break;
       case "'":
         readPart(readSingle);
@@ -150,10 +316,10 @@ function readCommands(s: Scan, close: ')' | null): void {
         readPart(readDouble);
         break;
       case '`':
-        readPart((part) => readBackticks(part, 'bare'));
+        readPart(ignoring((part) => readBackticks(part, 'bare')));
         break;
       case '$':
-        readPart((part) => readDollar(part, 'bare'));
+        readPart(ignoring((part) => readDollar(part, 'bare')));
         break;
       case '\\':
         if (s.text[s.at + 1] === '\n') s.at += 2;
@@ -165,46 +331,27 @@ function readCommands(s: Scan, close: ')' | null): void {
         s.at += 1;
         break;
       case '\n':
-        endWord();
+        if (command.condition !== null || open.at(-1) === 'array') endWord();
+        else endCommand();
         s.at += 1;
-        first = true;
         for (const heredoc of heredocs.splice(0)) readHeredoc(s, heredoc);
         break;
       case '#':
-        if (inWord) {
-          word = null;
+        if (command.word === null) readComment(s);
+        else {
+          addPart(character, [], true);
           s.at += 1;
-        } else readComment(s);
-        break;
-      case ';':
-        endWord();
-        if (s.text[s.at + 1] === ';' || s.text[s.at + 1] === '&') {
-          if (open.at(-1) === 'case-body') open[open.length - 1] = 'case-pattern';
-          else lose(s, 'it stands after a ;; that belongs to no `case`');
-          s.at += s.text.startsWith(';;&', s.at) ? 3 : 2;
-        } else s.at += 1;
-        first = true;
-        break;
-      case '&':
-      case '|':
-        endWord();
-        s.at += 1;
-        first = true;
-        break;
-      case '(':
-        endWord();
-        if (s.text[s.at + 1] === '(' && open.at(-1) !== 'case-pattern') {
-          s.at += 2;
-          readPart(readArithmetic);
-        } else {
-          if (open.at(-1) !== 'case-pattern') open.push('bracket');
-          s.at += 1;
-          loseAtJoint(s);
-          first = open.at(-1) !== 'case-pattern';
         }
         break;
+      case ';':
+      case '&':
+      case '|':
+        readSeparator(character);
+        break;
+      case '(':
+        openBracket();
+        break;
       case ')':
-        endWord();
         s.at += 1;
         if (closeBracket()) {
           if (heredocs.length > 0) lose(s, 'a here-document begins on the last line of a $(…)');
@@ -212,25 +359,24 @@ function readCommands(s: Scan, close: ')' | null): void {
         }
         break;
       case '<':
-      case '>': {
-        endWord();
-        const heredoc = readRedirection(s);
-        if (heredoc === 'process') {
-          open.push('bracket');
-          first = true;
-        } else if (heredoc === 'word') redirected = true;
-        else if (heredoc !== null) heredocs.push(heredoc);
+      case '>':
+        readAngle();
         break;
-      }
       default:
-        if (word !== null) word += character ?? '';
-        inWord = true;
+        addPart(character, [], true);
         s.at += 1;
     }
   }
-  endWord();
+  endCommand();
+  if (interrupted.length > 0) lose(s, 'it stands within or after a ( that is never closed');
   if (close !== null) lose(s, 'it stands within or after a $( that is never closed');
 }
+
+const ignoring =
+  (read: (s: Scan) => void) =>
+  (s: Scan): undefined => {
+    read(s);
+  };
 
 /**
  * A value may go without quotes, if it is harmless, where it is a word of its own, or where what touches it can
@@ -251,22 +397,16 @@ function readComment(s: Scan): void {
   }
 }
 
-/** At a backslash outside of quotes. */
-function readBackslash(s: Scan): void {
-  s.at += 1;
-  if (s.text[s.at] === HOLE) refuse(s, 'the backslash before it would escape a part of its value');
-  else s.at += 1;
-}
-
 /** At `<` or `>`: a here-document, a word that follows, or the bracket of a process substitution. */
-function readRedirection(s: Scan): Heredoc | 'word' | 'process' | null {
+function readRedirection(s: Scan): Heredoc | 'file' | 'duplicate' | 'process' | null {
   const operator = /<<<|<<-?|[<>]\(|>>|>\||[<>]&|<>|[<>]/y;
   operator.lastIndex = s.at;
   const text = operator.exec(s.text)?.[0] ?? '<';
   s.at += text.length;
   loseAtJoint(s);
   if (text.endsWith('(')) return 'process';
-  if (text !== '<<' && text !== '<<-') return 'word';
+  if (text.endsWith('&')) return 'duplicate';
+  if (text !== '<<' && text !== '<<-') return 'file';
   const read = readDelimiter(s.text, s.at);
   if (read === null) {
     lose(s, 'it stands after a here-document whose delimiter cannot be told');
@@ -274,284 +414,4 @@ function readRedirection(s: Scan): Heredoc | 'word' | 'process' | null {
   }
   s.at = read.end;
   return { delimiter: read.delimiter, raw: read.raw, tabs: text === '<<-' ? 'stripped' : 'kept' };
-}
-
-// ── Here-documents ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** At the beginning of the body's first line: reads to behind the delimiter's line. */
-function readHeredoc(s: Scan, heredoc: Heredoc): void {
-  const end = findHeredocEnd(s.text, s.at, heredoc);
-  if (end === null) return lose(s, `it stands in or after a here-document without its last line, ${heredoc.delimiter}`);
-  readHeredocBody(s, heredoc, s.text.slice(s.at, end.body));
-  if (s.lost === null) s.at = end.next;
-}
-
-function readHeredocBody(s: Scan, heredoc: Heredoc, body: string): void {
-  const { delimiter, raw, tabs } = heredoc;
-  // The body itself needs the escaping of its kind; what stands in a $(…) of it needs only to leave the lines alone.
-  const anywhere = { delimiter, tabs, lead: null, tail: '' } as const;
-  const layer: QuoteLayer = { kind: raw ? 'heredoc-raw' : 'heredoc', ...anywhere };
-  const outerLayer: QuoteLayer = { kind: 'heredoc-raw', ...anywhere };
-  const direct = inner(s, body, s.around);
-  const nested = inner(s, body, [outerLayer, ...s.around]);
-  const first = s.found.length;
-  while (direct.at < body.length && nested.lost === null) {
-    const character = body[direct.at];
-    if (character === HOLE) place(direct, layer);
-    else if (!raw && character === '\\') readBackslash(direct);
-    else if (!raw && (character === '$' || character === '`')) {
-      nested.at = direct.at;
-      if (character === '$') readDollar(nested, 'heredoc');
-      else readBackticks(nested, 'heredoc');
-      direct.at = nested.at;
-    } else direct.at += 1;
-  }
-  if (nested.lost !== null) return lose(s, nested.lost);
-  for (const [index, surroundings] of holeSurroundings(body, heredoc).entries()) {
-    const found = s.found[first + index];
-    if (found?.kind !== 'placed') continue;
-    const settle = (one: QuoteLayer): QuoteLayer =>
-      one === layer || one === outerLayer ? { ...one, ...surroundings } : one;
-    s.found[first + index] = surroundings === null ? AMBIGUOUS : { kind: 'placed', layers: found.layers.map(settle) };
-  }
-}
-
-const AMBIGUOUS: HoleContext = {
-  kind: 'refused',
-  reason: 'with others beside it or a line joined to its own, it could make the line that ends the here-document',
-};
-
-// ── Quotes and expansions ───────────────────────────────────────────────────────────────────────────────────────────
-
-/** At the opening '. */
-function readSingle(s: Scan): void {
-  s.at += 1;
-  while (s.at < s.text.length) {
-    const character = s.text[s.at];
-    if (character === HOLE) place(s, { kind: 'single' });
-    else {
-      s.at += 1;
-      if (character === "'") return;
-    }
-  }
-  lose(s, "it stands within or after a ' that is never closed");
-}
-
-/** At the opening ". */
-function readDouble(s: Scan): void {
-  s.at += 1;
-  while (s.at < s.text.length) {
-    const character = s.text[s.at];
-    if (character === HOLE) place(s, { kind: 'double' });
-    else if (character === '\\') readBackslash(s);
-    else if (character === '$') readDollar(s, 'double');
-    else if (character === '`') readBackticks(s, 'double');
-    else {
-      s.at += 1;
-      if (character === '"') return;
-    }
-  }
-  lose(s, 'it stands within or after a " that is never closed');
-}
-
-/** At a `$`, with what belongs to it. */
-function readDollar(s: Scan, around: Around): void {
-  const next = s.text[s.at + 1];
-  if (s.text.startsWith('$((', s.at)) {
-    s.at += 3;
-    deeper(s, readArithmetic);
-  } else if (next === '(') {
-    s.at += 2;
-    loseAtJoint(s);
-    deeper(s, (nested) => {
-      readCommands(nested, ')');
-    });
-  } else if (next === '{') {
-    deeper(s, (nested) => {
-      readBraces(nested, around);
-    });
-  } else if (next === "'" && around === 'bare') readAnsiQuotes(s);
-  else if (next === HOLE) {
-    s.at += 1;
-    refuse(s, 'the $ before it would make an expansion of its value');
-  } else {
-    const name = /\$(?:[A-Za-z_]\w*|\d|[?#@*!$-])?/y;
-    name.lastIndex = s.at;
-    const text = name.exec(s.text)?.[0] ?? '$';
-    s.at += text.length;
-    loseAtJoint(s);
-    if (/\w$/.test(text) && s.text[s.at] === HOLE) {
-      refuse(s, `its value would be read as part of the name ${text}; write \${${text.slice(1)}} there`);
-    }
-  }
-}
-
-/** At `$'`, which bash reads as a string with escapes, and dash as a dollar and a plain string. */
-function readAnsiQuotes(s: Scan): void {
-  const why = "it stands within $'…', which shells read differently";
-  s.at += 2;
-  while (s.at < s.text.length) {
-    const character = s.text[s.at];
-    if (character === HOLE) refuse(s, why);
-    else if (character === '\\' && s.text[s.at + 1] === "'")
-      return lose(s, "it stands after a $'…' that shells read differently");
-    else {
-      s.at += 1;
-      if (character === "'") return;
-    }
-  }
-  lose(s, why);
-}
-
-/** At `${`. */
-function readBraces(s: Scan, around: Around): void {
-  const head = /\$\{(?:#|!)?(?:[A-Za-z_]\w*|\d+|[@*#?$!-])?(:?[-=?+]|##?|%%?)?/y;
-  head.lastIndex = s.at;
-  const matched = head.exec(s.text);
-  const operator = matched?.[1] ?? '';
-  const isPattern = /^[#%]/.test(operator);
-  s.at += matched?.[0].length ?? 2;
-  while (s.at < s.text.length) {
-    switch (s.text[s.at]) {
-      case '}':
-        s.at += 1;
-        return;
-      case HOLE:
-        readBracesHole(s, around, operator);
-        break;
-      case '\\':
-        readBackslash(s);
-        break;
-      case '$':
-        readDollar(s, around);
-        break;
-      case '`':
-        readBackticks(s, around);
-        break;
-      case "'":
-        if (around === 'bare') readSingle(s);
-        else lose(s, "it stands within or after a ' within ${…}, which shells read differently");
-        break;
-      case '"':
-        if (around === 'bare') readDouble(s);
-        else if (around === 'double') readInnerDouble(s, isPattern);
-        else lose(s, 'it stands within or after quotes within ${…}, which shells read differently there');
-        break;
-      default:
-        s.at += 1;
-    }
-  }
-  lose(s, 'it stands within or after a ${ that is never closed');
-}
-
-function readBracesHole(s: Scan, around: Around, operator: string): void {
-  const odd = 'it stands within ${…} where its value could not be told from the text around it';
-  if (operator === '') refuse(s, odd);
-  else if (around === 'arithmetic') place(s, { kind: 'integer' });
-  else if (around === 'bare') place(s, { kind: 'quoted' });
-  else if (around === 'double' && /[-=?+]$/.test(operator)) place(s, { kind: 'double-braced' });
-  else refuse(s, odd);
-}
-
-/**
- * At a " within "${…}". Shells agree on where it closes, if it holds no brace or stands in a pattern; and on what a
- * value in it would mean they do not.
- */
-function readInnerDouble(s: Scan, isPattern: boolean): void {
-  const start = s.at;
-  const first = s.found.length;
-  readDouble(s);
-  if (!isPattern && s.text.slice(start, s.at).includes('}'))
-    return lose(s, 'it stands within or after quotes within "${…}"');
-  for (let hole = first; hole < s.found.length; hole++) {
-    s.found[hole] = { kind: 'refused', reason: 'it stands within quotes within "${…}"' };
-  }
-}
-
-/** Behind `$((` or `((`. */
-function readArithmetic(s: Scan): void {
-  let brackets = 0;
-  let quoted = false;
-  while (s.at < s.text.length) {
-    const character = s.text[s.at];
-    const odd = character === "'" || (quoted && (character === '(' || character === ')'));
-    if (odd) return lose(s, 'it stands within or after quotes in $((…))');
-    switch (character) {
-      case '"':
-        quoted = !quoted;
-        s.at += 1;
-        break;
-      case HOLE:
-        place(s, { kind: 'integer' });
-        break;
-      case '\\':
-        readBackslash(s);
-        break;
-      case '$':
-        readDollar(s, 'arithmetic');
-        break;
-      case '`':
-        readBackticks(s, 'arithmetic');
-        break;
-      case '(':
-        brackets += 1;
-        s.at += 1;
-        break;
-      case ')':
-        s.at += 1;
-        if (brackets > 0) brackets -= 1;
-        else if (s.text[s.at] === ')') {
-          s.at += 1;
-          return;
-        } else return lose(s, 'it stands after a (( that could be two brackets; put a space between them');
-        break;
-      default:
-        s.at += 1;
-    }
-  }
-  lose(s, 'it stands within or after a (( that is never closed');
-}
-
-/**
- * At the opening backtick. The shell takes the text up to the next one that is not escaped, removes one level of
- * backslashes, and reads what is left as a script.
- */
-function readBackticks(s: Scan, around: Around): void {
-  let script = '';
-  let at = s.at + 1;
-  while (at < s.text.length && s.text[at] !== '`') {
-    if (s.text[at] !== '\\') {
-      script += s.text[at] ?? '';
-      at += 1;
-      continue;
-    }
-    const next = s.text[at + 1] ?? '';
-    // The value is escaped for the backticks, and this backslash would take away the first of its own.
-    if (next === HOLE) return lose(s, 'it stands behind a backslash within backticks');
-    const removed = '$`\\'.includes(next) || (next === '"' && around === 'double');
-    if (next === '"' && around === 'heredoc')
-      return lose(s, 'it stands after a \\" within backticks of a here-document');
-    script += removed && next !== '' ? next : `\\${next}`;
-    at += 2;
-  }
-  if (at >= s.text.length) return lose(s, 'it stands within or after a ` that is never closed');
-  s.at = at + 1;
-  if (s.depth >= DEPTH_MAX) return lose(s, 'it stands too deep in the script');
-  const nested = inner(s, script, [{ kind: 'backtick' }, ...s.around]);
-  readCommands(nested, null);
-  if (nested.lost !== null) lose(s, nested.lost);
-}
-
-/** A text of its own within the script. */
-function inner(s: Scan, text: string, around: readonly QuoteLayer[]): Scan {
-  return { text, at: 0, around, found: s.found, depth: s.depth + 1, lost: s.lost };
-}
-
-/** Reads on in the same text, one level down. */
-function deeper(s: Scan, read: (nested: Scan) => void): void {
-  if (s.depth >= DEPTH_MAX) return lose(s, 'it stands too deep in the script');
-  const nested: Scan = { ...s, depth: s.depth + 1 };
-  read(nested);
-  s.at = nested.at;
-  s.lost = nested.lost;
 }

@@ -26,6 +26,8 @@ export interface VariableSyntax {
   readonly place: Place;
   readonly type: ValueType;
   readonly required: boolean;
+  /** Whether one stands there, be it right or wrong. */
+  readonly hasDefault: boolean;
   readonly fallback: FallbackSyntax | null;
   readonly description: string | null;
 }

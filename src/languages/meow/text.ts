@@ -60,7 +60,8 @@ export function lowerScript(scope: Scope, string: TomlString): Text {
       // A script that cannot be followed refuses all its references for one reason: once is enough.
       reasons.add(context.reason);
       const message = `{{${hole.path.join('.')}}} cannot be put here as data: ${context.reason}`;
-      report.error('shell-context', placeWithin(string, hole.from, hole.to), message, environmentHint(scope, hole));
+      const hint = context.hint ?? environmentHint(scope, hole);
+      report.error('shell-context', placeWithin(string, hole.from, hole.to), message, hint);
     }
   }
   return toText(parts, (hole) => layers.get(hole) ?? []);

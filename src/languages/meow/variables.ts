@@ -35,7 +35,7 @@ export function readVariables(report: Report, workflow: TomlTable): readonly Var
 
 function readVariable(report: Report, { key, keyPlace, value }: TomlEntry): VariableSyntax {
   const none = { name: key, place: keyPlace, type: 'any', required: false, description: null } as const;
-  if (value.kind !== 'table') return { ...none, fallback: readFallback(report, value, 'any') };
+  if (value.kind !== 'table') return { ...none, hasDefault: true, fallback: readFallback(report, value, 'any') };
   checkKeys(report, value, KEYS, `the variable "${key}"`, 'error');
   const type = readType(report, stringAt(report, value, 'type'));
   const fallback = value.entries.get('default');
@@ -48,6 +48,7 @@ function readVariable(report: Report, { key, keyPlace, value }: TomlEntry): Vari
     ...none,
     type,
     required: required ?? false,
+    hasDefault: fallback !== undefined,
     fallback: fallback === undefined ? null : readFallback(report, fallback.value, type),
     description: stringAt(report, value, 'description')?.value ?? null,
   };

@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { LiveRun } from '../engine/client.ts';
+import { initialState } from '../kernel/state.ts';
+import { DEFAULT_LIMITS } from '../ir/program.ts';
+import { FORCE_SIGNAL, Signals, STOP_SIGNAL } from './signals.ts';
+
+class Left extends Error {}
+
+const asked: string[] = [];
+const run: LiveRun = {
+  id: 'r',
+  durable: true,
+  state: initialState({
+    format: 1,
+    source: { language: 'meow', name: 'a' },
+    entry: 'main',
+    blocks: { main: { name: 'main', parameters: [], steps: [], naming: 'path' } },
+    cleanup: { success: null, failure: null, stop: null },
+    limits: DEFAULT_LIMITS,
+    drainMs: 0,
+    onFailure: 'drain',
+  }),
+  ended: new Promise(() => {}),
+  stop: (by, force) => asked.push(`${by}${force ? '!' : ''}`),
+  pause() {},
+  decideGate() {},
+};
+
+let signals: Signals;
+let deliver: (signal: NodeJS.Signals) => void;
+beforeEach(() => {
+  asked.length = 0;
+  vi.spyOn(process, 'exit').mockImplementation(() => {
+    throw new Left();
+  });
+  vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  // The process of the tests has listeners of its own, which are not to be reached.
+  const others = new Set(process.listeners('SIGINT'));
+  signals = new Signals(() => {});
+  const own = process.listeners('SIGINT').find((listener) => !others.has(listener));
+  deliver = (signal) => own?.(signal);
+});
+afterEach(() => {
+  signals.close();
+  vi.restoreAllMocks();
+});
+
+test.for(['SIGINT', 'SIGTERM'] as const)('%s: the second kills, the third leaves', (signal) => {
+  signals.directTo(run);
+  deliver(signal);
+  deliver(signal);
+  expect(asked.map((text) => text.endsWith('!'))).toEqual([false, true]);
+  expect(() => deliver(signal)).toThrow(Left);
+});
+
+test('different kinds do not add up', () => {
+  signals.directTo(run);
+  for (const signal of ['SIGTERM', 'SIGHUP', STOP_SIGNAL, 'SIGINT', 'SIGHUP', STOP_SIGNAL, STOP_SIGNAL] as const)
+    deliver(signal);
+  expect(asked).toHaveLength(7);
+  expect(asked.filter((text) => text.endsWith('!'))).toEqual([]);
+  expect(signals.exitStatus).toBe(143);
+  deliver('SIGINT');
+  expect(asked.at(-1)).toBe('Ctrl-C!');
+});
+
+test('the signal of force kills at once, and nothing takes that back', () => {
+  signals.directTo(run);
+  for (const signal of [FORCE_SIGNAL, FORCE_SIGNAL, FORCE_SIGNAL, 'SIGTERM'] as const) deliver(signal);
+  expect(asked).toEqual(['meow stop --force!', 'meow stop --force!', 'meow stop --force!', 'SIGTERM!']);
+});
+
+test('what comes before the run is kept for it, and who insists does not wait', () => {
+  deliver(STOP_SIGNAL);
+  deliver(STOP_SIGNAL);
+  deliver('SIGTERM');
+  expect(asked).toEqual([]);
+  expect(() => deliver('SIGTERM')).toThrow(Left);
+  signals.directTo(run);
+  expect(asked).toEqual(['meow stop', 'meow stop', 'SIGTERM', 'SIGTERM!']);
+});

@@ -1,0 +1,176 @@
+// What people are shown never runs ahead of the journal: a real engine, over a disk that is slow and then fails.
+
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { drive } from '../../src/cli/drive.ts';
+import { readRun } from '../../src/cli/runs.ts';
+import { StateRefresh } from '../../src/cli/state-refresh.ts';
+import { startRun } from '../../src/engine/client.ts';
+import { fold } from '../../src/engine/loop.ts';
+import { DEFAULT_CONFIG } from '../../src/languages/config.ts';
+import { compileMeow } from '../../src/languages/meow/compile.ts';
+import { initialState } from '../../src/kernel/state.ts';
+import { present } from '../../src/base/assert.ts';
+import type { AppendFile } from '../../src/stores/file-journal.ts';
+import { fileStore } from '../../src/stores/files.ts';
+import { JournalError } from '../../src/stores/journal-error.ts';
+import { StateYaml } from '../../src/view/state-yaml.ts';
+import { aProgram } from './store-samples.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'meow-refresh-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+const CHAIN = `[main]
+${['a', 'b', 'c']
+  .map(
+    (id, index) =>
+      `[[main.steps]]\nid = "${id}"\nexecutor = "shell"\ncommand = "sleep 0.05"\nneeds = ${JSON.stringify(['a', 'b', 'c'].slice(0, index))}\n`,
+  )
+  .join('')}`;
+
+/** Longer than the interval of the state file. */
+const SLOW_MS = 300;
+
+test.for([1, 2, 3])('the state file tells of nothing that append %i, which fails, would have kept', async (failing) => {
+  const shown: boolean[] = [];
+  const { run, store } = chain((count, file) => ({
+    ...file,
+    async write(bytes) {
+      if (count() <= failing) return file.write(bytes);
+      // The timer that what was seen last has set meets this append.
+      await sleep(SLOW_MS);
+      throw Object.assign(new Error('no room'), { code: 'ENOSPC', syscall: 'write' });
+    },
+  }));
+  await expect(run((durable) => shown.push(durable()))).rejects.toBeInstanceOf(JournalError);
+  const { program, records } = await readRun(store, 'r');
+  expect(records).toHaveLength(failing);
+  const told = records.map((_, index) => new StateYaml(fold(program, records.slice(0, index + 1))).text());
+  expect(told).toContain(readFileSync(join(folder, 'r.yaml'), 'utf8'));
+  // Whoever shows it is told the same: true whenever something was seen.
+  expect(new Set(shown)).toEqual(new Set([true]));
+});
+
+test('the state file is complete at the end, though appends are slow', async () => {
+  const { run, store } = chain((_, file) => ({
+    ...file,
+    async write(bytes) {
+      await sleep(SLOW_MS);
+      return file.write(bytes);
+    },
+  }));
+  await run(() => {});
+  const { state } = await readRun(store, 'r');
+  expect(state.end).toBe('done');
+  expect(readFileSync(join(folder, 'r.yaml'), 'utf8')).toBe(new StateYaml(state).text());
+});
+
+test('a timer that fires while an append is under way leaves it to what is seen next', async () => {
+  vi.useFakeTimers();
+  try {
+    const written: string[] = [];
+    let durable = true;
+    const refresh = new StateRefresh({
+      file: { write: async (text) => void written.push(text) },
+      bytesMax: 1_000_000,
+      durable: () => durable,
+      tooLarge() {},
+    });
+    const state = initialState(aProgram());
+    refresh.seen([], state);
+    durable = false;
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(written).toHaveLength(0);
+    durable = true;
+    refresh.seen([], state);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(written).toHaveLength(1);
+    refresh.seen([], state);
+    durable = false;
+    await refresh.finish();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(written).toHaveLength(1);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test.for(['ENOSPC', 'EXDEV', 'ESTALE'])(
+  'a state file that cannot be written (%s) is said once, and stops nothing',
+  async (code) => {
+    const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    try {
+      const refresh = new StateRefresh({
+        file: { write: () => Promise.reject(Object.assign(new Error(`${code}: why`), { code, syscall: 'rename' })) },
+        bytesMax: 1_000_000,
+        durable: () => true,
+        tooLarge() {},
+      });
+      const state = initialState(aProgram());
+      refresh.seen([], state);
+      await sleep(300);
+      refresh.seen([], state);
+      await refresh.finish();
+      expect(said.mock.calls.map(([text]) => text)).toEqual([
+        `meow: cannot write the state file: ${code}: why; it stays as it was, and what counts is the journal\n`,
+      ]);
+    } finally {
+      said.mockRestore();
+    }
+  },
+);
+
+/** A run of three steps, one after the other, over such a disk. `count`: how many writes there were, this one included. */
+function chain(disk: (count: () => number, file: AppendFile) => AppendFile): {
+  readonly store: ReturnType<typeof fileStore>;
+  readonly run: (seen: (durable: () => boolean) => void) => Promise<unknown>;
+} {
+  let writes = 0;
+  const store = fileStore({
+    folder,
+    through: (file) => {
+      const through = disk(() => writes, file);
+      return {
+        ...through,
+        write(bytes) {
+          writes += 1;
+          return through.write(bytes);
+        },
+      };
+    },
+  });
+  const { program } = compileMeow({
+    file: 'w.meow.toml',
+    text: CHAIN,
+    workflow: null,
+    given: [],
+    limits: DEFAULT_CONFIG.limits,
+  });
+  const request = { id: 'r', mark: 'm', variables: {}, meta: {}, cwd: folder };
+  let durable = (): boolean => false;
+  return {
+    store,
+    run: (seen) =>
+      drive({
+        store,
+        runId: 'r',
+        config: DEFAULT_CONFIG,
+        reporter: {
+          begin(_id, _before, _state, isDurable) {
+            durable = isDurable;
+          },
+          seen: () => seen(durable),
+          note() {},
+          end() {},
+          close() {},
+        },
+        begin: (world) => startRun(world, present(program, 'it compiles'), request),
+      }),
+  };
+}

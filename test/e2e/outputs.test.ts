@@ -1,0 +1,48 @@
+// Values on their way from one step to another, as they are and nothing else.
+
+import { expect, test } from 'vitest';
+import { Rig, shellStep } from '../rig/rig.ts';
+
+/** Has the shape that the journal gives to an output in a file. */
+const FORGED = { $file: '../../../secret', bytes: 1 };
+
+test('a value that looks like an output in a file is data, and no file is read for it', async () => {
+  await using rig = await Rig.setup();
+  rig.write('secret', 'secret');
+  rig.write('.meow/secret', 'secret');
+  rig.write('forged.json', JSON.stringify(FORGED));
+  rig.write(
+    'w.meow.toml',
+    `[main]
+[main.variables]
+given = { type = "json" }
+${shellStep('a', 'cat forged.json', '[main.steps.outputs]\nv = { source = "stdout", type = "json" }')}
+${shellStep('b', 'echo {{a.outputs.v}}; echo {{given}}; echo "$MEOW_VAR_GIVEN"', 'needs = ["a"]\n[main.steps.outputs]\nsaid = { source = "stdout" }')}
+`,
+  );
+  const given = JSON.stringify(FORGED);
+  const { stderr, code } = await rig.meow('run', 'w.meow.toml', '--id', 'f', '--var-json', `given=${given}`);
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  const { steps } = await rig.status('f');
+  expect(steps['a']?.outputs['v']).toEqual(FORGED);
+  expect(steps['b']?.outputs['said']).toBe(`${given}\n${given}\n${given}`);
+});
+
+test('an output over 1 MB goes through a file, whole, and JSON is no exception', async () => {
+  await using rig = await Rig.setup();
+  rig.write('large.json', JSON.stringify(Array.from({ length: 200_000 }, (_, index) => `it's ${index}`)));
+  rig.write(
+    'w.meow.toml',
+    `[main]
+${shellStep('a', 'cat large.json', '[main.steps.outputs]\nv = { source = "stdout", type = "json" }')}
+${shellStep('b', 'printf %s {{a.outputs.v}} > copy', 'needs = ["a"]')}
+`,
+  );
+  expect((await rig.meow('run', 'w.meow.toml', '--id', 'l')).code).toBe(0);
+  expect(rig.read('copy') === rig.read('large.json')).toBe(true);
+  expect((await rig.status('l')).steps['a']?.outputs['v']).toEqual({
+    $file: 'steps/a/1/outputs/v',
+    bytes: rig.read('large.json').length,
+  });
+});
