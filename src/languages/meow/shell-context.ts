@@ -60,6 +60,19 @@ const BEFORE_COMMAND = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 
 /** Words behind which such a word may stand at once: `if { …; } then`. */
 const AFTER_COMMAND = new Set(['}', 'fi', 'done']);
 
+/** Other words that are the shell's own where a command may begin. */
+const RESERVED: ReadonlySet<string> = new Set([
+  ...BEFORE_COMMAND,
+  ...AFTER_COMMAND,
+  'case',
+  'coproc',
+  'esac',
+  'for',
+  'function',
+  'select',
+  '[[',
+]);
+
 /** What is open: a bracket of some kind, or a `case` and how far it is. */
 type Open =
   | 'bracket'
@@ -149,19 +162,27 @@ function readCommands(s: Scan, close: ')' | null): void {
     }
   };
 
+  /** Within another script bash does not know `time`, and takes what stands behind it for arguments. */
+  const isTimedWithin = (): boolean => command.behind === 'time' && (s.script > 0 || interrupted.length > 0);
+
   /** `text`: the word, if it has no quotes, expansions and holes, and so may be one of the shell's own. */
   const endCommandWord = (word: Word, text: string | null): void => {
     const top = open.at(-1);
     const { first, behind, words } = command;
+    const isTimed = isTimedWithin();
     command.behind = null;
     if (top === 'case-subject') open[open.length - 1] = 'case-in';
     else if (top === 'case-in') {
       if (text !== 'in') lose(s, 'it stands after a `case` that this version cannot follow');
       open[open.length - 1] = 'case-pattern';
       command.first = true;
-    } else if (first && text === 'esac' && (top === 'case-pattern' || top === 'case-body')) open.pop();
-    else if (top === 'case-pattern') command.first = false;
-    else if (behind === 'function') command.first = true;
+    } else if (top === 'case-pattern') {
+      if (first && text === 'esac') open.pop();
+      else command.first = false;
+    } else if (behind === 'function') command.first = true;
+    else if (first && text !== null && RESERVED.has(text) && text !== 'time' && (command.prefixed || isTimed)) {
+      lose(s, `it stands after a \`${text}\` that shells do not take for one of their own words there`);
+    } else if (first && text === 'esac' && top === 'case-body') open.pop();
     else if (first && text === 'case') {
       open.push('case-subject');
       command.first = false;
@@ -172,10 +193,8 @@ function readCommands(s: Scan, close: ')' | null): void {
       command.behind = 'function';
       command.first = false;
     } else if (first && text === 'coproc') lose(s, 'it stands within or after a `coproc`');
-    else if (first && text === '[[') {
-      if (command.prefixed) lose(s, 'it stands after a [[ that is no word of the shell there');
-      command.condition = [];
-    } else if (first && hasOpenSubscript(word)) lose(s, 'it stands within or after a subscript with spaces', NO_CURE);
+    else if (first && text === '[[') command.condition = [];
+    else if (first && hasOpenSubscript(word)) lose(s, 'it stands within or after a subscript with spaces', NO_CURE);
     else if (first && isAssignment(word)) {
       command.prefixed = true;
       apply(s, judgeAssignment(word));
@@ -224,18 +243,18 @@ function readCommands(s: Scan, close: ')' | null): void {
   const openBracket = (): void => {
     const isPattern = open.at(-1) === 'case-pattern';
     const array = command.word === null || isPattern ? null : arrayBefore(command.word);
+    if (command.word?.text === '!' && command.first)
+      lose(s, 'it stands after !(, which shells read differently; put a space between');
+    if (isTimedWithin() || (command.first && command.word?.text === 'time'))
+      lose(s, 'it stands after a `time (` that shells read differently');
+    if (s.lost !== null) return;
     if (command.condition !== null) {
       endWord();
       open.push('group');
     } else if (array !== null) {
       s.arrays.add(array);
       interrupt('array');
-    } else if (
-      command.word !== null &&
-      !isPattern &&
-      /[?*+@!]$/.test(command.word.text) &&
-      !(command.first && command.word.text === '!')
-    ) {
+    } else if (command.word !== null && !isPattern && /[?*+@!]$/.test(command.word.text)) {
       interrupt('pattern');
     } else if (!isPattern && s.text[s.at + 1] === '(') {
       endWord();
@@ -297,7 +316,10 @@ function readCommands(s: Scan, close: ')' | null): void {
     const target = readRedirection(s);
     if (target === 'process') interrupt('process');
     else if (target === 'file' || target === 'duplicate') command.redirected = target;
-    else if (target !== null) heredocs.push(target);
+    else if (target !== null) {
+      heredocs.push(target);
+      command.prefixed = true;
+    }
   };
 
   while (s.at < s.text.length) {
@@ -337,8 +359,11 @@ function readCommands(s: Scan, close: ')' | null): void {
         for (const heredoc of heredocs.splice(0)) readHeredoc(s, heredoc);
         break;
       case '#':
-        if (command.word === null) readComment(s);
-        else {
+        if (command.word === null) {
+          const isText = command.condition !== null || open.includes('pattern');
+          if (isText) lose(s, 'it stands after a # within [[ … ]] or a pattern');
+          else readComment(s);
+        } else {
           addPart(character, [], true);
           s.at += 1;
         }

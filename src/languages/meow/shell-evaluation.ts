@@ -89,7 +89,7 @@ function arraysIn(words: readonly Word[]): readonly Finding[] {
 
 /** Whether bash reads on over spaces, to the `]` of the subscript. */
 export function hasOpenSubscript({ text }: Word): boolean {
-  return /^[A-Za-z_]\w*\[/.test(text) && isOpen(text);
+  return /^[A-Za-z_]\w*\[/.test(text) && (isOpen(text) || !ASSIGNMENT.test(text));
 }
 
 const isOpen = (text: string): boolean => text.split('[').length > text.split(']').length;
@@ -133,7 +133,8 @@ export function judgeCommand(words: readonly Word[]): readonly Finding[] {
   const at = commandAt(words);
   const [first] = words.slice(at);
   if (first === undefined) return [];
-  const name = first.text;
+  // What an expansion adds may be nothing.
+  const name = first.text.replaceAll(DYNAMIC, '');
   const rest = words.slice(at + 1);
   if (NAMING.has(name)) return judgeNaming(name, rest);
   if (DECLARING.has(name)) return judgeDeclaration(name, rest);
@@ -148,9 +149,10 @@ export function judgeCommand(words: readonly Word[]): readonly Finding[] {
 function commandAt(words: readonly Word[]): number {
   let at = 0;
   let isOptional = false;
-  for (const { text } of words) {
-    const isPrefix = text === 'command' || text === 'builtin';
-    if (!isPrefix && text.replaceAll(DYNAMIC, '') !== '' && !(isOptional && text.startsWith('-'))) break;
+  for (const word of words) {
+    const text = word.text.replaceAll(DYNAMIC, '');
+    const isPrefix = text === '' || text === 'command' || text === 'builtin';
+    if (!isPrefix && !(isOptional && text.startsWith('-'))) break;
     isOptional ||= isPrefix;
     at += 1;
   }
