@@ -2,8 +2,8 @@
 // sentences for us, not diagnostics for authors.
 
 import type { Follow } from './follow.ts';
-import type { Block, Program } from './program.ts';
-import { targetsOf } from './program.ts';
+import { blocksOf } from './follow.ts';
+import type { Block, Program, Step } from './program.ts';
 
 /** Empty where the Program may run. */
 export function checkProgram(program: Program): readonly string[] {
@@ -39,4 +39,11 @@ function checkBlock(program: Program, block: Block): readonly string[] {
 
 function movesControl({ kind }: Follow): boolean {
   return kind === 'goto' || kind === 'call' || kind === 'return';
+}
+
+function targetsOf({ routes, act, onError }: Step): readonly string[] {
+  const targets = Object.values(routes).flatMap(blocksOf);
+  if (act.kind === 'each') targets.push(act.target.block);
+  if (onError.kind === 'recover') targets.push(onError.target.block);
+  return targets;
 }

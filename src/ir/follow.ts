@@ -27,3 +27,19 @@ export type Follow =
   | { readonly kind: 'fork'; readonly target: Target; readonly name: string }
   /** The run ends here, whatever else is going on. */
   | { readonly kind: 'stop'; readonly verdict: 'done' | 'failed'; readonly reason: string | null };
+
+/** Names of the blocks that are entered. */
+export function blocksOf(follow: Follow): readonly string[] {
+  switch (follow.kind) {
+    case 'expand':
+    case 'goto':
+    case 'fork':
+      return [follow.target.block];
+    case 'call':
+      return [follow.target.block, follow.returnTo.block];
+    case 'end':
+    case 'return':
+    case 'stop':
+      return [];
+  }
+}

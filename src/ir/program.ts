@@ -137,24 +137,3 @@ export function canGrow(step: Step): boolean {
     Object.values(step.routes).some(({ kind }) => kind === 'expand')
   );
 }
-
-/** Names of the blocks that a step may ask for. */
-export function targetsOf(step: Step): readonly string[] {
-  const targets = Object.values(step.routes).flatMap((follow) => {
-    switch (follow.kind) {
-      case 'expand':
-      case 'goto':
-      case 'fork':
-        return [follow.target.block];
-      case 'call':
-        return [follow.target.block, follow.returnTo.block];
-      case 'end':
-      case 'return':
-      case 'stop':
-        return [];
-    }
-  });
-  if (step.act.kind === 'each') targets.push(step.act.target.block);
-  if (step.onError.kind === 'recover') targets.push(step.onError.target.block);
-  return targets;
-}

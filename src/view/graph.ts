@@ -2,7 +2,7 @@
 // a listing to read. Nodes have names of our own (`n0`), and what authors wrote appears in labels only, escaped.
 
 import { segmentMatcher } from '../base/segment-pattern.ts';
-import type { Follow } from '../ir/follow.ts';
+import { blocksOf } from '../ir/follow.ts';
 import type { Block, Program, Step } from '../ir/program.ts';
 import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
 import { neededBy } from './needed.ts';
@@ -234,26 +234,11 @@ function growthOf(step: Step): readonly { readonly target: string; readonly labe
   const growth: { target: string; label: string | null }[] = [];
   for (const [route, follow] of Object.entries(step.routes)) {
     const label = route === 'done' ? null : route;
-    for (const target of targetsOf(follow)) growth.push({ target, label });
+    for (const target of blocksOf(follow)) growth.push({ target, label });
   }
   if (step.act.kind === 'each') growth.push({ target: step.act.target.block, label: 'each' });
   if (step.onError.kind === 'recover') growth.push({ target: step.onError.target.block, label: 'error' });
   return growth;
-}
-
-function targetsOf(follow: Follow): readonly string[] {
-  switch (follow.kind) {
-    case 'expand':
-    case 'goto':
-    case 'fork':
-      return [follow.target.block];
-    case 'call':
-      return [follow.target.block, follow.returnTo.block];
-    case 'end':
-    case 'return':
-    case 'stop':
-      return [];
-  }
 }
 
 /** From the step it stands below, or from where control came. */
