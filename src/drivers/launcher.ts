@@ -1,5 +1,5 @@
 // Starts commands from a small process beside the engine. Node starts a process by copying itself, which takes the
-// engine's only thread about a millisecond; a small process does it in a third of that, on another core. Used where many
+// engine's only thread about a millisecond; a small process does it for less, on another core. Used where many
 // commands are started, and only where there is a perl; everything works without it (process.ts).
 //
 // L1  What is asked for is started at most once, and every process leads a session of its own, as in process.ts.

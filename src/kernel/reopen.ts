@@ -1,5 +1,6 @@
-// Takes up a run again that had ended, or was about to end, without being done: the steps named go back to where they can go on, the frames
-// that hold them are open again, and every index is made anew. The one thing in the kernel whose cost is the run's size.
+// Takes up a run again that had ended, or was about to end, without being done: the steps named go back to where they
+// can go on, the frames that hold them are open again, and every index is made anew. With the end of a run, the one
+// thing in the kernel whose cost is the run's size.
 
 import { canGrow } from '../ir/program.ts';
 import { awaitNeeds } from './needs.ts';

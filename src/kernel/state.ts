@@ -1,5 +1,6 @@
 // The fold of a journal's decisions, with the indexes that keep the cost of an input independent of the run's size (K6).
-// Only `apply` changes it. What `decide` has to look at next is kept in the agenda.
+// Only `apply` changes it, but for two lists that a replay can do without: `decide` takes from the agenda what it looks at,
+// and puts a step that waits for a busy agent into that agent's queue.
 
 import type { Json } from '../base/json.ts';
 import { present } from '../base/assert.ts';
