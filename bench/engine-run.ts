@@ -10,6 +10,7 @@ import type { Program } from '../src/ir/program.ts';
 import type { JournalRecord } from '../src/kernel/decision.ts';
 import type { RunState } from '../src/kernel/state.ts';
 import { fileStore } from '../src/stores/files.ts';
+import { UNLIMITED } from '../src/ir/program.ts';
 
 export interface EngineRunOptions {
   /** Of runs. */
@@ -76,7 +77,7 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
 
   const began = performance.now();
   const engine = new Engine(journal, { command: driver }, systemClock, observe);
-  const request = { id: runId, mark: 'm', variables: {}, meta: {}, cwd: options.cwd ?? folder };
+  const request = { id: runId, mark: 'm', variables: {}, meta: {}, cwd: options.cwd ?? folder, allowance: UNLIMITED };
   await Promise.race([engine.run({ kind: 'run-requested', request, programHash: journal.programHash }), left]);
   const ended = performance.now();
   await refresh?.finish();

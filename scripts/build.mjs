@@ -18,6 +18,9 @@ import { build } from 'esbuild';
 const ENTRIES = {
   meow: 'src/cli/main.ts',
   cli: 'src/cli/cli.ts',
+  agent: 'src/cli/agent.ts',
+  'stored-step': 'src/cli/stored-step.ts',
+  'sim-agent': 'src/sim/main.ts',
 };
 
 const root = fileURLToPath(new URL('..', import.meta.url));

@@ -10,8 +10,9 @@ import type { Store } from '../src/engine/ports.ts';
 import type { Program, RunRequest } from '../src/ir/program.ts';
 import { memoryStore } from '../src/stores/memory.ts';
 import { parseProgram } from './kernel-rig/program-text.ts';
+import { UNLIMITED } from '../src/ir/program.ts';
 
-const REQUEST: RunRequest = { id: 'wf-1', mark: 'm', variables: {}, meta: {}, cwd: '/' };
+const REQUEST: RunRequest = { id: 'wf-1', mark: 'm', variables: {}, meta: {}, cwd: '/', allowance: UNLIMITED };
 
 const WAYS: readonly (readonly [string, (store: Store, program: Program) => Promise<unknown>])[] = [
   ['created for another', (store, program) => createRun(store, program, REQUEST, 0)],

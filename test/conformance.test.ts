@@ -1,15 +1,19 @@
 // Golden files: `test/conformance/LANGUAGE/CASE.in` is compiled, and what comes of it must be `CASE.txt`: the Program,
 // and every diagnostic as a person would see it. `UPDATE=1` rewrites them; commit only what you can explain.
 //
-// A first line `#! workflow=NAME given=a,b validate` says what the case is run with.
+// A first line `#! workflow=NAME given=a,b=value validate` says what the case is run with. Files in folders below are no
+// cases: they are what the references of cases lead to.
 
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Diagnostic } from '../src/base/diagnostic.ts';
 import { hasErrors } from '../src/base/diagnostic.ts';
-import type { Compiled } from '../src/languages/meow/compile.ts';
+import { checkProgram } from '../src/ir/check.ts';
+import type { Compiled, OtherFiles } from '../src/languages/meow/compile.ts';
 import { compileMeow, validateMeow } from '../src/languages/meow/compile.ts';
+import { spellingsOf } from '../src/languages/meow/reference.ts';
+import { createSearch } from '../src/languages/meow/search.ts';
 
 const MEOW = join(import.meta.dirname, 'conformance/meow');
 const cases = readdirSync(MEOW).filter((file) => file.endsWith('.meow.toml'));
@@ -23,19 +27,47 @@ describe('MEOW text compiles to what its golden file says', () => {
     if (process.env['UPDATE'] !== undefined) writeFileSync(goldenFile, written);
     expect(written).toBe(readFileSync(goldenFile, 'utf8'));
     expect(compiled.program === null).toBe(hasErrors(compiled.diagnostics) || /^#!.*\bvalidate\b/.test(text));
-    for (const diagnostic of compiled.diagnostics) checkShape(diagnostic, text);
+    if (compiled.program !== null) expect(checkProgram(compiled.program)).toEqual([]);
+    for (const diagnostic of compiled.diagnostics) checkShape(diagnostic);
   });
 });
 
-function compileCase(file: string, text: string): Compiled {
+test.each(cases.filter((file) => /^(good|pattern)-/.test(file)))('%s has no errors', (file) => {
+  expect(hasErrors(compileCase(file, readFileSync(join(MEOW, file), 'utf8')).diagnostics)).toBe(false);
+});
+
+function compileCase(file: string, text: string): Pick<Compiled, 'program' | 'diagnostics'> {
   const options = /^#!(.*)/.exec(text)?.[1] ?? '';
-  if (/\bvalidate\b/.test(options)) return { program: null, diagnostics: validateMeow({ file, text }) };
   const given = /given=(\S+)/.exec(options)?.[1]?.split(',') ?? [];
-  return compileMeow({ file, text, workflow: /workflow=(\S+)/.exec(options)?.[1] ?? null, given });
+  const pairs = given.map((pair) => pair.split('=')).filter((pair) => pair.length === 2);
+  const values: Readonly<Record<string, string>> = Object.fromEntries(pairs);
+  const others = readOthers(file, text, values);
+  if (/\bvalidate\b/.test(options)) return { program: null, diagnostics: validateMeow({ file, text, others }) };
+  const names = given.map((pair) => pair.replace(/=.*/, ''));
+  const workflow = /workflow=(\S+)/.exec(options)?.[1] ?? null;
+  return compileMeow({ file, text, workflow, given: names, values, others });
+}
+
+/** Only what stands beside a file, or below it. */
+function readOthers(entry: string, entryText: string, values: Readonly<Record<string, string>>): OtherFiles {
+  const search = createSearch(values);
+  const files = new Map([[entry, entryText]]);
+  const find = (from: string, name: string): string | null =>
+    spellingsOf(join(dirname(from), name)).find((path) => existsSync(join(MEOW, path))) ?? null;
+  const open = [...search.add({ file: entry, text: entryText })];
+  for (let wanted = open.shift(); wanted !== undefined; wanted = open.shift()) {
+    const file = find(wanted.from, wanted.name);
+    if (file === null || files.has(file)) continue;
+    const text = readFileSync(join(MEOW, file), 'utf8');
+    files.set(file, text);
+    open.push(...search.add({ file, text }));
+  }
+  return { files: [...files].map(([file, text]) => ({ file, text })), find };
 }
 
 /** The place is in the text, and the source line is the one that the place names. */
-function checkShape({ span, sourceLine, sourceColumn, hint }: Diagnostic, text: string): void {
+function checkShape({ span, sourceLine, sourceColumn, hint }: Diagnostic): void {
+  const text = readFileSync(join(MEOW, span.file), 'utf8');
   const line = text.replace(/^\uFEFF/, '').split(/\r?\n/)[span.line - 1];
   expect(sourceLine.replace(/^\uFEFF/, '')).toBe(line);
   expect(sourceColumn).toBe(1);
@@ -44,7 +76,7 @@ function checkShape({ span, sourceLine, sourceColumn, hint }: Diagnostic, text: 
   expect(hint).not.toBe('');
 }
 
-function write({ program, diagnostics }: Compiled): string {
+function write({ program, diagnostics }: Pick<Compiled, 'program' | 'diagnostics'>): string {
   const parts = diagnostics.map(draw);
   if (program !== null) parts.push(`${JSON.stringify(program, null, 2)}\n`);
   return parts.length === 0 ? 'nothing to say\n' : parts.join('\n');

@@ -5,13 +5,18 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../src/languages/config.ts';
+import type { OtherFiles } from '../src/languages/meow/compile.ts';
 import { compileMeow } from '../src/languages/meow/compile.ts';
+import { readSimScript } from '../src/sim/script.ts';
 import { renderDiagnostic } from '../src/view/diagnostics.ts';
 import { plainPaint } from '../src/view/paint.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const FIRST_RUN = 'npm ci && bin/meow run examples/hello.meow.toml';
 const TESTS = 'npm ci && npm run setup && npm test';
+
+/** What comes with meow, as a workflow in a document may refer to it. */
+const LIBRARY = libraryFiles();
 
 const documents = ['README.md', ...markdownUnder('docs')];
 
@@ -69,6 +74,10 @@ test.each(fences.filter(({ info }) => info === 'ini'))('$place is a configuratio
   expect(readConfig({ file: place, text }).diagnostics).toEqual([]);
 });
 
+test.each(fences.filter(({ info }) => info === 'sim'))('$place is a script of simulated agents', ({ place, text }) => {
+  expect(readSimScript(text, place).diagnostics).toEqual([]);
+});
+
 describe('the reference of the journal', () => {
   const reference = read('docs/journal.md');
 
@@ -84,12 +93,14 @@ describe('the reference of the journal', () => {
 
 test('the reference of the command line has every command and every flag', () => {
   const reference = read('docs/cli.md');
-  const source = read('src/cli/cli.ts');
-  const commands = [...source.matchAll(/\bcommand\(\s*'[^']*',\s*'([a-z]+)/g)].map(({ 1: name = '' }) => name);
+  const source = read('src/cli/cli.ts') + read('src/cli/conversation-commands.ts');
+  const commands = [...source.matchAll(/\bcommand\(\s*(?:'[^']*'|[A-Z]+),\s*'([a-z-]+)/g)].map(
+    ({ 1: name = '' }) => name,
+  );
   const flags = [...source.matchAll(/(?:option|later|Option)\(\s*'(?:-\w, )?(--[a-z-]+)/g)].map(
     ({ 1: flag = '' }) => flag,
   );
-  expect(commands.length).toBeGreaterThanOrEqual(13);
+  expect(commands.length).toBeGreaterThanOrEqual(24);
   expect(commands.filter((name) => !new RegExp(`^### \`meow ${name}\`$`, 'm').test(reference))).toEqual([]);
   const hidden = '--as-engine';
   expect(flags.filter((flag) => flag !== hidden && !reference.includes(flag))).toEqual([]);
@@ -123,10 +134,19 @@ test.each(['ARCHITECTURE.md', 'CONTRIBUTING.md'])('%s names files that exist', (
   expect(named.filter((path) => ![path, `src/${path}`, `src/languages/${path}`].some(exists))).toEqual([]);
 });
 
+function libraryFiles(): OtherFiles {
+  const files = readdirSync(join(ROOT, 'lib'))
+    .filter((name) => name.endsWith('.meow.toml'))
+    .map((name) => ({ file: `lib/${name}`, text: read(`lib/${name}`) }));
+  const find = (_from: string, name: string): string | null =>
+    files.find(({ file }) => file === `${name}.meow.toml`)?.file ?? null;
+  return { files, find };
+}
+
 /** Variables that a run would have to be given are no problem of the text. */
 function errorsOf(file: string, text: string): readonly string[] {
   const workflow = /^\[main\]|^\[meta\]|^\[\[steps\]\]/m.test(text) ? null : (/^\[([\w-]+)\]/m.exec(text)?.[1] ?? null);
-  const { diagnostics } = compileMeow({ file, text, workflow, given: null });
+  const { diagnostics } = compileMeow({ file, text, workflow, given: null, others: LIBRARY });
   return diagnostics.filter(({ severity }) => severity === 'error').map(({ code, message }) => `${code}: ${message}`);
 }
 

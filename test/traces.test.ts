@@ -3,19 +3,24 @@
 // must give the state that deciding gave: the two ways to a state are one.
 //
 //   program …            finish EFFECT ok [route=R] [session=S] [follow=F]… [name=value]…
-//   start [name=value]…  finish EFFECT fail [KIND] [session=S] [until=1h]
-//   gate NAME approve|reject
-//   time 30s             stop [force]                   pause          resume [only-pending]
+//   start [name=value]…  finish EFFECT fail [KIND] [session=S] [until=1h]       both: [usd=0.2] [tokens=9]
+//   gate NAME approve|reject   ask GATE STEP   expire GATE STEP   release STEP
+//   report STEP [name=value]…  event TYPE [ID]   receive STEP NUMBER
+//   time 30s             stop [force]                   pause          resume [only-pending] [--usd=2]
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parseDuration } from '../src/base/time.ts';
 import { fold } from '../src/engine/loop.ts';
+import type { Json } from '../src/base/json.ts';
 import type { Outcome } from '../src/ir/effect.ts';
 import { success } from '../src/ir/effect.ts';
 import type { FailureKind } from '../src/ir/failure.ts';
 import { failure } from '../src/ir/failure.ts';
+import type { Allowance } from '../src/ir/program.ts';
+import { UNLIMITED } from '../src/ir/program.ts';
+import type { Usage } from '../src/ir/usage.ts';
 import { decide } from '../src/kernel/decide.ts';
 import type { Decision, JournalRecord } from '../src/kernel/decision.ts';
 import type { Input } from '../src/kernel/input.ts';
@@ -104,26 +109,51 @@ function inputOf(verb: string, words: readonly string[]): Input {
     .map((word) => [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)] as const);
   switch (verb) {
     case 'start': {
-      const request = { id: 'wf-trace', mark: 'm', variables: Object.fromEntries(pairs), meta: {}, cwd: '.' };
+      const allowance = allowanceIn(pairs) ?? UNLIMITED;
+      const variables = Object.fromEntries(pairs.filter(([key]) => !key.startsWith('--')));
+      const request = { id: 'wf-trace', mark: 'm', variables, meta: {}, cwd: '.', allowance };
       return { kind: 'run-requested', request, programHash: 'hash' };
     }
-    case 'finish':
-      return { kind: 'effect-finished', effect: words[0] ?? '', outcome: outcomeOf(words.slice(1), pairs) };
+    case 'finish': {
+      // The id of what an agent owes may have two words.
+      const at = words.findIndex((word) => word === 'ok' || word === 'fail');
+      const effect = words.slice(0, at).join(' ');
+      return { kind: 'effect-finished', effect, outcome: outcomeOf(words.slice(at), pairs) };
+    }
     case 'gate':
       return {
         kind: 'gate-decided',
         gate: words[0] ?? '',
-        verdict: { approved: words[1] === 'approve', by: 'ann', notes: null },
+        verdict: { approved: words[1] === 'approve', by: 'ann', notes: null, answer: null },
       };
+    case 'ask':
+      return { kind: 'gate-asked', gate: words[0] ?? '', step: words[1] ?? '', prompt: null };
+    case 'expire':
+      return { kind: 'gate-expired', gate: words[0] ?? '', step: words[1] ?? '' };
+    case 'release':
+      return { kind: 'wait-released', step: words[0] ?? '' };
+    case 'report':
+      return { kind: 'step-reported', step: words[0] ?? '', outputs: Object.fromEntries(pairs), notes: null };
+    case 'event': {
+      const [type = '', id = type] = words.filter((word) => !word.includes('='));
+      return { kind: 'event-emitted', event: { id, type, agent: null, data: Object.fromEntries(pairs) } };
+    }
+    case 'receive':
+      return { kind: 'event-received', step: words[0] ?? '', event: Number(words[1]), asking: null };
     case 'stop':
       return { kind: 'stop-requested', by: 'ann', force: words.includes('force') };
     case 'pause':
       return { kind: 'pause-requested', reason: 'asked to' };
     case 'resume':
-      return { kind: 'run-resumed', retryFailed: !words.includes('only-pending') };
+      return { kind: 'run-resumed', retryFailed: !words.includes('only-pending'), allowance: allowanceIn(pairs) };
     default:
       throw new Error(`no such command in a trace: ${verb}`);
   }
+}
+
+function allowanceIn(pairs: readonly (readonly [string, string])[]): Allowance | null {
+  const allowed = pairs.filter(([key]) => key.startsWith('--')).map(([key, value]) => [key.slice(2), Number(value)]);
+  return allowed.length === 0 ? null : { ...UNLIMITED, ...(Object.fromEntries(allowed) as Partial<Allowance>) };
 }
 
 function outcomeOf(words: readonly string[], pairs: readonly (readonly [string, string])[]): Outcome {
@@ -133,16 +163,33 @@ function outcomeOf(words: readonly string[], pairs: readonly (readonly [string, 
     const session = pairs.find(([key]) => key === 'session')?.[1] ?? null;
     const until = pairs.find(([key]) => key === 'until')?.[1];
     const retryAt = until === undefined ? null : parseDuration(until);
-    return { kind: 'failure', failure: failure(kind, kind, { session, retryAt }) };
+    return { kind: 'failure', failure: failure(kind, kind, { session, retryAt, usage: usageIn(pairs) }) };
   }
-  const special = new Set(['route', 'session', 'follow']);
+  const special = new Set(['route', 'session', 'follow', 'usd', 'tokens', 'exit_code', 'items']);
   const value = (name: string): string | null => pairs.find(([key]) => key === name)?.[1] ?? null;
   const follows = pairs.filter(([key]) => key === 'follow').map(([, text]) => parseFollow(text));
-  return success(Object.fromEntries(pairs.filter(([key]) => !special.has(key))), {
+  const exit = value('exit_code');
+  const items = value('items');
+  const outputs = {
+    ...Object.fromEntries(pairs.filter(([key]) => !special.has(key))),
+    ...(exit === null ? {} : { exit_code: Number(exit) }),
+    ...(items === null ? {} : { items: JSON.parse(items) as Json }),
+  };
+  return success(outputs, {
+    usage: usageIn(pairs),
     route: value('route'),
     session: value('session'),
     follows: follows.length === 0 ? null : follows,
   });
+}
+
+function usageIn(pairs: readonly (readonly [string, string])[]): Usage | null {
+  const value = (name: string): number | null => {
+    const text = pairs.find(([key]) => key === name)?.[1];
+    return text === undefined ? null : Number(text);
+  };
+  const usage = { usd: value('usd'), tokens: value('tokens') };
+  return usage.usd === null && usage.tokens === null ? null : usage;
 }
 
 function describeDecision(decision: Decision): string {
@@ -168,9 +215,11 @@ function describeDecision(decision: Decision): string {
           ? ''
           : effect.kind === 'command'
             ? ` $ ${shown(effect.script)}`
-            : effect.kind === 'turn'
+            : effect.kind === 'turn' || effect.kind === 'prompt'
               ? ` > ${shown(effect.prompt)}`
-              : ' ?';
+              : effect.kind === 'gate'
+                ? ' ?'
+                : ` ${effect.kind}`;
       return `step-started ${decision.step}#${decision.attempt}${asks}${agent === null ? '' : ` by ${agent}`}${timeoutAt === null ? '' : ` until ${timeoutAt / 1000}s`}`;
     }
     case 'step-done':
@@ -197,6 +246,34 @@ function describeDecision(decision: Decision): string {
       return 'run-started';
     case 'warned':
       return `warned: ${decision.message}`;
+    case 'items-read':
+      return `items-read ${decision.step} ${JSON.stringify(decision.items)}`;
+    case 'iterations-named':
+      return `iterations-named ${decision.step} ${decision.names.join(' ')}`;
+    case 'step-completing':
+      return `step-completing ${decision.step} ${JSON.stringify(decision.outputs)}`;
+    case 'gate-asked':
+      return `gate-asked ${decision.gate} for ${decision.step}${decision.anew ? ', anew' : ''}`;
+    case 'gate-expired':
+      return `gate-expired ${decision.gate} for ${decision.step}`;
+    case 'wait-released':
+      return `wait-released ${decision.step}`;
+    case 'event-emitted':
+      return `event-emitted ${decision.event.type}`;
+    case 'event-received':
+      return `event-received ${decision.step} ${decision.event}`;
+    case 'agent-opened':
+      return `agent-opened ${decision.agent.name}${decision.agent.session === null ? '' : ` in ${decision.agent.session}`}`;
+    case 'agent-reviving':
+      return `agent-reviving ${decision.agent}${decision.spawn.resumeSession === null ? '' : ` in ${shown(decision.spawn.resumeSession)}`}`;
+    case 'agents-closing':
+      return `agents-closing ${decision.agents.join(' ')}${decision.force ? ', at once' : ''}`;
+    case 'agents-hastened':
+      return `agents-hastened ${decision.agents.join(' ')}`;
+    case 'agent-closed':
+      return `agent-closed ${decision.agent} ${decision.how}`;
+    case 'usage-counted':
+      return `usage-counted ${decision.step} $${decision.usage.usd ?? '?'} ${decision.usage.tokens ?? '?'} tokens`;
     case 'gate-decided':
       return `gate-decided ${decision.gate} ${decision.verdict.approved ? 'approved' : 'rejected'}`;
     case 'cleanup-started':

@@ -5,6 +5,7 @@ import { Command, CommanderError, InvalidArgumentError, Option } from 'commander
 
 import { nearest } from '../base/nearest.ts';
 import { UsageError } from '../base/usage-error.ts';
+import { addConversationCommands } from './conversation-commands.ts';
 import { EXIT, report } from './exit.ts';
 import { flushed, print } from './say.ts';
 import { lineWidth } from './terminal-size.ts';
@@ -46,12 +47,7 @@ async function perform(args: readonly string[]): Promise<number> {
 }
 
 /** Commands of later versions: known, so that they are not taken for a mistake, and refused as what they are. */
-const NOT_YET = new Set(
-  (
-    'adapter agents answer approve attach await-approval await-event doctor done event gates gc mcp prime reject ' +
-    'session-id step-status'
-  ).split(' '),
-);
+const NOT_YET = new Set('adapter agents attach doctor gc mcp'.split(' '));
 
 function requireCommand(program: Command, name: string): void {
   const known = program.commands.map((command) => command.name());
@@ -106,6 +102,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--id <id>', "the run's id (default: wf- and eight random characters)")
     .option('--dry-run', 'compile, check, and print the steps; start nothing')
     .option('--language <name>', 'meow, raymond or conductor, where PATH does not tell')
+    .option('--adapter <name>', 'the adapter of every agent, whatever the workflow says; sim needs no account')
     .option('--resume <id>', 'take up a run again; the same as: meow resume ID')
     .option('--workflow <file.yaml>', 'the same, named by its state file');
   addRunFlags(run).action(async (path: string | undefined, options: object) => {
@@ -192,6 +189,8 @@ function commandLine(answer: (status: number) => void): Command {
       answer(await (await import('./commands/graph.ts')).graph(what, options));
     });
 
+  addConversationCommands(command, answer);
+
   command('Other', 'help [COMMAND]', 'show help', '')
     .argument('[command]')
     .action((name: string | undefined) => {
@@ -205,24 +204,21 @@ function commandLine(answer: (status: number) => void): Command {
 
 /** Flags of `run` and `resume` alike. */
 function addRunFlags(command: Command): Command {
-  const agents = 'For agent steps, which this version does not have yet (checked, without effect)';
-  const later = (flags: string, description: string, parse?: (text: string) => unknown): void => {
-    const option = new Option(flags, description).helpGroup(agents);
-    if (parse !== undefined) option.argParser(parse);
-    command.addOption(option);
+  const limit = (flags: string, description: string, parse: (text: string) => unknown): void => {
+    const option = new Option(flags, description).helpGroup('What agents may use; a run that has used it up pauses');
+    command.addOption(option.argParser(parse));
   };
   command
     .option('--detach', 'print the id and return; an engine in the background goes on')
     .option('--json', "print one JSON object a decision, and a last one with the run's end")
     .option('--only-pending', 'when resuming: leave failed steps failed')
-    .option('--no-wait', 'exit with status 3 when only a person can go on (no effect yet: nothing waits for a person)');
-  later('--max-agents <n>', 'agents at once', positive);
-  later('--max-transitions <n>', 'transitions of the whole run', positive);
-  later('--budget-usd <x>', 'what agents may cost', amount);
-  later('--budget-tokens <n>', 'tokens that agents may use', positive);
-  later('--adapter <name>', 'the adapter of agents that name none');
-  later('--allow-outside', 'let agents work outside of the project');
-  later('--in-place', 'let agents work in the project folder itself');
+    .option('--no-wait', 'pause, with exit status 3, when only a person can go on');
+  limit('--budget-usd <x>', 'dollars', amount);
+  limit('--budget-tokens <n>', 'tokens', positive);
+  limit('--max-agents <n>', 'turns at once (default: the number of cores, at least 4)', positive);
+  limit('--max-transitions <n>', 'transitions of a state machine (default: 1000)', positive);
+  // For languages that are to come: taken, so that a command line that has them is no mistake.
+  command.addOption(new Option('--allow-outside').hideHelp()).addOption(new Option('--in-place').hideHelp());
   command.addOption(new Option('--as-engine').hideHelp());
   return command;
 }

@@ -1,17 +1,28 @@
-// A run in the hands of this process, from the moment it is taken to its end: signals reach it, a reporter shows it, its
-// state file follows it.
+// A run in the hands of this process, from the moment it is taken to its end: signals and messages reach it, a reporter
+// shows it, its state file follows it.
 
 import { join } from 'node:path';
 
 import type { LiveRun, World } from '../engine/client.ts';
 import type { Journal } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
+import { agentDriver } from '../drivers/agents.ts';
 import { commandDriver } from '../drivers/command.ts';
+import { hostsByAdapter } from '../drivers/hosts.ts';
+import { readDriver } from '../drivers/read.ts';
+import { SIM_SCRIPT, simHost } from '../drivers/sim-host.ts';
 import { systemClock } from '../drivers/clock.ts';
+import { wholeText } from '../drivers/whole-text.ts';
+import { addressOf } from '../ipc/address.ts';
+import { Reception } from '../ipc/reception.ts';
+import { promptText } from '../ir/prompt-text.ts';
+import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
 import type { FileStore } from '../stores/files.ts';
+import { refusalOf } from '../stores/refusal.ts';
+import { openGates, runStatus } from '../view/status.ts';
 import { workingOn } from './exit.ts';
 import type { Reporter } from './reporters/reporter.ts';
 import { openRun } from './runs.ts';
@@ -23,6 +34,8 @@ export interface DriveRequest {
   readonly runId: string;
   readonly config: Config;
   readonly reporter: Reporter;
+  /** False: a run that only a person can go on with is paused. */
+  readonly waits?: boolean;
   /** Takes the run. */
   begin(world: World): Promise<LiveRun>;
   /** Told once the run is ours. */
@@ -37,13 +50,25 @@ export interface Driven {
 
 export async function drive(request: DriveRequest): Promise<Driven> {
   const { store, runId, reporter } = request;
+  const runFolder = store.runFolder(runId);
   let run: LiveRun | null = null;
   let refresh: StateRefresh | null = null;
   let before: readonly JournalRecord[] = [];
+  let mark = '';
+  let attachments: Program['attachments'] = {};
+  let reception: Reception | null = null;
+
+  // A run that comes to nothing leaves nothing behind, so it is not talked to before there is a record of it; and no step
+  // starts before it can be.
+  const receive = (): void => {
+    reception ??= receptionOf(runId, runFolder, mark, reporter);
+    if (run !== null) reception.open(run);
+  };
 
   // The last state is on disk before the run is released: who waits for its end, or takes it after us, finds it complete.
   const guarded = (journal: Journal): Journal => {
     before = journal.records;
+    attachments = journal.program.attachments;
     const file = new StateRefresh({
       file: store.stateFile(runId),
       // Not the one that is kept with the run: a larger one lets a run go on that was paused for it.
@@ -60,11 +85,12 @@ export async function drive(request: DriveRequest): Promise<Driven> {
       append(records) {
         const appended = journal.append(records);
         appended.catch(() => file.silence());
-        return appended;
+        return appended.then(receive);
       },
       async close() {
         // Also one that is refused, for it is done: a crash after its last record has left the file behind it.
         if (!begun && journal.records.length > 0) file.seen([], fold(journal.program, journal.records));
+        await reception?.close(run?.durable === true && run.state.phase === 'ended' && run.state.end === 'done');
         await file.finish();
         await journal.close();
       },
@@ -77,21 +103,41 @@ export async function drive(request: DriveRequest): Promise<Driven> {
       read: (id) => store.read(id),
     },
     clock: systemClock,
-    drivers: ({ id, mark, cwd }) => ({
-      command: commandDriver({
-        runId: id,
+    drivers(asked) {
+      mark = asked.mark;
+      if (before.length > 0 && !isDone(before)) receive();
+      const own = environment();
+      const shared = {
+        runId,
         mark,
-        runFolder: store.runFolder(id),
-        cwd,
-        environment: environment(),
+        runFolder,
+        cwd: asked.cwd,
+        environment: own,
         binFolder: BIN_FOLDER,
-        shell: request.config.shell,
-      }),
-    }),
+        ...addressOf(runFolder, mark),
+      };
+      const sim = simHost({
+        runFolder,
+        command: [join(BIN_FOLDER, 'meow'), 'sim-agent'],
+        script: attachments[SIM_SCRIPT] ?? null,
+        searchPath: own['PATH'] ?? '',
+      });
+      const agents = agentDriver({ ...shared, hosts: hostsByAdapter({ sim }) });
+      return {
+        command: commandDriver({ ...shared, shell: request.config.shell }),
+        read: readDriver({ runFolder, cwd: asked.cwd }),
+        spawn: agents,
+        attend: agents,
+        prompt: agents,
+        kill: agents,
+      };
+    },
     observe(records, state) {
+      reception?.seen(records, state);
       refresh?.seen(records, state);
       begin(state);
       reporter.seen(records, state);
+      if (request.waits === false && runStatus(state) === 'waiting') run?.pause(waitsFor(state));
     },
   };
   // Nothing is said about a run before its first record is durable: until then it may still come to nothing.
@@ -110,6 +156,7 @@ export async function drive(request: DriveRequest): Promise<Driven> {
     const taken = await request.begin(world);
     run = taken;
     workingOn(runId);
+    if (reception !== null) receive();
     request.held?.(taken);
     signals.directTo(taken);
     const state = await taken.ended;
@@ -122,6 +169,35 @@ export async function drive(request: DriveRequest): Promise<Driven> {
   } finally {
     signals.close();
   }
+}
+
+function isDone(records: readonly JournalRecord[]): boolean {
+  return (
+    records.at(-1)?.decisions.some((decision) => decision.kind === 'run-ended' && decision.end === 'done') ?? false
+  );
+}
+
+function receptionOf(runId: string, runFolder: string, mark: string, reporter: Reporter): Reception {
+  try {
+    return new Reception({
+      runId,
+      mark,
+      runFolder,
+      clock: systemClock,
+      whole({ prompt, expects }) {
+        const text = wholeText(prompt, runFolder);
+        return text.ok ? { ...text, value: promptText(text.value, 'autonomous', expects) } : text;
+      },
+      note: (line) => reporter.note(line),
+    });
+  } catch (error) {
+    throw refusalOf(error, `open the inbox of run ${runId}`, runFolder);
+  }
+}
+
+function waitsFor(state: RunState): string {
+  const gates = openGates(state).map(({ id }) => id);
+  return `only a person can go on: ${gates.length === 1 ? 'gate' : 'gates'} ${gates.join(', ')}`;
 }
 
 /** The `meow` that steps find on their PATH is the one that runs them. */

@@ -7,7 +7,8 @@ import type { Writable } from 'node:stream';
 /** To stdout, as it is. */
 export function print(text: string): void {
   if (unwritten === '') {
-    writing = setTimeout(writeAll, Math.max(0, lastWriteAt + QUICK_MS - performance.now()));
+    // The program does not wait for it: at its end there is nothing more to come.
+    writing = setTimeout(writeAll, Math.max(0, lastWriteAt + QUICK_MS - performance.now())).unref();
   }
   unwritten += text;
 }
@@ -53,6 +54,7 @@ let unwritten = '';
 let lastWriteAt = -Infinity;
 let writing: NodeJS.Timeout | undefined;
 
+process.on('beforeExit', writeAll);
 process.once('exit', writeAll);
 
 function writeAll(): void {

@@ -14,16 +14,17 @@ const run: LiveRun = {
     format: 1,
     source: { language: 'meow', name: 'a' },
     entry: 'main',
-    blocks: { main: { name: 'main', parameters: [], steps: [], naming: 'path' } },
+    blocks: { main: { name: 'main', parameters: [], steps: [], naming: 'path', visits: null } },
     cleanup: { success: null, failure: null, stop: null },
     limits: DEFAULT_LIMITS,
     drainMs: 0,
     onFailure: 'drain',
+    attachments: {},
   }),
   ended: new Promise(() => {}),
   stop: (by, force) => asked.push(`${by}${force ? '!' : ''}`),
   pause() {},
-  decideGate() {},
+  tell: () => Promise.resolve(),
 };
 
 let signals: Signals;

@@ -1,5 +1,7 @@
 // `--var`, `--var-json` and `--meta`, as the workflow declares its variables. All problems are told at once.
 
+import { resolve } from 'node:path';
+
 import type { Json, JsonMap } from '../base/json.ts';
 import { err } from '../base/result.ts';
 import { formatMoment } from '../base/time.ts';
@@ -10,6 +12,7 @@ import type { Program } from '../ir/program.ts';
 import type { Lookup } from '../ir/text.ts';
 import { fillValue } from '../ir/text.ts';
 import { dig } from '../kernel/scope.ts';
+import { readText } from './workflow.ts';
 
 /** As written on the command line, before anything is known about the workflow. */
 export interface GivenVariables {
@@ -55,12 +58,17 @@ export function readMeta(pairs: readonly string[]): Readonly<Record<string, stri
   return Object.fromEntries(meta);
 }
 
+export interface RunToBe {
+  readonly id: string;
+  readonly at: number;
+  /** The folder that it is started in. */
+  readonly cwd: string;
+  /** Variables whose value is the path of a file, and means its text. */
+  readonly fileVariables: readonly string[];
+}
+
 /** The run's variables: those given, each as the type that the workflow declares, and the defaults of the others. */
-export function resolveVariables(
-  { texts, values }: GivenVariables,
-  program: Program,
-  run: { readonly id: string; readonly at: number },
-): JsonMap {
+export function resolveVariables({ texts, values }: GivenVariables, program: Program, run: RunToBe): JsonMap {
   const parameters = program.blocks[program.entry]?.parameters ?? [];
   const typeOf = (name: string): ValueType => parameters.find((one) => one.name === name)?.type ?? 'any';
   const problems: string[] = [];
@@ -84,13 +92,14 @@ export function resolveVariables(
     else problems.push(`the default of ${name}: ${value.error}`);
   }
   refuse(problems, `${program.source.name} declares its variables and their types`);
+  for (const name of run.fileVariables) {
+    const path = resolved.get(name);
+    if (typeof path === 'string') resolved.set(name, readText(resolve(run.cwd, path), path));
+  }
   return Object.fromEntries(resolved);
 }
 
-function lookupIn(
-  resolved: ReadonlyMap<string, Json>,
-  { id, at }: { readonly id: string; readonly at: number },
-): Lookup {
+function lookupIn(resolved: ReadonlyMap<string, Json>, { id, at }: RunToBe): Lookup {
   const moment = formatMoment(at);
   const builtIn: Readonly<Record<string, string>> = {
     workflow_id: id,

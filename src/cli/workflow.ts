@@ -1,13 +1,19 @@
-// From what the user wrote after `meow run` to a workflow's text: which file, which workflow of it, in which language.
+// From what the user wrote after `meow run` to a workflow's text: which file, which workflow of it, in which language, and
+// the other files that it leads to.
 
 import { isUtf8 } from 'node:buffer';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { basename, extname, isAbsolute, join, relative, resolve } from 'node:path';
+import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
 
 import type { Diagnostic } from '../base/diagnostic.ts';
+import type { Json } from '../base/json.ts';
 import { nearest } from '../base/nearest.ts';
 import { UsageError } from '../base/usage-error.ts';
+import type { OtherFiles } from '../languages/meow/compile.ts';
+import type { MeowFile } from '../languages/meow/modules.ts';
+import { isPlaced, spellingsOf } from '../languages/meow/reference.ts';
+import { createSearch } from '../languages/meow/search.ts';
 import { isErrno, isSystemError } from '../stores/refusal.ts';
 import type { Paint } from '../view/paint.ts';
 import { renderDiagnostic } from '../view/diagnostics.ts';
@@ -18,18 +24,83 @@ import { complain } from './say.ts';
 export interface WorkflowText {
   /** As messages name it. */
   readonly file: string;
+  /** Absolute. */
+  readonly path: string;
   readonly text: string;
   /** After `#`; null is the main one. */
   readonly workflow: string | null;
+  /** The files that it leads to. */
+  readonly others: OtherFiles;
 }
 
-/** Reads the workflow that a reference names, `PATH[#WORKFLOW]` or a bare name. */
-export function readWorkflow(project: Project, reference: string, language: string | null): WorkflowText {
+/**
+ * Reads the workflow that a reference names, `PATH[#WORKFLOW]` or a bare name, and every file that it leads to.
+ * `values`: what the run is given, for templates that are named by a variable.
+ */
+export function readWorkflow(
+  project: Project,
+  reference: string,
+  language: string | null,
+  values: Readonly<Record<string, Json>> = {},
+): WorkflowText {
   const { path, workflow } = locate(project, reference);
   const file = shownPath(project, path);
   const spoken = checkLanguage(language) ?? languageOf(path, file);
   if (spoken !== 'meow') throw otherLanguage(file, spoken);
-  return { file, text: readText(path, file), workflow };
+  const text = readText(path, file);
+  return { file, path, text, workflow, others: readOthers(project, { file, path, text }, values) };
+}
+
+/** A workflow that leads through more files than this has lost its way. */
+const FILES_MAX = 1_000;
+
+/** Reads what the references of a file may mean, and what those of these files may mean, until there is nothing more. */
+function readOthers(
+  project: Project,
+  entry: MeowFile & { readonly path: string },
+  values: Readonly<Record<string, Json>>,
+): OtherFiles {
+  const search = createSearch(values);
+  const pathOf = new Map([[entry.file, entry.path]]);
+  const files: MeowFile[] = [];
+  const found = new Map<string, string>();
+  const keyOf = (from: string, name: string): string => `${from}\0${name}`;
+  const open = [...search.add(entry)];
+  for (let wanted = open.shift(); wanted !== undefined; wanted = open.shift()) {
+    const { from, name } = wanted;
+    const path = locateTemplate(project, dirname(pathOf.get(from) ?? entry.path), name);
+    if (path === null) continue;
+    const file = shownPath(project, path);
+    found.set(keyOf(from, name), file);
+    if (pathOf.has(file)) continue;
+    if (files.length >= FILES_MAX) {
+      throw new InvalidWorkflow(`${entry.file} leads through more than ${FILES_MAX} files`, 'is that meant?');
+    }
+    const other = { file, text: readText(path, file) };
+    pathOf.set(file, path);
+    files.push(other);
+    open.push(...search.add(other));
+  }
+  return { files, find: (from, name) => found.get(keyOf(from, name)) ?? null };
+}
+
+/** Relative to the file that the name stands in; else in the folders that are searched, the built-in library last. */
+function locateTemplate(project: Project, folder: string, name: string): string | null {
+  const builtIn = name.startsWith('lib/') ? [packageFolder()] : [];
+  const folders = isPlaced(name) ? [folder] : [folder, ...searchedFolders(project), ...builtIn];
+  for (const each of folders) {
+    for (const spelling of spellingsOf(name)) {
+      const path = resolve(each, spelling);
+      if (mayBeFile(path)) return path;
+    }
+  }
+  return null;
+}
+
+/** Where `bin/` and `lib/` are, seen from the bundle in `dist/` or from this source. */
+function packageFolder(): string {
+  const [bundled, source] = ['..', '../..'].map((up) => resolve(import.meta.dirname, up)) as [string, string];
+  return exists(join(bundled, 'bin')) ? bundled : source;
 }
 
 /** The file that a reference names. */
@@ -46,7 +117,8 @@ function locate(project: Project, reference: string): { readonly path: string; r
   if (exists(path)) return { path, workflow };
   if (isAbsolute(name) || /^\.{1,2}\//.test(name)) throw missingFile(name);
   const candidates = [name, `${name}.meow.toml`, `${name}.toml`];
-  for (const folder of searchedFolders(project)) {
+  const builtIn = name.startsWith('lib/') ? [packageFolder()] : [];
+  for (const folder of [...searchedFolders(project), ...builtIn]) {
     for (const candidate of candidates) {
       const found = join(folder, candidate);
       // A folder of the same name as a run is no workflow.
@@ -216,6 +288,17 @@ function namesIn(folder: string): readonly string[] {
     return readdirSync(folder);
   } catch (error) {
     if (isSystemError(error)) return [];
+    throw error;
+  }
+}
+
+/** A file, or something that we may not look at: to read it says why. */
+function mayBeFile(path: string): boolean {
+  try {
+    return statSync(path).isFile();
+  } catch (error) {
+    if (isErrno(error, 'EACCES')) return true;
+    if (isSystemError(error) || error instanceof TypeError) return false; // a TypeError: a NUL byte in the path
     throw error;
   }
 }

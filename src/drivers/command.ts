@@ -15,7 +15,7 @@ import { join, resolve } from 'node:path';
 import { assert } from '../base/assert.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
-import type { Answer, Driver } from '../engine/ports.ts';
+import type { Answer, Driver, StopHow } from '../engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
@@ -49,6 +49,9 @@ export interface CommandDriverOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Where `meow` is; in front of the PATH of commands. */
   readonly binFolder?: string | null;
+  /** Where the run is talked to. */
+  readonly socket: string;
+  readonly inbox: string;
   /** A name to be found on PATH, or a path. */
   readonly shell?: string;
   /** Between TERM and KILL; 5 seconds, save in tests. */
@@ -92,8 +95,8 @@ class CommandDriver implements Driver {
     this.#ask('find', effect, answer);
   }
 
-  stop(effectId: string, how: 'gently' | 'at-once'): void {
-    this.#attempts.get(effectId)?.stop(how);
+  stop(effectId: string, { force }: StopHow): void {
+    this.#attempts.get(effectId)?.stop(force ? 'at-once' : 'gently');
   }
 
   #ask(how: 'start' | 'find', effect: Effect, answer: Answer): void {
@@ -125,6 +128,10 @@ class CommandDriver implements Driver {
       return;
     }
     this.#waiting.push(attempt);
+    // It gets ready while the others are asked for.
+    if (this.#launcher === undefined && this.#waiting.length >= LAUNCHER_FROM) {
+      this.#launcher = findLauncher(this.#options.environment);
+    }
     this.#schedule();
   }
 
@@ -142,9 +149,6 @@ class CommandDriver implements Driver {
    * few a turn. Where many wait, the launcher starts them while we do other things.
    */
   #begin(): void {
-    if (this.#launcher === undefined && this.#waiting.length >= LAUNCHER_FROM) {
-      this.#launcher = findLauncher(this.#options.environment);
-    }
     this.#launching = this.#launcher?.ready === true && (this.#launching || this.#waiting.length >= MANY);
     const room = this.#launching ? YOUNG_MAX - this.#young.size : STARTS_A_TURN;
     for (const attempt of this.#waiting.splice(0, Math.max(0, room))) attempt.begin();
@@ -171,7 +175,7 @@ const STARTS_A_TURN = 4;
 /** A launcher costs a few milliseconds to start, and a little more time than we do for a single command. */
 const LAUNCHER_FROM = 24;
 const MANY = 4;
-const YOUNG_MAX = Math.max(12, 2 * availableParallelism());
+const YOUNG_MAX = Math.max(24, 4 * availableParallelism());
 const YOUNG_MS = 50;
 /** About three minutes. */
 const STARTS_MAX = 100;
@@ -335,6 +339,8 @@ class Attempt {
       binFolder: options.binFolder ?? null,
       runId: options.runId,
       mark: options.mark,
+      socket: options.socket,
+      inbox: options.inbox,
       effect: this.#effect,
       own: Object.fromEntries(own),
     });

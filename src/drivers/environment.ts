@@ -5,6 +5,7 @@
 //   the step's own `env`
 //   PATH              with our folder in front, so that `meow` is found
 //   MEOW_WORKFLOW, MEOW_STEP, MEOW_ATTEMPT
+//   MEOW_ORCH_SOCK, MEOW_INBOX   where the run is talked to
 //   MEOW_RUN          the marker: every process that this attempt started is known by it
 
 import { err, ok } from '../base/result.ts';
@@ -26,10 +27,12 @@ export function environmentFor(request: {
   readonly binFolder: string | null;
   readonly runId: string;
   readonly mark: string;
+  readonly socket: string;
+  readonly inbox: string;
   readonly effect: Effect;
   readonly own: Readonly<Record<string, string>>;
 }): Result<Readonly<Record<string, string>>, string> {
-  const { base, binFolder, runId, effect, own } = request;
+  const { base, binFolder, runId, socket, inbox, effect, own } = request;
   for (const [name, value] of Object.entries(own)) {
     if (name === '' || /[=\0]/.test(name))
       return err(`${JSON.stringify(name)} cannot be the name of an environment variable`);
@@ -44,6 +47,8 @@ export function environmentFor(request: {
   environment['MEOW_WORKFLOW'] = runId;
   environment['MEOW_STEP'] = effect.step;
   environment['MEOW_ATTEMPT'] = String(effect.attempt);
+  environment['MEOW_ORCH_SOCK'] = socket;
+  environment['MEOW_INBOX'] = inbox;
   environment[MARKER] = markerOf(request, effect.id);
   return ok(environment);
 }

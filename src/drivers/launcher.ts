@@ -70,8 +70,8 @@ export class Launcher {
     const own = Object.entries(request.environment).filter(([name, value]) => this.#environment[name] !== value);
     const { cwd, folder, path, args } = request;
     const fields = [id, cwd, folder, String(args.length + 1), path, ...args, ...own.flat()];
-    const bytes = Buffer.from(fields.join('\0'));
-    this.#process.stdin.write(Buffer.concat([Buffer.from(`${bytes.length}\n`), bytes]));
+    const text = fields.join('\0');
+    this.#process.stdin.write(`${Buffer.byteLength(text)}\n${text}`);
   }
 
   #read(text: string): void {
@@ -147,18 +147,23 @@ const WRITE_MAX = 512;
 
 /**
  * SIGCHLD is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor
- * interrupt anything. Descriptors above 2 are closed by exec, so no command inherits the launcher's.
+ * interrupt anything. Everything that a command needs is made ready before the fork: what a child does before it becomes
+ * its command copies the memory that it touches. So our own 0, 1 and 2 are those of the command that is begun next;
+ * descriptors above 2 are closed by exec, and no command inherits the launcher's.
  */
 const SCRIPT = String.raw`
 use strict; use POSIX ();
-my ($in, %child, $report, $said) = ('');
-open($report, '>&', \*STDOUT) or exit 1;
-pipe(my $ends, my $end) or exit 1;
+my ($in, $said, %child) = ('', '');
+open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && pipe(my $ends, my $end) or exit 1;
+open(my $null, '<', '/dev/null') or exit 1;
+my $mode = POSIX::O_WRONLY() | POSIX::O_CREAT() | POSIX::O_APPEND();
+POSIX::dup2(fileno($null), $_) for 0, 1, 2;
+$SIG{FPE} = 'DEFAULT';
 my ($chld, $none) = (POSIX::SigSet->new(${constants.signals.SIGCHLD}), POSIX::SigSet->new());
-sub hold { POSIX::sigprocmask(POSIX::SIG_BLOCK(), $chld) }
-hold();
+my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
+POSIX::sigprocmask($block, $chld);
 POSIX::sigaction(${constants.signals.SIGCHLD}, POSIX::SigAction->new(sub { syswrite($end, '.') }));
-my $ready = ''; vec($ready, 0, 1) = 1; vec($ready, fileno($ends), 1) = 1;
+my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
 sub report {
   while ($said ne '') {
     my $size = length $said;
@@ -167,7 +172,6 @@ sub report {
     substr($said, 0, $sent) = '';
   }
 }
-sub refuse { syswrite($report, "refused $_[0] " . ($! + 0) . "\n"); POSIX::_exit(0) }
 sub folder {
   my $path = shift;
   folder($1) if $path =~ m{^(.*)/1$};
@@ -175,49 +179,46 @@ sub folder {
   return 0 if $! != POSIX::ENOENT() || $path !~ m{^(.+)/} || !folder($1);
   return mkdir($path, 0700) || $! == POSIX::EEXIST();
 }
+sub lead {
+  my $file = POSIX::open($_[0], $mode, 0600) // return 0;
+  POSIX::dup2($file, $_[1]);
+  POSIX::close($file);
+}
 sub begin {
-  my ($id, $cwd, $folder, $count, @rest) = split /\0/, $_[0], -1;
-  my $pid = fork();
-  if (!defined $pid) { $said .= "refused $id " . ($! + 0) . "\n"; return }
+  my ($id, $cwd, $folder, $count, @command) = split /\0/, $_[0], -1;
+  my %own = splice(@command, $count);
+  local @ENV{keys %own} = values %own;
+  my $pid = folder($folder) && lead("$folder/stdout", 1) && lead("$folder/stderr", 2) ? fork() : undef;
   if ($pid) { $child{$pid} = $id; $said .= "begun $id $pid\n"; return }
-  POSIX::sigprocmask(POSIX::SIG_SETMASK(), $none);
-  $SIG{FPE} = 'DEFAULT';
+  if (!defined $pid) { $said .= "refused $id " . ($! + 0) . "\n"; return }
   POSIX::setsid();
-  folder($folder) || refuse($id);
-  my $mode = POSIX::O_WRONLY() | POSIX::O_CREAT() | POSIX::O_APPEND();
-  my $out = POSIX::open("$folder/stdout", $mode, 0600) // refuse($id);
-  my $err = POSIX::open("$folder/stderr", $mode, 0600) // refuse($id);
-  my $null = POSIX::open('/dev/null', POSIX::O_RDONLY()) // refuse($id);
-  POSIX::dup2($null, 0); POSIX::dup2($out, 1); POSIX::dup2($err, 2);
-  POSIX::close($_) for $null, $out, $err;
-  chdir($cwd) || refuse($id);
-  my @command = splice(@rest, 0, $count);
-  while (@rest) { my $name = shift @rest; $ENV{$name} = shift @rest }
-  { no warnings; exec { $command[0] } @command; }
-  refuse($id);
+  POSIX::sigprocmask($set, $none);
+  { no warnings; chdir($cwd) && exec { $command[0] } @command; }
+  syswrite($report, "refused $id " . ($! + 0) . "\n");
+  POSIX::_exit(0);
 }
 syswrite($report, "ready\n");
 for (;;) {
-  POSIX::sigprocmask(POSIX::SIG_SETMASK(), $none);
+  POSIX::sigprocmask($set, $none);
   my $count = select(my $now = $ready, undef, undef, undef);
-  hold();
-  next if $count < 0;
-  if (vec($now, fileno($ends), 1)) {
-    sysread($ends, my $dots, 65536);
-    while ((my $pid = waitpid(-1, POSIX::WNOHANG())) > 0) {
-      my ($status, $id) = ($?, delete $child{$pid});
-      $said .= "ended $id $status\n" if defined $id;
-    }
+  POSIX::sigprocmask($block, $chld);
+  # Interrupted: the dot is read with the next turn.
+  sysread($ends, my $dots, 4096) if $count > 0 && vec($now, fileno($ends), 1);
+  while ((my $pid = waitpid(-1, $nohang)) > 0) {
+    my ($status, $id) = ($?, delete $child{$pid});
+    $said .= "ended $id $status\n" if defined $id;
   }
-  if (vec($now, 0, 1)) {
-    my $got = sysread(STDIN, $in, 1048576, length $in);
-    exit 0 if !$got;
-    while ($in =~ /^(\d+)\n/ && length($in) >= $1 + $+[0]) {
-      my ($from, $size) = ($+[0], $1);
-      my $request = substr($in, $from, $size);
-      substr($in, 0, $from + $size) = '';
-      begin($request);
+  if ($count > 0 && vec($now, fileno($requests), 1)) {
+    sysread($requests, $in, 65536, length $in) || exit 0;
+    my $from = 0;
+    while ((my $line = index($in, "\n", $from)) >= 0) {
+      my $size = substr($in, $from, $line - $from);
+      last if length($in) < $line + 1 + $size;
+      begin(substr($in, $line + 1, $size));
+      $from = $line + 1 + $size;
     }
+    substr($in, 0, $from) = '';
+    POSIX::dup2(fileno($null), $_) for 1, 2;
   }
   report() if $said ne '';
 }

@@ -18,6 +18,8 @@ export interface ProcessRequest {
   readonly environment: Readonly<Record<string, string>>;
   /** Made where it is missing, with `stdout` and `stderr` in it. */
   readonly folder: string;
+  /** This process may end while it lives. */
+  readonly background?: boolean;
 }
 
 export interface ProcessEvents {
@@ -38,6 +40,7 @@ export function startProcess(request: ProcessRequest, events: ProcessEvents): vo
     const child = spawn(path, args, { cwd, env: environment, detached: true, stdio: ['ignore', ...files] });
     child.once('error', (error) => events.refused(errnoOf(error)));
     child.once('exit', (code, signal) => events.ended(signal === null ? (code ?? 0) : 128 + constants.signals[signal]));
+    if (request.background === true) child.unref();
     if (child.pid !== undefined) events.begun(child.pid);
   } catch (error) {
     // Some refusals are thrown, others are events. A mistake in the arguments is ours, and no refusal.

@@ -24,7 +24,7 @@ export async function verdict(spec: CommandSpec<FilledText>, left: Left): Promis
   });
 
   const broken = brokenBy(left.status, spec.verdict);
-  if (broken !== null) return fail(broken, `the command ${ended(left.status)}`);
+  if (broken !== null) return fail(broken, `the command ${endedWith(left.status)}`);
   const [problem] = captured.problems;
   if (problem !== undefined) return fail(problem.kind, captured.problems.map(({ message }) => message).join('; '));
   const route = spec.verdict === 'condition' ? (left.status === 0 ? 'true' : 'false') : null;
@@ -50,7 +50,7 @@ function brokenBy(status: number, asked: 'success' | 'condition'): FailureKind |
   return bySignal || status === 126 || status === 127 ? 'condition-error' : null;
 }
 
-function ended(status: number): string {
+export function endedWith(status: number): string {
   const signal = signalOf(status);
   if (signal !== null) return `ended with status ${status}, as one killed by ${signal} does`;
   if (status === 127) return 'exited with status 127: a program was not found';

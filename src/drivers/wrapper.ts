@@ -102,7 +102,8 @@ const MEDDLES = new RegExp(
   ].join('|'),
 );
 
-function beginning(request: { folder: string; bootId: string; hasUptime: boolean; umask: number }): string {
+/** What a recording shell does first (W1). */
+export function beginning(request: { folder: string; bootId: string; hasUptime: boolean; umask: number }): string {
   const uptime = request.hasUptime ? 'read meow_uptime meow_rest </proc/uptime;' : 'meow_uptime=-;';
   const record = `echo $$ "$meow_uptime" ${request.bootId} 2>/dev/null >${quoted(join(request.folder, 'status'))}`;
   return `set -C;umask 077;${uptime}${record}||exit ${NOT_BEGUN};set +C;umask ${request.umask.toString(8)};`;

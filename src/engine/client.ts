@@ -3,8 +3,8 @@
 import { assert } from '../base/assert.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { checkProgram } from '../ir/check.ts';
-import type { Program, RunRequest } from '../ir/program.ts';
-import type { GateVerdict, Input } from '../kernel/input.ts';
+import type { Allowance, Program, RunRequest } from '../ir/program.ts';
+import type { Input } from '../kernel/input.ts';
 import { decide } from '../kernel/decide.ts';
 import type { RunState } from '../kernel/state.ts';
 import { initialState } from '../kernel/state.ts';
@@ -30,7 +30,8 @@ export interface LiveRun {
   readonly ended: Promise<RunState>;
   stop(by: string, force: boolean): void;
   pause(reason: string): void;
-  decideGate(gate: string, verdict: GateVerdict): void;
+  /** Resolves when what the input has led to is durable; rejects when the journal cannot be written, or the run is over. */
+  tell(input: Input): Promise<void>;
 }
 
 /** A run whose first record cannot be kept leaves nothing behind. */
@@ -50,11 +51,16 @@ export async function createRun(store: Store, program: Program, request: RunRequ
   }
 }
 
-export async function resumeRun(world: World, runId: string, retryFailed: boolean): Promise<LiveRun> {
+export async function resumeRun(
+  world: World,
+  runId: string,
+  retryFailed: boolean,
+  allowance: Allowance | null = null,
+): Promise<LiveRun> {
   const journal = await world.store.open(runId);
   return begin(world, journal, runId, () => ({
     request: requestOf(runId, journal),
-    first: { kind: 'run-resumed', retryFailed },
+    first: { kind: 'run-resumed', retryFailed, allowance },
   }));
 }
 
@@ -91,7 +97,7 @@ async function begin(
       ended: runToEnd(engine, journal, first),
       stop: (by, force) => engine.submit({ kind: 'stop-requested', by, force }),
       pause: (reason) => engine.submit({ kind: 'pause-requested', reason }),
-      decideGate: (gate, verdict) => engine.submit({ kind: 'gate-decided', gate, verdict }),
+      tell: (input) => engine.tell(input),
     };
   } catch (error) {
     await journal.close();

@@ -15,7 +15,7 @@ import { apply } from '../kernel/apply.ts';
 import { decide } from '../kernel/decide.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { Input } from '../kernel/input.ts';
-import { owed, requestsOf, stopsOwed, timersOf } from '../kernel/owed.ts';
+import { owed, requestsOf, requestsOwed, timersOf } from '../kernel/owed.ts';
 import type { Request } from '../kernel/owed.ts';
 import type { RunState } from '../kernel/state.ts';
 import { initialState } from '../kernel/state.ts';
@@ -32,9 +32,10 @@ export class Engine {
   readonly #clock: Clock;
   readonly #observe: Observer;
   readonly #deadlines: Deadlines;
-  readonly #inbox: Input[] = [];
+  readonly #inbox: Arrival[] = [];
   #wake: () => void = () => {};
   #durable = true;
+  #over = false;
   #seq: number;
 
   constructor(journal: Journal, drivers: Drivers, clock: Clock, observe: Observer) {
@@ -55,7 +56,17 @@ export class Engine {
   }
 
   submit(input: Input): void {
-    this.#inbox.push(input);
+    this.#arrive({ input, heard: () => {}, refused: () => {} });
+  }
+
+  /** Resolves when what the input has led to is durable; rejects when the journal cannot be written, or it came too late. */
+  tell(input: Input): Promise<void> {
+    return new Promise((resolve, reject) => this.#arrive({ input, heard: resolve, refused: reject }));
+  }
+
+  #arrive(arrival: Arrival): void {
+    if (this.#over) arrival.refused(new UsageError('the run has ended'));
+    else this.#inbox.push(arrival);
     this.#wake();
   }
 
@@ -63,12 +74,12 @@ export class Engine {
   async run(first: Input): Promise<RunState> {
     requireDrivers(this.state.program, this.#drivers);
     const unanswered = owed(this.state);
-    const unstopped = stopsOwed(this.state);
-    this.#inbox.unshift(first);
+    const untold = requestsOwed(this.state);
+    this.#inbox.unshift({ input: first, heard: () => {}, refused: () => {} });
     try {
       await this.#takeAll();
       for (const effect of unanswered) this.#driverOf(effect).find(effect, this.#answerTo(effect));
-      for (const request of unstopped) this.#pass(request);
+      for (const request of untold) this.#pass(request);
       this.#deadlines.arm();
       while (this.state.phase !== 'ended') {
         if (this.#inbox.length === 0) {
@@ -82,6 +93,8 @@ export class Engine {
       return this.state;
     } finally {
       this.#deadlines.disarm();
+      this.#over = true;
+      for (const { refused } of this.#inbox.splice(0)) refused(new UsageError('the run has ended'));
     }
   }
 
@@ -89,9 +102,10 @@ export class Engine {
   async #takeAll(): Promise<void> {
     const records: JournalRecord[] = [];
     const timers: string[] = [];
+    const arrivals = this.#inbox.splice(0);
     // From the first decision on, and for ever if a bug or the disk cuts it short.
     this.#durable = false;
-    for (const input of this.#inbox.splice(0)) {
+    for (const { input } of arrivals) {
       const at = this.#clock.now();
       const decisions = decide(this.state, input, at);
       // The clock was set back before the kernel heard of it: its time is still to come.
@@ -102,7 +116,14 @@ export class Engine {
       records.push({ seq: this.#seq, at, input, decisions });
       for (const decision of decisions) timers.push(...timersOf(this.state, decision));
     }
-    if (records.length > 0) await this.#journal.append(records);
+    if (records.length > 0) {
+      try {
+        await this.#journal.append(records);
+      } catch (error) {
+        for (const { refused } of arrivals) refused(error);
+        throw error;
+      }
+    }
     this.#durable = true;
     if (records.length > 0) {
       for (const { decisions } of records) {
@@ -110,16 +131,26 @@ export class Engine {
       }
       this.#observe(records, this.state);
     }
+    for (const { heard } of arrivals) heard();
     this.#deadlines.add(timers);
   }
 
   #pass(request: Request): void {
-    if (request.kind === 'start') {
-      this.#driverOf(request.effect).start(request.effect, this.#answerTo(request.effect));
-      return;
+    switch (request.kind) {
+      case 'start':
+        return this.#driverOf(request.effect).start(request.effect, this.#answerTo(request.effect));
+      case 'stop':
+        for (const driver of this.#everyDriver()) driver.stop(request.effect, request.how);
+        return;
+      case 'conclude':
+        for (const driver of this.#everyDriver()) driver.conclude?.(request.effect);
+        return;
     }
-    for (const driver of Object.values(this.#drivers))
-      driver.stop(request.effect, request.force ? 'at-once' : 'gently');
+  }
+
+  /** One driver may perform several kinds of effects. */
+  #everyDriver(): Iterable<Driver> {
+    return new Set(Object.values(this.#drivers));
   }
 
   #answerTo(effect: Effect): (outcome: Extract<Input, { kind: 'effect-finished' }>['outcome']) => void {
@@ -134,6 +165,12 @@ export class Engine {
   }
 }
 
+interface Arrival {
+  readonly input: Input;
+  readonly heard: () => void;
+  readonly refused: (error: unknown) => void;
+}
+
 export function fold(program: Program, records: readonly JournalRecord[]): RunState {
   const state = initialState(program);
   for (const { decisions, at } of records) for (const decision of decisions) apply(state, decision, at);
@@ -143,8 +180,10 @@ export function fold(program: Program, records: readonly JournalRecord[]): RunSt
 function requireDrivers(program: Program, drivers: Drivers): void {
   const wanted = new Set<DriverKind>();
   for (const block of Object.values(program.blocks)) {
-    for (const { act } of block.steps)
+    for (const { act } of block.steps) {
       if (act.kind === 'effect' && act.effect.kind !== 'gate') wanted.add(act.effect.kind);
+      if (act.kind === 'each' && act.items.kind === 'file') wanted.add('read');
+    }
   }
   for (const kind of wanted) {
     if (drivers[kind] === undefined) throw new UsageError(`this version of meow cannot perform ${kind} effects`);

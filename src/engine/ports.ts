@@ -16,7 +16,19 @@ export interface Driver {
    */
   find(effect: Effect, answer: Answer): void;
   /** Ends the effect and all that it started; it is still answered. Unknown ids are ignored. */
-  stop(effectId: string, how: 'gently' | 'at-once'): void;
+  stop(effectId: string, how: StopHow): void;
+  /**
+   * What the effect was for has been reported by other means (an agent called `meow done`): it is to be wound up, and
+   * answered with a success. Unknown ids are ignored. Only drivers of effects that can be reported have it.
+   */
+  conclude?(effectId: string): void;
+}
+
+export interface StopHow {
+  /** Without grace. */
+  readonly force: boolean;
+  /** Its time is up; or the run is ending, and nobody is to wait for it. */
+  readonly why: 'timeout' | 'run-ending';
 }
 
 export type Answer = (outcome: Outcome) => void;

@@ -2,7 +2,7 @@
 // sentences for us, not diagnostics for authors.
 
 import type { Follow } from './follow.ts';
-import { blocksOf } from './follow.ts';
+import { blocksOf, blocksOfTarget } from './follow.ts';
 import type { Block, Program, Step } from './program.ts';
 
 /** Empty where the Program may run. */
@@ -20,6 +20,9 @@ export function checkProgram(program: Program): readonly string[] {
 function checkBlock(program: Program, block: Block): readonly string[] {
   const problems: string[] = [];
   const seen = new Set<string>();
+  for (const target of block.visits === null ? [] : blocksOfTarget(block.visits.instead)) {
+    if (program.blocks[target] === undefined) problems.push(`${block.name}: there is no block ${target}`);
+  }
   for (const step of block.steps) {
     const where = `${block.name}: step ${step.id}`;
     if (!/^[A-Za-z0-9_-]+$/.test(step.id)) problems.push(`${where}: the id has characters that ids may not have`);
@@ -43,7 +46,7 @@ function movesControl({ kind }: Follow): boolean {
 
 function targetsOf({ routes, act, onError }: Step): readonly string[] {
   const targets = Object.values(routes).flatMap(blocksOf);
-  if (act.kind === 'each') targets.push(act.target.block);
-  if (onError.kind === 'recover') targets.push(onError.target.block);
+  if (act.kind === 'each') targets.push(...blocksOfTarget(act.target));
+  if (onError.kind === 'recover') targets.push(...blocksOfTarget(onError.target));
   return targets;
 }

@@ -4,10 +4,19 @@
 import type { Json } from '../base/json.ts';
 import type { Failure } from './failure.ts';
 import type { Follow } from './follow.ts';
-import type { Capture, Outputs } from './output.ts';
+import type { Capture, Expectation, Outputs } from './output.ts';
 import type { FilledText } from './text.ts';
+import type { Usage } from './usage.ts';
 
-export type EffectSpec<T> = CommandSpec<T> | TurnSpec<T> | GateSpec<T>;
+export type EffectSpec<T> =
+  | CommandSpec<T>
+  | TurnSpec<T>
+  | SpawnSpec<T>
+  | AttendSpec
+  | PromptSpec<T>
+  | KillSpec<T>
+  | ReadSpec<T>
+  | GateSpec<T>;
 
 /** Run a script in a shell. */
 export interface CommandSpec<T> {
@@ -26,6 +35,63 @@ export interface TurnSpec<T> {
   readonly kind: 'turn';
   readonly adapter: string;
   readonly prompt: T;
+  /** Null: the folder the run was started in. */
+  readonly cwd: T | null;
+  /** Null leaves the choice to the adapter. */
+  readonly model: T | null;
+  readonly effort: T | null;
+  /** How long it may be silent; null is no limit. */
+  readonly idleMs: number | null;
+}
+
+/** Start an agent that stays: it is prompted later, step by step. Answered when it can take a prompt. */
+export interface SpawnSpec<T> {
+  readonly kind: 'spawn';
+  readonly agent: T;
+  readonly adapter: T;
+  /** Null: the folder the run was started in. */
+  readonly cwd: T | null;
+  readonly env: Readonly<Record<string, T>>;
+  /** The session to go on with; null begins one. */
+  readonly resumeSession: T | null;
+  /** Put behind the adapter's own start command. */
+  readonly args: T | null;
+}
+
+/** Watch over an agent that was started, until it is gone. The answer is that it is gone. */
+export interface AttendSpec {
+  readonly kind: 'attend';
+  readonly agent: string;
+  readonly adapter: string;
+}
+
+/**
+ * Give an agent a task. `fire-forget` is answered when the agent has it; the others when the agent has reported
+ * (`step-reported`) and the driver has been told so.
+ */
+export interface PromptSpec<T> {
+  readonly kind: 'prompt';
+  readonly agent: T;
+  readonly prompt: T;
+  readonly mode: 'autonomous' | 'interactive' | 'fire-forget';
+  readonly expects: readonly Expectation[];
+}
+
+/** End an agent. One that is not there has been ended. */
+export interface KillSpec<T> {
+  readonly kind: 'kill';
+  readonly agent: T;
+  readonly graceful: boolean;
+  /** Between asking it to end and ending it. */
+  readonly graceMs: number;
+}
+
+/** Read a list from a JSON file: the output `items`. */
+export interface ReadSpec<T> {
+  readonly kind: 'read';
+  readonly path: T;
+  /** What a relative path is relative to: the folder that commands run in, or the run's own. */
+  readonly from: 'cwd' | 'run-folder';
 }
 
 /** A decision that only a person can make. No driver performs it: the kernel waits for it. */
@@ -49,6 +115,8 @@ export interface Effect {
   readonly attempt: number;
   readonly spec: EffectSpec<FilledText>;
   readonly session: Session;
+  /** The line of control that asks: the agent, where the effect is a turn. */
+  readonly lane: string;
   /** Variables in sight and outputs of needed steps, for the command's environment. */
   readonly variables: Readonly<Record<string, Json>>;
 }
@@ -64,12 +132,14 @@ export interface Success {
   readonly route: string | null;
   /** Transitions that the answer itself asked for. They stand in place of the step's routes. */
   readonly follows: readonly Follow[] | null;
-  /** The session that the turn took place in. */
+  /** The session that the turn took place in, or that a started agent is in. */
   readonly session: string | null;
+  /** What it cost; null where it costs nothing. */
+  readonly usage: Usage | null;
 }
 
 export function success(outputs: Outputs = {}, more: Partial<Success> = {}): Success {
-  return { kept: [], route: null, follows: null, session: null, ...more, kind: 'success', outputs };
+  return { kept: [], route: null, follows: null, session: null, usage: null, ...more, kind: 'success', outputs };
 }
 
 /** Drivers exist for these; gates are the kernel's own. */

@@ -1,6 +1,7 @@
 // What went wrong in the world, as data. The Program decides what follows: retry, route, recover, fail.
 
 import type { Outputs } from './output.ts';
+import type { Usage } from './usage.ts';
 
 export type FailureKind =
   /** A command ended with another status than 0. */
@@ -29,6 +30,20 @@ export type FailureKind =
   | 'need-unmet'
   /** An outcome that the Program has no route for. */
   | 'unrouted'
+  /** A template that is named at run time, and is none that the Program knows. */
+  | 'template-not-found'
+  /** An agent could not be started, or is there already. */
+  | 'spawn-failed'
+  /** An agent that is to be prompted was never started, or is gone. */
+  | 'agent-not-found'
+  /** An agent ended while it worked on the step. */
+  | 'agent-crashed'
+  /** A prompt did not reach its agent. */
+  | 'not-delivered'
+  /** An agent was silent for too long. */
+  | 'idle'
+  /** An agent may not work any more, or not until a moment that it tells. */
+  | 'limit-reached'
   /** We stopped it: the run was stopped, or was failing. */
   | 'stopped'
   /** It was started in an earlier life of the engine and left no result: it is run again. */
@@ -48,10 +63,13 @@ export interface Failure {
   readonly session: string | null;
   /** When it may be tried again, where the world said so. That is no fault of the step, and costs it no retry. */
   readonly retryAt: number | null;
+  /** What it cost all the same; null where it costs nothing. */
+  readonly usage: Usage | null;
 }
 
 export function failure(kind: FailureKind, message: string, more: Partial<Failure> = {}): Failure {
-  return { code: null, output: null, outputs: {}, kept: [], session: null, retryAt: null, ...more, kind, message };
+  const nothing = { code: null, output: null, outputs: {}, kept: [], session: null, retryAt: null, usage: null };
+  return { ...nothing, ...more, kind, message };
 }
 
 /** The word that workflows, `meow status` and recovery templates use for a kind. */
@@ -76,6 +94,20 @@ export function errorType(kind: FailureKind): string {
       return 'expansion_limit';
     case 'invalid-items':
       return 'invalid_items';
+    case 'template-not-found':
+      return 'template_not_found';
+    case 'spawn-failed':
+      return 'spawn_failed';
+    case 'agent-not-found':
+      return 'agent_not_found';
+    case 'agent-crashed':
+      return 'agent_crashed';
+    case 'not-delivered':
+      return 'not_delivered';
+    case 'idle':
+      return 'timeout';
+    case 'limit-reached':
+      return 'limit_reached';
     case 'need-unmet':
     case 'unrouted':
     case 'stopped':

@@ -1,10 +1,23 @@
 // The ways to ask for growth: which block is entered, with what, and how it stands to the step that asked.
 
-import type { ValueTemplate } from './text.ts';
+import type { Text, ValueTemplate } from './text.ts';
 
 export interface Target {
-  readonly block: string;
+  /** The block's name; or a text with holes, which is looked up among `names` when it is filled. */
+  readonly block: Text;
+  /** What a text with holes may come to, and the block that it then means. Empty where the block is known. */
+  readonly names: Readonly<Record<string, string>>;
   readonly variables: Readonly<Record<string, ValueTemplate>>;
+}
+
+/** A target that is known beforehand. */
+export function targetOf(block: string, variables: Readonly<Record<string, ValueTemplate>> = {}): Target {
+  return { block, names: {}, variables };
+}
+
+/** Names of the blocks that a target may enter. */
+export function blocksOfTarget({ block, names }: Target): readonly string[] {
+  return typeof block === 'string' ? [block] : Object.values(names);
 }
 
 export type Follow =
@@ -34,9 +47,9 @@ export function blocksOf(follow: Follow): readonly string[] {
     case 'expand':
     case 'goto':
     case 'fork':
-      return [follow.target.block];
+      return blocksOfTarget(follow.target);
     case 'call':
-      return [follow.target.block, follow.returnTo.block];
+      return [...blocksOfTarget(follow.target), ...blocksOfTarget(follow.returnTo)];
     case 'end':
     case 'return':
     case 'stop':

@@ -26,6 +26,16 @@ export interface Capture<T> {
   readonly required: boolean;
 }
 
+/** One output that an agent is asked for. */
+export interface Expectation {
+  readonly name: string;
+  /** `file_path` names a file that exists, seen from the folder that the agent was started in. */
+  readonly type: 'string' | 'number' | 'boolean' | 'json' | 'file_path';
+  readonly required: boolean;
+  /** Shown to the agent. */
+  readonly description: string | null;
+}
+
 /** Text from outside, read as a type. `any` keeps the text. */
 export function coerce(text: string, type: ValueType): Result<Json, string> {
   const got = (): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);

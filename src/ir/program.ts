@@ -18,6 +18,8 @@ export interface Program {
   readonly drainMs: number;
   /** `drain`: a failure that nobody handles ends the run. `isolate`: it ends its own line of control, the others go on. */
   readonly onFailure: 'drain' | 'isolate';
+  /** Texts that lay beside the workflow and that drivers act from, by their names; the kernel does not read them. */
+  readonly attachments: Readonly<Record<string, string>>;
 }
 
 /** For people and views; the kernel does not read it. */
@@ -38,6 +40,8 @@ export interface Limits {
   readonly stepsMax: number;
   readonly stateFileBytesMax: number;
   readonly recoveryDepthMax: number;
+  /** How many calls may wait for each other in one line of control. */
+  readonly callDepthMax: number;
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -45,6 +49,7 @@ export const DEFAULT_LIMITS: Limits = {
   stepsMax: 10_000,
   stateFileBytesMax: 50_000_000,
   recoveryDepthMax: 3,
+  callDepthMax: 100,
 };
 
 export interface Block {
@@ -56,6 +61,8 @@ export interface Block {
    * counting the visits of the line of control. `visit-last`: `fix#2`, counting the visits of the step.
    */
   readonly naming: 'path' | 'visit-first' | 'visit-last';
+  /** How often one line of control may enter it, and where it goes instead; null is no limit. */
+  readonly visits: { readonly max: number; readonly instead: Target } | null;
 }
 
 export interface Parameter {
@@ -94,12 +101,19 @@ export type Act =
 /** A block for each item of a list. */
 export interface Each {
   readonly kind: 'each';
-  readonly items: ValueTemplate;
+  readonly items:
+    | { readonly kind: 'value'; readonly value: ValueTemplate }
+    /** A JSON file, read when the step starts. */
+    | { readonly kind: 'file'; readonly path: Text };
   readonly target: Target;
   readonly itemName: string;
   readonly indexName: string | null;
-  /** How many iterations may be open at once; null is no limit. */
-  readonly width: number | null;
+  /** Names an iteration in place of its index; it must name each by another name. */
+  readonly key: Text | null;
+  /** Whether more than one iteration may be open at once. True or false, or a text that comes to one of them. */
+  readonly parallel: ValueTemplate;
+  /** How many iterations may be open at once, where they are parallel; null is no limit. A number, or a text of one. */
+  readonly width: ValueTemplate | null;
   readonly join: boolean;
 }
 
@@ -127,7 +141,20 @@ export interface RunRequest {
   readonly meta: Readonly<Record<string, string>>;
   /** The folder that commands run in. */
   readonly cwd: string;
+  readonly allowance: Allowance;
 }
+
+/** What a run may use up before it pauses; whoever resumes it may allow more. Null is no limit. */
+export interface Allowance {
+  readonly usd: number | null;
+  readonly tokens: number | null;
+  /** Of all lines of control together: gotos, calls, returns and forks. */
+  readonly transitions: number | null;
+  /** Turns of agents at once. */
+  readonly agents: number | null;
+}
+
+export const UNLIMITED: Allowance = { usd: null, tokens: null, transitions: null, agents: null };
 
 /** Whether a step can bring others into being: needs below it wait until it has done so. */
 export function canGrow(step: Step): boolean {

@@ -112,6 +112,13 @@ export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json,
   }
 }
 
+/** The file of a value that is too large for the journal, where the text is nothing but a reference to one. */
+export function keptFileOf(text: Text, lookup: Lookup): KeptFile | null {
+  const only = wholeReference(text);
+  const found = only === null ? null : lookup(only.path);
+  return found?.ok === true && found.value instanceof KeptFile ? found.value : null;
+}
+
 /** Strings as they are, everything else as JSON. */
 export function plainText(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value);

@@ -3,21 +3,22 @@
 // that this kernel wrote.
 
 import { assert, present, unreachable } from '../base/assert.ts';
-import type { GateSpec } from '../ir/effect.ts';
 import { canGrow } from '../ir/program.ts';
-import type { FilledText } from '../ir/text.ts';
+import { applyToAgents, occupy, release } from './apply-agents.ts';
+import { applyTalk } from './apply-talk.ts';
 import type { Decision, FrameOpening } from './decision.ts';
 import { insert } from './id-tree.ts';
-import { awaitNeeds, fulfil, grow, settle } from './needs.ts';
+import { awaitNeeds, becomeReady, fulfil, grow, settle } from './needs.ts';
 import { reopen } from './reopen.ts';
 import type { FrameState, LaneState, RunState, StepState } from './state.ts';
-import { earliest, effectId, frameOf, retryTimer, stepOf, timeoutTimer } from './state.ts';
+import { effectId, frameOf, retryTimer, stepOf, timeoutTimer } from './state.ts';
 
 export function apply(state: RunState, decision: Decision, at: number): void {
   switch (decision.kind) {
     case 'run-started':
       state.phase = 'running';
       state.request = decision.request;
+      state.allowance = decision.request.allowance;
       state.startedAt = at;
       return;
     case 'frame-opened':
@@ -32,18 +33,43 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.failure = null;
       step.startedAt = at;
       step.items = decision.items;
+      step.width = decision.width;
       step.timeoutAt = decision.timeoutAt;
       step.interrupted = false;
+      step.notes = null;
+      step.eventsSeen = step.eventsBefore;
+      step.gate = null;
+      step.gateExpired = false;
       occupy(state, step, decision.agent);
       if (decision.effect !== null) {
         step.effect = decision.effect;
-        if (decision.effect.kind === 'gate') forgetUsed(state, decision.effect);
+        if (decision.effect.kind === 'turn') state.turns += 1;
         state.asked.set(effectId(step.id, step.attempt), step);
       }
       if (decision.timeoutAt !== null) {
         const id = timeoutTimer(step.id, step.attempt);
         state.timers.set(id, { id, at: decision.timeoutAt, kind: 'timeout', step: step.id });
       }
+      return;
+    }
+    case 'items-read': {
+      const step = stepOf(state, decision.step);
+      answered(state, step, null);
+      step.items = decision.items;
+      return;
+    }
+    case 'iterations-named': {
+      const step = stepOf(state, decision.step);
+      step.names = decision.names;
+      step.begun = 0;
+      return;
+    }
+    case 'step-completing': {
+      const step = stepOf(state, decision.step);
+      step.status = 'completing';
+      step.outputs = decision.outputs;
+      step.notes = decision.notes;
+      state.timers.delete(timeoutTimer(step.id, step.attempt));
       return;
     }
     case 'step-answered': {
@@ -87,9 +113,11 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       for (const id of decision.steps) {
         const step = stepOf(state, id);
         step.stopping = decision.why;
+        step.stoppingForced = decision.force;
         state.timers.delete(timeoutTimer(step.id, step.attempt));
       }
       if (decision.why === 'run-ending') state.timers.delete('drain');
+      if (decision.why === 'run-ending' && decision.force) state.endForced = true;
       return;
     case 'step-done': {
       const step = stepOf(state, decision.step);
@@ -161,9 +189,26 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       return;
     case 'frame-closed':
       return closeFrame(state, frameOf(state, decision.frame), decision.ok, decision.value);
+    case 'gate-asked':
+    case 'gate-expired':
     case 'gate-decided':
-      state.gates.set(decision.gate, { verdict: decision.verdict, used: false });
+    case 'wait-released':
+    case 'event-emitted':
+    case 'event-received':
+      return applyTalk(state, decision, at);
+    case 'agent-opened':
+    case 'agent-reviving':
+    case 'agents-closing':
+    case 'agents-hastened':
+    case 'agent-closed':
+      return applyToAgents(state, decision);
+    case 'usage-counted': {
+      const { usd, tokens } = decision.usage;
+      state.cost.usd += usd ?? 0;
+      state.cost.tokens += tokens ?? 0;
+      if (usd === null) state.cost.unpriced += 1;
       return;
+    }
     case 'run-ending':
       state.phase = 'ending';
       state.end = decision.end;
@@ -187,6 +232,9 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       state.timers.delete('cleanup');
       return;
     case 'run-resumed':
+      state.allowance = decision.allowance ?? state.allowance;
+      // Whoever resumes a run wants to go on in spite of what ended an agent.
+      for (const agent of state.agents.values()) if (agent.status === 'gone') agent.status = 'lost';
       if (decision.withdrawn || state.phase === 'ended') reopen(state, decision.reopened);
       return;
     case 'warned':
@@ -205,11 +253,6 @@ export function apply(state: RunState, decision: Decision, at: number): void {
   }
 }
 
-/** Whoever asks for a gate anew is not answered by a decision that was another's. */
-function forgetUsed(state: RunState, { gate }: GateSpec<FilledText>): void {
-  if (typeof gate === 'string' && state.gates.get(gate)?.used === true) state.gates.delete(gate);
-}
-
 function openFrame(state: RunState, opening: FrameOpening): void {
   assert(!state.frames.has(opening.id), `frame ${JSON.stringify(opening.id)} is opened twice`);
   const frame: FrameState = {
@@ -224,6 +267,7 @@ function openFrame(state: RunState, opening: FrameOpening): void {
   };
   state.frames.set(frame.id, frame);
   state.openFrames += 1;
+  if (frame.replaces !== null || frame.caller !== null || frame.forkedFrom !== null) state.transitions += 1;
   state.agenda.closable.add(frame);
   if (!state.lanes.has(frame.lane)) {
     const around = frame.forkedFrom === null ? {} : laneOf(state, frame.forkedFrom).variables;
@@ -249,6 +293,7 @@ function openFrame(state: RunState, opening: FrameOpening): void {
   if (frame.owner === null) return;
   const owner = stepOf(state, frame.owner);
   owner.children.push(frame);
+  if (owner.names !== null) owner.namesBegun.add(frame.prefix.slice(owner.id.length + 1, -1));
   if (frame.join === 'wait' || frame.join === 'loose') {
     owner.blocks += 1;
     owner.openChildren += 1;
@@ -294,15 +339,27 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       outputs: {},
       kept: [],
       agent: null,
+      agentGeneration: 0,
       queuedFor: null,
       startedAt: null,
       finishedAt: null,
       effect: null,
       timeoutAt: null,
       stopping: null,
+      stoppingForced: false,
       interrupted: false,
       skipped: null,
       items: null,
+      width: null,
+      names: null,
+      namesBegun: new Set(),
+      begun: 0,
+      notes: null,
+      eventsBefore: 0,
+      eventsSeen: 0,
+      eventAskings: new Map(),
+      gate: null,
+      gateExpired: false,
       settlement: 'open',
       unmet: 0,
       waiters: [],
@@ -339,10 +396,7 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
 /** The world owes nothing more for the step's present attempt. */
 function answered(state: RunState, step: StepState, session: string | null): void {
   state.asked.delete(effectId(step.id, step.attempt));
-  if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
-    const decided = state.gates.get(step.effect.gate);
-    if (decided !== undefined) decided.used = true;
-  }
+  if (step.effect?.kind === 'turn') state.turns -= 1;
   state.timers.delete(timeoutTimer(step.id, step.attempt));
   step.effect = null;
   step.stopping = null;
@@ -364,39 +418,11 @@ function leaveFrame(state: RunState, frame: FrameState): void {
   if (frame.open === 0 && !frame.closed) state.agenda.closable.add(frame);
 }
 
-function becomeReady(state: RunState, step: StepState): void {
-  (step.definition.agent === null ? state.agenda.ready : state.agenda.readyForAgent).add(step);
-}
-
 function leaveAgenda(state: RunState, step: StepState): void {
   state.agenda.ready.delete(step);
   state.agenda.readyForAgent.delete(step);
   state.agenda.doomed.delete(step);
   state.agenda.hopeless.delete(step);
-}
-
-function occupy(state: RunState, step: StepState, agent: string | null): void {
-  step.agent = agent;
-  step.queuedFor = null;
-  if (agent === null) return;
-  const known = state.agents.get(agent) ?? { busy: null, queue: new Set() };
-  known.busy = step;
-  state.agents.set(agent, known);
-}
-
-/** An agent that is free takes the next step that waits for it. */
-function release(state: RunState, step: StepState): void {
-  for (const name of new Set([step.agent, step.queuedFor])) {
-    const agent = name === null ? undefined : state.agents.get(name);
-    if (agent === undefined) continue;
-    agent.queue.delete(step);
-    if (agent.busy !== null && agent.busy !== step) continue;
-    agent.busy = null;
-    const next = earliest(agent.queue);
-    if (next === undefined) continue;
-    agent.queue.delete(next);
-    state.agenda.readyForAgent.add(next);
-  }
 }
 
 function laneOf(state: RunState, name: string): LaneState {

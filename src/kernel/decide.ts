@@ -17,24 +17,26 @@ import type { Outcome, Success } from '../ir/effect.ts';
 import { success } from '../ir/effect.ts';
 import type { Failure, FailureKind } from '../ir/failure.ts';
 import { failure } from '../ir/failure.ts';
-import type { Decision, RunEnd } from './decision.ts';
+import { admission, hearAgent, noteAnswer, noteLost } from './agents.ts';
+import type { Decision } from './decision.ts';
 import { apply } from './apply.ts';
+import { concludeEnding, endRun, finishCleanup, hastenCleanup, stopSteps } from './ending.ts';
+import { askGate, expiredAt, outputsOf, verdictFor } from './gates.ts';
 import { advanceEach, follow, openEntry, openRecovery, returnToCaller } from './grow.ts';
 import type { Input } from './input.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
 import { CLEANUP_STEP, earliest, effectId, isOver, stepOf } from './state.ts';
-import { prepare } from './start.ts';
+import { judgeReport } from './report.ts';
+import { asList, prepare } from './start.ts';
 import type { Turn } from './turn.ts';
-import { lookupFrom } from './scope.ts';
-import { fillCommand } from './fill.ts';
 
-const CLEANUP_TIMEOUT_MS = 60_000;
 const RETRY_DELAY_MAX_MS = 365 * 24 * 3_600_000;
 /** Sure to fail again in the same way; or, for what failed below a step, already tried again there. */
 const NEVER_RETRIED: ReadonlySet<FailureKind> = new Set([
   'unresolved',
   'expansion-limit',
   'invalid-items',
+  'template-not-found',
   'need-unmet',
   'unrouted',
   'child-failed',
@@ -63,26 +65,63 @@ function take(turn: Turn, input: Input): void {
       turn.emit({ kind: 'run-started', request: input.request, programHash: input.programHash });
       return openEntry(turn);
     case 'run-resumed':
-      return resume(turn, input.retryFailed);
+      return resume(turn, input);
     case 'effect-finished': {
       if (input.effect === effectId(CLEANUP_STEP, state.cleanups)) return finishCleanup(turn, input.outcome);
       const step = state.asked.get(input.effect);
-      if (step !== undefined) hear(turn, step, input.outcome);
+      if (step !== undefined) return hear(turn, step, input.outcome);
+      // Of a run that has ended whoever resumes it finds out.
+      const agent = state.phase === 'ended' ? undefined : state.agentEffects.get(input.effect);
+      if (agent !== undefined) hearAgent(turn, agent, input.outcome, fail);
       return;
+    }
+    case 'step-reported': {
+      const { step, outputs, notes } = input;
+      const verdict = judgeReport(state, { agent: null, step, outputs });
+      if (verdict.kind !== 'accepted') return;
+      for (const name of verdict.unknown)
+        turn.emit({ kind: 'warned', message: `step ${step}: nobody asked for the output ${name}; it is kept` });
+      return turn.emit({ kind: 'step-completing', step, outputs: verdict.outputs, notes });
+    }
+    case 'event-emitted':
+      if (state.phase === 'new' || state.phase === 'ended' || state.events.ids.has(input.event.id)) return;
+      return turn.emit({ kind: 'event-emitted', event: input.event });
+    case 'event-received': {
+      const step = state.steps.get(input.step);
+      if (step === undefined || isOver(step)) return;
+      if (input.event <= step.eventsSeen && (input.asking === null || step.eventAskings.has(input.asking))) return;
+      return turn.emit({ ...input });
+    }
+    case 'gate-asked': {
+      const step = state.steps.get(input.step);
+      if (step?.status !== 'running' || state.end !== null) return;
+      return askGate(turn, input.gate, step, input.prompt);
+    }
+    case 'gate-expired': {
+      const step = state.steps.get(input.step);
+      if (step?.status !== 'running' || step.gate !== input.gate || verdictFor(state, step) !== null) return;
+      return turn.emit({ kind: 'gate-expired', gate: input.gate, step: input.step });
+    }
+    case 'wait-released': {
+      const step = state.steps.get(input.step);
+      if (step?.status !== 'running' || state.end === null || step.interrupted) return;
+      return turn.emit({ kind: 'wait-released', step: input.step });
     }
     case 'deadline-passed':
       return passDeadline(turn, input.timer);
     case 'gate-decided': {
-      if (state.phase === 'new' || state.phase === 'ended' || state.gates.has(input.gate)) return;
+      const gate = state.gates.get(input.gate);
+      if (state.phase === 'new' || state.phase === 'ended' || (gate !== undefined && gate.verdict !== null)) return;
       turn.emit({ kind: 'gate-decided', gate: input.gate, verdict: input.verdict });
-      for (const step of Array.from(state.asked.values())) {
-        if (step.effect?.kind === 'gate' && step.effect.gate === input.gate) hearGate(turn, step);
+      for (const asker of gate?.askers ?? []) {
+        const step = state.asked.get(asker);
+        if (step !== undefined) hearGate(turn, step);
       }
       return;
     }
     case 'stop-requested':
       if (state.phase === 'cleaning') {
-        if (input.force) turn.emit({ kind: 'cleanup-stopping', force: true });
+        if (input.force) hastenCleanup(turn);
         return;
       }
       if (state.phase !== 'running' && state.phase !== 'ending') return;
@@ -124,21 +163,29 @@ function settle(turn: Turn): void {
       closeFrame(turn, closable);
       continue;
     }
-    const ready = first(agenda.ready) ?? earliest(agenda.readyForAgent);
+    const ready = first(agenda.ready) ?? (state.turns < turnsMax(state) ? earliest(agenda.readyForAgent) : undefined);
     if (ready !== undefined) {
-      startStep(turn, ready);
+      const spent = allowanceSpent(state);
+      if (spent === null) startStep(turn, ready);
+      else endRun(turn, 'paused', spent);
       continue;
     }
     if (state.openFrames === 0) {
       endRun(turn, state.looseFailure ? 'failed' : 'done', null);
       continue;
     }
-    if (state.asked.size === 0 && state.timers.size === 0) {
+    if (state.asked.size === 0 && state.timers.size === 0 && !agentOnItsWay(state)) {
       failStuck(turn);
       continue;
     }
     return;
   }
+}
+
+/** The step that wants it will go on. */
+function agentOnItsWay({ agents }: RunState): boolean {
+  for (const { status } of agents.values()) if (status === 'opening') return true;
+  return false;
 }
 
 function first<T>(set: ReadonlySet<T>): T | undefined {
@@ -149,22 +196,53 @@ function startStep(turn: Turn, step: StepState): void {
   const { state } = turn;
   const prepared = prepare(turn, step);
   if (!prepared.ok) return fail(turn, step, prepared.error);
-  const { agent } = prepared.value;
-  const known = agent === null ? undefined : state.agents.get(agent);
-  if (known !== undefined && known.busy !== null) {
-    state.agenda.readyForAgent.delete(step);
-    step.queuedFor = agent;
-    known.queue.add(step);
-    return;
-  }
+  const { agent, effect } = prepared.value;
+  const admitted = admission(turn, step, effect, agent);
+  if (admitted === 'wait') return queue(state, step, agent);
+  if (admitted !== 'go') return fail(turn, step, admitted);
   turn.emit({ kind: 'step-started', step: step.id, attempt: step.attempt + 1, ...prepared.value });
-  if (step.effect?.kind === 'gate') return hearGate(turn, step);
+  if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
+    askGate(turn, step.effect.gate, step, typeof step.effect.prompt === 'string' ? step.effect.prompt : null);
+    return hearGate(turn, step);
+  }
   if (step.definition.act.kind === 'pass') return complete(turn, step, success());
-  if (step.definition.act.kind === 'each') return advanceEach(turn, step, fail);
+  if (step.items !== null) return advanceEach(turn, step, fail);
+}
+
+/** It stands in its agent's queue until that one is free. */
+function queue(state: RunState, step: StepState, agent: string | null): void {
+  state.agenda.ready.delete(step);
+  state.agenda.readyForAgent.delete(step);
+  step.queuedFor = agent;
+  state.agents.get(agent ?? '')?.queue.add(step);
+}
+
+function turnsMax({ allowance }: RunState): number {
+  return allowance.agents ?? Infinity;
+}
+
+/** Why nothing more may start before somebody allows it; null where something may. */
+function allowanceSpent({ allowance, cost, transitions }: RunState): string | null {
+  const { usd, tokens, transitions: transitionsMax } = allowance;
+  if (usd !== null && cost.usd >= usd)
+    return `the budget of $${usd} is spent ($${cost.usd.toFixed(2)}); resume with a higher --budget-usd to go on`;
+  if (tokens !== null && cost.tokens >= tokens)
+    return `the budget of ${tokens} tokens is spent (${cost.tokens}); resume with a higher --budget-tokens to go on`;
+  if (transitionsMax !== null && transitions >= transitionsMax)
+    return `${transitions} transitions have been made; resume with a higher --max-transitions to go on`;
+  return null;
 }
 
 /** The world's answer to a step's effect. */
 function hear(turn: Turn, step: StepState, outcome: Outcome): void {
+  const usage = outcome.kind === 'success' ? outcome.usage : outcome.failure.usage;
+  if (usage !== null) turn.emit({ kind: 'usage-counted', step: step.id, usage });
+  // The agent has reported; whatever became of it since, the step is done.
+  if (step.status === 'completing') return complete(turn, step, success(step.outputs));
+  if (step.interrupted && turn.state.end !== null && !(outcome.kind === 'success' && outcome.route !== 'false')) {
+    if (turn.state.end === 'paused') return turn.emit({ kind: 'step-lost', step: step.id, why: 'pause' });
+    return turn.emit({ kind: 'steps-skipped', steps: [step.id], why: 'run-ending' });
+  }
   if (outcome.kind === 'success') return complete(turn, step, outcome);
   const { kind } = outcome.failure;
   const cutOff = kind === 'stopped' || kind === 'lost' || (kind === 'signal' && step.stopping !== null);
@@ -177,19 +255,26 @@ function hear(turn: Turn, step: StepState, outcome: Outcome): void {
   if (cutOff && turn.state.end !== null) {
     return turn.emit({ kind: 'steps-skipped', steps: [step.id], why: 'run-ending' });
   }
-  if (kind === 'lost' || step.interrupted) return turn.emit({ kind: 'step-lost', step: step.id });
+  if (kind === 'lost') noteLost(turn, step);
+  if (kind === 'lost' || step.interrupted) return turn.emit({ kind: 'step-lost', step: step.id, why: 'engine' });
   fail(turn, step, outcome.failure);
 }
 
 function hearGate(turn: Turn, step: StepState): void {
-  if (step.effect?.kind !== 'gate' || typeof step.effect.gate !== 'string') return;
-  const verdict = turn.state.gates.get(step.effect.gate)?.verdict;
-  if (verdict === undefined) return;
-  const outputs = { decided_by: verdict.by, notes: verdict.notes, reason: verdict.notes };
-  complete(turn, step, success(outputs, { route: verdict.approved ? 'approved' : 'rejected' }));
+  const verdict = verdictFor(turn.state, step);
+  if (step.effect?.kind !== 'gate' || verdict === null) return;
+  complete(turn, step, success(outputsOf(verdict), { route: verdict.approved ? 'approved' : 'rejected' }));
 }
 
-function complete(turn: Turn, step: StepState, answer: Success): void {
+function complete(turn: Turn, step: StepState, heard: Success): void {
+  if (step.effect?.kind === 'read') return takeItems(turn, step, heard);
+  if (expiredAt(turn.state, step, heard)) {
+    const outputs = { ...heard.outputs, outcome: 'timeout' };
+    return fail(turn, step, failure('timeout', `nobody decided ${step.gate ?? ''} in time`, { outputs }));
+  }
+  const decided = verdictFor(turn.state, step);
+  const answer = decided === null ? heard : { ...heard, outputs: { ...outputsOf(decided), ...heard.outputs } };
+  noteAnswer(turn, step.effect, answer, fail);
   const route = answer.route ?? 'done';
   const routed = own(step.definition.routes, route);
   const follows = answer.follows ?? (routed === undefined ? [] : [routed]);
@@ -197,6 +282,14 @@ function complete(turn: Turn, step: StepState, answer: Success): void {
     return fail(turn, step, failure('unrouted', `no route for the outcome ${route}`, { outputs: answer.outputs }));
   }
   follow(turn, step, answer, follows, fail);
+}
+
+/** What a foreach iterates over has come. */
+function takeItems(turn: Turn, step: StepState, { outputs }: Success): void {
+  const items = asList(outputs['items'] ?? null);
+  if (items === null) return fail(turn, step, failure('invalid-items', 'items is no list'));
+  turn.emit({ kind: 'items-read', step: step.id, items });
+  advanceEach(turn, step, fail);
 }
 
 function fail(turn: Turn, step: StepState, problem: Failure): void {
@@ -356,70 +449,7 @@ function passDeadline(turn: Turn, id: string): void {
   }
 }
 
-function endRun(turn: Turn, end: RunEnd, reason: string | null): void {
-  const { state } = turn;
-  const drains = end === 'failed' && state.asked.size > 0;
-  turn.emit({ kind: 'run-ending', end, reason, drainUntil: drains ? turn.at + state.program.drainMs : null });
-  if (drains && state.program.drainMs === 0) stopSteps(turn, [...state.asked.values()], false);
-}
-
-function stopSteps(turn: Turn, steps: readonly StepState[], force: boolean): void {
-  const running = steps.filter((step) => step.effect?.kind !== 'gate' && (force || step.stopping === null));
-  if (running.length > 0) {
-    turn.emit({ kind: 'steps-stopping', steps: running.map(({ id }) => id), why: 'run-ending', force });
-  }
-}
-
-/** Nothing new starts any more; when the world owes nothing either, the run cleans up and is over. */
-function concludeEnding(turn: Turn): void {
-  const { state } = turn;
-  for (const { effect } of state.asked.values()) if (effect?.kind !== 'gate') return;
-  const end = present(state.end, 'a run that ends as nothing');
-  if (end !== 'paused') {
-    // One that is being recovered has failed already; its recovery is what is left.
-    const left = [...state.steps.values()].filter((step) => step.settlement === 'open' && step.status !== 'failed');
-    if (left.length > 0) turn.emit({ kind: 'steps-skipped', steps: left.map(({ id }) => id), why: 'run-ending' });
-  }
-  const script =
-    end === 'paused'
-      ? null
-      : end === 'done'
-        ? state.program.cleanup.success
-        : end === 'failed'
-          ? state.program.cleanup.failure
-          : state.program.cleanup.stop;
-  if (script !== null) {
-    const frame = present(state.frames.values().next().value, 'a run without a frame');
-    const filled = fillCommand(script, lookupFrom(state, frame, null, turn.at));
-    if (filled.ok) {
-      const timeoutAt = turn.at + CLEANUP_TIMEOUT_MS;
-      return turn.emit({ kind: 'cleanup-started', attempt: state.cleanups + 1, effect: filled.value, timeoutAt });
-    }
-    turn.emit({ kind: 'warned', message: `the cleanup script did not run: ${filled.error}` });
-  }
-  conclude(turn);
-}
-
-function finishCleanup(turn: Turn, outcome: Outcome): void {
-  const { state } = turn;
-  if (state.phase !== 'cleaning' || state.cleanup === null) return;
-  if (outcome.kind === 'failure' && outcome.failure.kind !== 'stopped') {
-    turn.emit({ kind: 'warned', message: `the cleanup script failed: ${outcome.failure.message}` });
-  }
-  turn.emit({ kind: 'cleanup-finished' });
-  conclude(turn);
-}
-
-function conclude(turn: Turn): void {
-  const { state } = turn;
-  const end = present(state.end, 'a run that ends as nothing');
-  const entry = [...state.frames.values()].find(
-    ({ owner, caller, forkedFrom, closed }) => owner === null && caller === null && forkedFrom === null && closed,
-  );
-  turn.emit({ kind: 'run-ended', end, reason: state.reason, result: entry?.value ?? null });
-}
-
-function resume(turn: Turn, retryFailed: boolean): void {
+function resume(turn: Turn, { retryFailed, allowance }: Extract<Input, { kind: 'run-resumed' }>): void {
   const { state } = turn;
   if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
   const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
@@ -432,5 +462,5 @@ function resume(turn: Turn, retryFailed: boolean): void {
   const reopened = state.phase === 'ended' || withdrawn ? [...state.steps.values()].filter(again) : [];
   // Nothing of it can be tried again: it stays as it ended.
   if (state.phase === 'ended' && state.end === 'failed' && reopened.length === 0) return;
-  turn.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id), withdrawn });
+  turn.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id), withdrawn, allowance });
 }

@@ -2,13 +2,14 @@
 // applied by a later version that would decide otherwise.
 
 import type { Json } from '../base/json.ts';
-import type { CommandSpec, EffectSpec, Session } from '../ir/effect.ts';
+import type { CommandSpec, EffectSpec, Session, SpawnSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Target } from '../ir/follow.ts';
 import type { Outputs } from '../ir/output.ts';
-import type { RunRequest } from '../ir/program.ts';
+import type { Allowance, RunRequest } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import type { GateVerdict, Input } from './input.ts';
+import type { Usage } from '../ir/usage.ts';
+import type { EmittedEvent, GateVerdict, Input } from './input.ts';
 
 export type RunEnd = 'done' | 'failed' | 'stopped' | 'paused';
 
@@ -30,8 +31,21 @@ export type Decision =
       readonly effect: EffectSpec<FilledText> | null;
       readonly agent: string | null;
       readonly timeoutAt: number | null;
-      /** What a foreach iterates over. */
+      /** What a foreach iterates over; null while it is still to be read. */
       readonly items: readonly Json[] | null;
+      /** How many of its iterations may be open at once; null is no limit. */
+      readonly width: number | null;
+    }
+  /** What a foreach iterates over has been read. */
+  | { readonly kind: 'items-read'; readonly step: string; readonly items: readonly Json[] }
+  /** What the iterations of a foreach are called, in the order of its items. */
+  | { readonly kind: 'iterations-named'; readonly step: string; readonly names: readonly string[] }
+  /** The agent has reported; the step is over when the driver has taken note. */
+  | {
+      readonly kind: 'step-completing';
+      readonly step: string;
+      readonly outputs: Outputs;
+      readonly notes: string | null;
     }
   /** The effect is over; the step goes on until the blocks below it are. */
   | {
@@ -53,8 +67,8 @@ export type Decision =
       readonly counts: boolean;
     }
   | { readonly kind: 'step-retried'; readonly step: string }
-  /** Lost in an earlier life of the engine: to be run again. */
-  | { readonly kind: 'step-lost'; readonly step: string }
+  /** To be run again: lost in an earlier life of the engine, or given up while it waited for a person in a run that pauses. */
+  | { readonly kind: 'step-lost'; readonly step: string; readonly why: 'engine' | 'pause' }
   | {
       readonly kind: 'steps-stopping';
       readonly steps: readonly string[];
@@ -90,7 +104,31 @@ export type Decision =
   /** Frames that wait for a return which will not come. */
   | { readonly kind: 'frames-dropped'; readonly frames: readonly string[] }
   | { readonly kind: 'frame-closed'; readonly frame: string; readonly ok: boolean; readonly value: Json }
+  /** `anew`: what was decided about it before belonged to an earlier asking. */
+  | {
+      readonly kind: 'gate-asked';
+      readonly gate: string;
+      readonly step: string;
+      readonly prompt: string | null;
+      readonly anew: boolean;
+    }
+  | { readonly kind: 'gate-expired'; readonly gate: string; readonly step: string }
   | { readonly kind: 'gate-decided'; readonly gate: string; readonly verdict: GateVerdict }
+  /** What the step comes to, unless it is a success, is not its own doing. */
+  | { readonly kind: 'wait-released'; readonly step: string }
+  | { readonly kind: 'event-emitted'; readonly event: EmittedEvent }
+  | { readonly kind: 'event-received'; readonly step: string; readonly event: number; readonly asking: string | null }
+  /** An agent is there, and can be prompted. */
+  | { readonly kind: 'agent-opened'; readonly agent: AgentOpening }
+  /** It was lost with an earlier life of the engine, is wanted again, and is started anew in its session. */
+  | { readonly kind: 'agent-reviving'; readonly agent: string; readonly spawn: SpawnSpec<FilledText> }
+  /** Agents that are ended with the run. */
+  | { readonly kind: 'agents-closing'; readonly agents: readonly string[]; readonly force: boolean }
+  /** They are given no more time to come or to go. */
+  | { readonly kind: 'agents-hastened'; readonly agents: readonly string[] }
+  | { readonly kind: 'agent-closed'; readonly agent: string; readonly how: AgentEnd; readonly message: string | null }
+  /** What a step's attempt has cost. */
+  | { readonly kind: 'usage-counted'; readonly step: string; readonly usage: Usage }
   /** From here on nothing new starts. What is running may finish until the moment given; null is no limit. */
   | {
       readonly kind: 'run-ending';
@@ -107,11 +145,34 @@ export type Decision =
   | { readonly kind: 'cleanup-stopping'; readonly force: boolean }
   | { readonly kind: 'cleanup-finished' }
   /** `withdrawn`: it was about to end as stopped or paused, and goes on instead. */
-  | { readonly kind: 'run-resumed'; readonly reopened: readonly string[]; readonly withdrawn: boolean }
+  | {
+      readonly kind: 'run-resumed';
+      readonly reopened: readonly string[];
+      readonly withdrawn: boolean;
+      readonly allowance: Allowance | null;
+    }
   | { readonly kind: 'warned'; readonly message: string }
   | { readonly kind: 'run-ended'; readonly end: RunEnd; readonly reason: string | null; readonly result: Json };
 
 export type StopReason = 'timeout' | 'run-ending';
+
+/**
+ * `killed`: by a step. `ended`: with the run. `gone`: by itself. `lost`: while no engine watched. Whoever resumes the run
+ * has all but the first started anew where they are needed.
+ */
+export type AgentEnd = 'killed' | 'ended' | 'gone' | 'lost';
+
+export interface AgentOpening {
+  readonly name: string;
+  readonly adapter: string;
+  /** Absolute. */
+  readonly workdir: string;
+  readonly session: string | null;
+  /** Where people find it; null where it has no terminal. */
+  readonly terminal: string | null;
+  /** How it was started, for starting it anew. */
+  readonly spawn: SpawnSpec<FilledText>;
+}
 
 /** `fails`: the frame fails. `continues`: those who need it go on. `routed`: a route followed. `recovers`: a block below makes good. */
 export type FailureHandling = 'fails' | 'continues' | 'routed' | 'recovers';

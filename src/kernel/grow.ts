@@ -5,6 +5,7 @@
 import { present } from '../base/assert.ts';
 import type { Json } from '../base/json.ts';
 import { own } from '../base/json.ts';
+import { nearest } from '../base/nearest.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
@@ -12,8 +13,10 @@ import type { Session, Success } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import { errorType, failure } from '../ir/failure.ts';
 import type { Follow, Target } from '../ir/follow.ts';
-import type { Block } from '../ir/program.ts';
-import type { Lookup } from '../ir/text.ts';
+import type { ValueType } from '../ir/output.ts';
+import { coerce, misfit } from '../ir/output.ts';
+import type { Block, Each } from '../ir/program.ts';
+import type { Lookup, Text } from '../ir/text.ts';
 import { fillString, fillValue } from '../ir/text.ts';
 import type { FrameJoin, FrameOpening } from './decision.ts';
 import { dig, lookupFrom } from './scope.ts';
@@ -61,7 +64,7 @@ export function follow(turn: Turn, step: StepState, answer: Success, follows: re
 export function openRecovery(turn: Turn, step: StepState, problem: Failure, target: Target, fail: Fail): void {
   const { agent, startedAt, definition } = step;
   const prompt =
-    definition.act.kind === 'effect' && definition.act.effect.kind === 'turn' ? definition.act.effect.prompt : '';
+    definition.act.kind === 'effect' && 'prompt' in definition.act.effect ? definition.act.effect.prompt : '';
   const lookup = lookupFrom(turn.state, step.frame, step, turn.at);
   const shown = fillString(prompt, lookup);
   const context: Json = {
@@ -86,22 +89,57 @@ export function advanceEach(turn: Turn, step: StepState, fail: Fail): void {
   const { act, onError } = step.definition;
   if (act.kind !== 'each' || step.grown) return;
   const items = present(step.items, `${step.id} iterates over nothing`);
-  const width = act.width ?? Infinity;
-  if (step.blocks === 0) {
+  const width = step.width ?? Infinity;
+  if (step.blocks === 0 && typeof act.target.block === 'string') {
     const steps = turn.state.program.blocks[act.target.block]?.steps.length ?? 0;
     const limit = limitProblem(turn.state, step.frame, steps * items.length);
     if (limit !== null) return fail(turn, step, limit);
   }
+  if (act.key !== null && step.names === null) {
+    const names = nameIterations(turn, step, act, act.key, items);
+    if (!names.ok) return fail(turn, step, names.error);
+    turn.emit({ kind: 'iterations-named', step: step.id, names: names.value });
+  }
   const givesUp = (): boolean => step.childFailed && onError.kind === 'fail';
-  for (let index = step.blocks; index < items.length; index = step.blocks) {
+  for (let index = nextItem(step); index < items.length; index = nextItem(step)) {
     if (step.openChildren >= width || givesUp()) break;
-    const item = present(items[index], 'an item is missing');
-    const given: Record<string, Json> = { [act.itemName]: item };
-    if (act.indexName !== null) given[act.indexName] = index;
-    const opened = openBelow(turn, step, act.target, act.join ? 'wait' : 'loose', String(index), given);
+    const given = givenTo(act, present(items[index], 'an item is missing'), index);
+    const part = step.names?.[index] ?? String(index);
+    const opened = openBelow(turn, step, act.target, act.join ? 'wait' : 'loose', part, given);
     if (!opened.ok) return fail(turn, step, opened.error);
   }
-  if (step.blocks === items.length || givesUp()) turn.emit({ kind: 'step-grown', step: step.id });
+  if (nextItem(step) === items.length || givesUp()) turn.emit({ kind: 'step-grown', step: step.id });
+}
+
+/** The first item without an iteration. By name, an iteration may be there from before the list was read anew. */
+function nextItem(step: StepState): number {
+  const { names } = step;
+  if (names === null) return step.blocks;
+  while (step.begun < names.length && step.namesBegun.has(names[step.begun] ?? '')) step.begun += 1;
+  return step.begun;
+}
+
+function givenTo({ itemName, indexName }: Each, item: Json, index: number): Variables {
+  return indexName === null ? { [itemName]: item } : { [itemName]: item, [indexName]: index };
+}
+
+/** Each name is a segment of ids, and another one for each item. */
+function nameIterations(
+  turn: Turn,
+  step: StepState,
+  act: Each,
+  key: Text,
+  items: readonly Json[],
+): Result<readonly string[], Failure> {
+  const around = lookupFrom(turn.state, step.frame, step, turn.at);
+  const names = new Set<string>();
+  for (const [index, item] of items.entries()) {
+    const filled = fillString(key, seenWith(givenTo(act, item, index), around));
+    if (!filled.ok) return err(failure('unresolved', `key: ${filled.error}`));
+    const name = filled.value.replaceAll(/[^A-Za-z0-9_-]/g, '_') || String(index);
+    names.add(names.has(name) ? `${name}_${index}` : name);
+  }
+  return ok([...names]);
 }
 
 /** The callee is over: its caller goes on in the block that the call named. */
@@ -110,9 +148,9 @@ export function returnToCaller(turn: Turn, callee: FrameState, caller: FrameStat
   const result: Variables = { result: callee.value };
   const around = lookupFrom(turn.state, caller, null, turn.at);
   const lookup: Lookup = (path) => (path.length === 1 && path[0] === 'result' ? ok(callee.value) : around(path));
-  const bound = bind(turn.state, target, lookup, result);
+  const bound = bind(turn.state, target, lookup, result, caller.lane);
   if (!bound.ok) {
-    turn.emit({ kind: 'warned', message: `cannot return to ${target.block}: ${bound.error.message}` });
+    turn.emit({ kind: 'warned', message: `cannot return to the caller: ${bound.error.message}` });
     turn.emit({ kind: 'frame-failing', frame: caller.id, step: caller.steps[0]?.id ?? '' });
     return;
   }
@@ -154,7 +192,7 @@ function prepareMove(
     case 'expand':
       return ok(() => {});
     case 'goto': {
-      const bound = bind(state, move.target, lookup, {});
+      const bound = bind(state, move.target, lookup, {}, frame.lane);
       if (!bound.ok) return bound;
       return ok(() => {
         const bottom = move.dropCallers ? dropCallers(turn, frame) : frame;
@@ -166,10 +204,11 @@ function prepareMove(
       });
     }
     case 'call': {
-      const bound = bind(state, move.target, lookup, {});
+      const bound = bind(state, move.target, lookup, {}, frame.lane);
       if (!bound.ok) return bound;
-      const limit = limitProblem(state, frame, bound.value.block.steps.length);
-      if (limit !== null) return err(limit);
+      const { callDepthMax } = state.program.limits;
+      if (frame.depth + 1 > callDepthMax)
+        return err(failure('expansion-limit', `max call depth exceeded: ${callDepthMax}`));
       return ok(() =>
         enter(turn, bound.value.block, sessionFor(move.session, session), {
           ...PLAIN,
@@ -190,7 +229,7 @@ function prepareMove(
       return ok(() => turn.emit({ kind: 'value-returned', frame: frame.id, value: value.value }));
     }
     case 'fork': {
-      const bound = bind(state, move.target, lookup, {});
+      const bound = bind(state, move.target, lookup, {}, frame.lane);
       if (!bound.ok) return bound;
       return ok(() => {
         const forks = (state.lanes.get(frame.lane)?.forks ?? 0) + 1;
@@ -241,11 +280,7 @@ function prepareBelow(
   around: Lookup,
 ): Result<() => void, Failure> {
   const { state } = turn;
-  const lookup: Lookup = (path) => {
-    const value = own(given, path[0] ?? '');
-    return value === undefined ? around(path) : lookupIn(value, path);
-  };
-  const bound = bind(state, target, lookup, given);
+  const bound = bind(state, target, seenWith(given, around), given, null);
   if (!bound.ok) return bound;
   const { block, variables } = bound.value;
   const limit = limitProblem(state, step.frame, block.steps.length);
@@ -330,14 +365,28 @@ function dropCallers(turn: Turn, frame: FrameState): FrameState {
   return bottom;
 }
 
+/** Names that are given with the block come before those around it. */
+function seenWith(given: Variables, around: Lookup): Lookup {
+  return (path) => {
+    const value = own(given, path[0] ?? '');
+    return value === undefined ? around(path) : lookupIn(value, path);
+  };
+}
+
+/** `lane`: the line of control that enters the block; null where none does. */
 function bind(
   state: RunState,
   target: Target,
   lookup: Lookup,
   given: Variables,
+  lane: string | null,
 ): Result<{ block: Block; variables: Variables }, Failure> {
-  const block = own(state.program.blocks, target.block);
-  if (block === undefined) return err(failure('unrouted', `there is no block ${target.block}`));
+  const named = blockNamed(state, target, lookup);
+  if (!named.ok) return named;
+  const block = named.value;
+  const entered = lane === null ? 0 : (state.lanes.get(lane)?.visitsOf.get(block.steps[0]?.id ?? '') ?? 0);
+  if (block.visits !== null && entered >= block.visits.max)
+    return bind(state, block.visits.instead, lookup, given, null);
   const variables: Record<string, Json> = { ...given };
   for (const [name, template] of Object.entries(target.variables)) {
     const value = fillValue(template, lookup);
@@ -345,16 +394,43 @@ function bind(
     variables[name] = value.value;
   }
   for (const parameter of block.parameters) {
-    if (Object.hasOwn(variables, parameter.name)) continue;
-    if (parameter.fallback !== null) {
-      const value = fillValue(parameter.fallback, lookup);
-      if (!value.ok) return err(failure('unresolved', `variable ${parameter.name}: ${value.error}`));
-      variables[parameter.name] = value.value;
-    } else if (parameter.required && !lookup([parameter.name]).ok) {
-      return err(failure('unresolved', `${block.name} needs the variable ${parameter.name}, and nobody passed it`));
+    const { name, type } = parameter;
+    const passed = own(variables, name);
+    if (passed !== undefined) {
+      const typed = typeof passed === 'string' ? coerce(passed, type) : fits(passed, type);
+      if (!typed.ok) return err(failure('unresolved', `variable ${name} of ${block.name}: ${typed.error}`));
+      variables[name] = typed.value;
+    } else if (parameter.fallback !== null) {
+      // A default may refer to what stands before it.
+      const value = fillValue(parameter.fallback, seenWith(variables, lookup));
+      if (!value.ok) return err(failure('unresolved', `variable ${name}: ${value.error}`));
+      const typed = typeof value.value === 'string' ? coerce(value.value, type) : fits(value.value, type);
+      if (!typed.ok) return err(failure('unresolved', `variable ${name} of ${block.name}: ${typed.error}`));
+      variables[name] = typed.value;
+    } else if (parameter.required && !lookup([name]).ok) {
+      return err(failure('unresolved', `${block.name} needs the variable ${name}, and nobody passed it`));
     }
   }
   return ok({ block, variables });
+}
+
+function fits(value: Json, type: ValueType): Result<Json, string> {
+  const problem = misfit(value, type);
+  return problem === null ? ok(value) : err(problem);
+}
+
+function blockNamed(state: RunState, { block, names }: Target, lookup: Lookup): Result<Block, Failure> {
+  if (typeof block === 'string') {
+    const known = own(state.program.blocks, block);
+    return known === undefined ? err(failure('unrouted', `there is no block ${block}`)) : ok(known);
+  }
+  const spelled = fillString(block, lookup);
+  if (!spelled.ok) return err(failure('unresolved', spelled.error));
+  const known = own(state.program.blocks, own(names, spelled.value) ?? '');
+  if (known !== undefined) return ok(known);
+  const near = nearest(spelled.value, Object.keys(names));
+  const hint = near === null ? '' : `; did you mean ${near}?`;
+  return err(failure('template-not-found', `there is no template ${JSON.stringify(spelled.value)}${hint}`));
 }
 
 function limitProblem(state: RunState, frame: FrameState, steps: number): Failure | null {

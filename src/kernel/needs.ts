@@ -5,6 +5,7 @@
 import type { IdTree } from './id-tree.ts';
 import { find, matches } from './id-tree.ts';
 import type { Hope, RunState, StepState } from './state.ts';
+import { wantsAgent } from './state.ts';
 
 /** Counts what the step still waits for, and puts it on the agenda when that is nothing. */
 export function awaitNeeds(state: RunState, waiter: StepState): void {
@@ -147,5 +148,10 @@ function doom(state: RunState, waiter: StepState): void {
 function reconsider(state: RunState, step: StepState): void {
   const { doomed, hopeless } = state.agenda;
   if (step.status !== 'pending' || step.unmet > 0 || doomed.has(step) || hopeless.has(step)) return;
-  (step.definition.agent === null ? state.agenda.ready : state.agenda.readyForAgent).add(step);
+  step.eventsBefore = state.events.count;
+  becomeReady(state, step);
+}
+
+export function becomeReady(state: RunState, step: StepState): void {
+  (wantsAgent(step) ? state.agenda.readyForAgent : state.agenda.ready).add(step);
 }

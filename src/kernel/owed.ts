@@ -1,23 +1,33 @@
 // What the world still owes the run an answer for: the whole of recovery is to ask for it again.
 
-import { assert } from '../base/assert.ts';
+import { assert, present } from '../base/assert.ts';
 import type { Effect } from '../ir/effect.ts';
-import type { Decision } from './decision.ts';
+import type { Decision, StopReason } from './decision.ts';
 import { variablesInSight } from './scope.ts';
-import type { RunState, StepState } from './state.ts';
-import { CLEANUP_STEP, effectId, retryTimer, stepOf, timeoutTimer } from './state.ts';
+import type { AgentState, RunState, StepState } from './state.ts';
+import { agentEffectId, CLEANUP_STEP, effectId, retryTimer, stepOf, timeoutTimer } from './state.ts';
 
+/** What agents that are ended with the run are given to end by themselves. */
+const CLOSING_GRACE_MS = 10_000;
+
+/** Agents first: whether one lives is known before anybody asks what it was doing. */
 export function owed(state: RunState): readonly Effect[] {
-  const effects = [...state.asked.values()]
+  const ofAgents = [...state.agentEffects].map(([id, agent]) => agentEffect(id, agent));
+  const ofSteps = [...state.asked.values()]
     .filter(({ effect }) => effect?.kind !== 'gate')
     .map((step) => effectOf(state, step));
-  return state.cleanup === null ? effects : [...effects, cleanupEffect(state)];
+  return [...ofAgents, ...ofSteps, ...(state.cleanup === null ? [] : [cleanupEffect(state)])];
 }
 
 /** What a decision asks of the world, once it is durable. */
 export type Request =
   | { readonly kind: 'start'; readonly effect: Effect }
-  | { readonly kind: 'stop'; readonly effect: string; readonly force: boolean };
+  | {
+      readonly kind: 'stop';
+      readonly effect: string;
+      readonly how: { readonly force: boolean; readonly why: StopReason };
+    }
+  | { readonly kind: 'conclude'; readonly effect: string };
 
 export function requestsOf(state: RunState, decision: Decision): readonly Request[] {
   switch (decision.kind) {
@@ -31,12 +41,26 @@ export function requestsOf(state: RunState, decision: Decision): readonly Reques
       return decision.steps.map((id) => ({
         kind: 'stop',
         effect: effectId(id, stepOf(state, id).attempt),
-        force: decision.force,
+        how: { force: decision.force, why: decision.why },
       }));
+    case 'step-completing': {
+      const { attempt, status } = stepOf(state, decision.step);
+      return status === 'completing' ? [{ kind: 'conclude', effect: effectId(decision.step, attempt) }] : [];
+    }
+    case 'agent-opened':
+      return agentRequests(state, [decision.agent.name], 'active');
+    case 'agent-reviving':
+      return agentRequests(state, [decision.agent], 'opening');
+    case 'agents-closing':
+      return agentRequests(state, decision.agents, 'closing');
+    case 'agents-hastened':
+      return (['opening', 'closing'] as const).flatMap((status) =>
+        agentRequests(state, decision.agents, status).map(hastened),
+      );
     case 'cleanup-started':
       return state.cleanup === null ? [] : [{ kind: 'start', effect: cleanupEffect(state) }];
     case 'cleanup-stopping':
-      return [{ kind: 'stop', effect: effectId(CLEANUP_STEP, state.cleanups), force: decision.force }];
+      return [cleanupStop(state, decision.force)];
     default:
       return [];
   }
@@ -60,14 +84,15 @@ export function timersOf(state: RunState, decision: Decision): readonly string[]
   }
 }
 
-/** What must be asked for again of a stop that the engine did not live to pass on. */
-export function stopsOwed(state: RunState): readonly Request[] {
-  const stops = [...state.asked.values()]
-    .filter(({ stopping }) => stopping !== null)
-    .map(({ id, attempt }): Request => ({ kind: 'stop', effect: effectId(id, attempt), force: false }));
-  if (state.cleanup?.stopping)
-    stops.push({ kind: 'stop', effect: effectId(CLEANUP_STEP, state.cleanups), force: false });
-  return stops;
+/** What must be said again, since the engine may not have lived to say it: who is to stop, and who has been reported. */
+export function requestsOwed(state: RunState): readonly Request[] {
+  const requests: Request[] = [];
+  for (const [effect, { status, stopping, stoppingForced }] of state.asked) {
+    if (stopping !== null) requests.push({ kind: 'stop', effect, how: { force: stoppingForced, why: stopping } });
+    else if (status === 'completing') requests.push({ kind: 'conclude', effect });
+  }
+  if (state.cleanup?.stopping) requests.push(cleanupStop(state, false));
+  return requests;
 }
 
 function effectOf(state: RunState, step: StepState): Effect {
@@ -78,7 +103,53 @@ function effectOf(state: RunState, step: StepState): Effect {
     attempt: step.attempt,
     spec: step.effect,
     session: step.frame.nextSession,
+    lane: step.frame.lane,
     variables: variablesInSight(state, step),
+  };
+}
+
+/** A later decision of the same record may have made something else of the agent: then that one asks. */
+function agentRequests(
+  state: RunState,
+  names: readonly string[],
+  status: AgentState['status'],
+): readonly { readonly kind: 'start'; readonly effect: Effect }[] {
+  return names.flatMap((name) => {
+    const agent = state.agents.get(name);
+    const id = agent?.status === status ? agentEffectId(agent) : null;
+    return agent === undefined || id === null ? [] : [{ kind: 'start' as const, effect: agentEffect(id, agent) }];
+  });
+}
+
+/** What an agent owes apart from any step follows from what it is. */
+function agentEffect(id: string, agent: AgentState): Effect {
+  const { name, adapter, spawn } = present(agent.opening, `agent ${agent.name} was never started`);
+  const spec: Effect['spec'] =
+    agent.status === 'opening'
+      ? spawn
+      : agent.status === 'closing'
+        ? { kind: 'kill', agent: name, graceful: !agent.closingForced, graceMs: CLOSING_GRACE_MS }
+        : { kind: 'attend', agent: name, adapter };
+  return {
+    id,
+    step: `@${name}`,
+    attempt: agent.generation,
+    spec,
+    session: { kind: 'fresh' },
+    lane: name,
+    variables: {},
+  };
+}
+
+function hastened({ effect }: { readonly effect: Effect }): Request {
+  return { kind: 'stop', effect: effect.id, how: { force: true, why: 'run-ending' } };
+}
+
+function cleanupStop(state: RunState, force: boolean): Request {
+  return {
+    kind: 'stop',
+    effect: effectId(CLEANUP_STEP, state.cleanups),
+    how: { force, why: force ? 'run-ending' : 'timeout' },
   };
 }
 
@@ -90,6 +161,7 @@ function cleanupEffect(state: RunState): Effect {
     attempt: state.cleanups,
     spec: state.cleanup.effect,
     session: { kind: 'fresh' },
+    lane: 'main',
     variables: state.request?.variables ?? {},
   };
 }

@@ -10,6 +10,7 @@ import { effectId, frameOf, stepOf, timeoutTimer } from './state.ts';
 export function reopen(state: RunState, ids: readonly string[]): void {
   state.phase = 'running';
   state.end = null;
+  state.endForced = false;
   state.reason = null;
   state.endedAt = null;
   state.result = null;
@@ -39,7 +40,10 @@ function interrupt(step: StepState): void {
 
 /** A step that had got as far as its blocks waits for them again; any other begins anew, as a further attempt. */
 function reopenStep(step: StepState): void {
-  const waitsBelow = step.children.some(({ join }) => join === 'wait') || step.items !== null;
+  const { act } = step.definition;
+  // Its list may have changed; iterations that have names are known again by them.
+  if (act.kind === 'each' && act.key !== null) step.items = step.names = null;
+  const waitsBelow = act.kind === 'each' ? step.items !== null : step.children.some(({ join }) => join === 'wait');
   step.status = waitsBelow ? 'running' : 'pending';
   step.settlement = 'open';
   step.grown = step.items === null ? waitsBelow || !canGrow(step.definition) : step.blocks === step.items.length;
@@ -93,7 +97,10 @@ function reindex(state: RunState): void {
   state.hoped.clear();
   state.asked.clear();
   state.timers.clear();
-  state.agents.clear();
+  for (const agent of state.agents.values()) {
+    agent.busy = null;
+    agent.queue.clear();
+  }
   for (const step of state.steps.values()) {
     step.unmet = 0;
     step.waiters.length = 0;
@@ -113,11 +120,13 @@ function reindex(state: RunState): void {
   for (const step of state.steps.values()) {
     if (step.status === 'pending' && step.frame.failing && step.attempt === 0) agenda.doomed.add(step);
     else if (step.status === 'pending') awaitNeeds(state, step);
-    else if (step.status === 'running' && step.effect !== null) {
+    else if (step.effect !== null) {
       state.asked.set(effectId(step.id, step.attempt), step);
-      if (step.agent !== null) state.agents.set(step.agent, { busy: step, queue: new Set() });
+      const agent = step.definition.agent === null ? undefined : state.agents.get(step.agent ?? '');
+      if (agent !== undefined) agent.busy = step;
       const id = timeoutTimer(step.id, step.attempt);
-      if (step.timeoutAt !== null) state.timers.set(id, { id, at: step.timeoutAt, kind: 'timeout', step: step.id });
+      if (step.timeoutAt !== null && step.status === 'running')
+        state.timers.set(id, { id, at: step.timeoutAt, kind: 'timeout', step: step.id });
     } else if (step.status === 'running') agenda.joinable.add(step);
   }
 }

@@ -16,13 +16,16 @@ import type { FrameState, RunState, StepState } from './state.ts';
 export function lookupFrom(state: RunState, frame: FrameState, step: StepState | null, at: number): Lookup {
   return (path) => {
     const [name = '', ...rest] = path;
+    // A step beside the one that asks is meant before a variable that happens to have its name.
+    if (rest[0] === 'outputs' && state.steps.has(`${frame.prefix}${name}`))
+      return findOutput(state, frame, name, rest.slice(1));
     const variable = findVariable(state, frame, name);
     if (variable !== undefined) return dig(variable, rest, name);
     const split = path.indexOf('outputs', 1);
     if (split > 0) return findOutput(state, frame, path.slice(0, split).join('.'), path.slice(split + 1));
     if (rest.length === 0) {
-      const known = builtIn(state, frame, step, at, name);
-      if (known !== null) return ok(known);
+      const known = builtIn(state, frame, step, at, name) ?? own(state.request?.meta ?? {}, name);
+      if (known !== undefined) return ok(known);
     }
     return err(unknownName(state, frame, path));
   };
@@ -108,16 +111,23 @@ function outputOf(step: StepState, path: readonly string[]): Result<Json | KeptF
   return err(`step ${step.id} (${step.status}) has no output ${field}; ${has}`);
 }
 
-function shape(value: Json): string {
+/** What a value is, for people. */
+export function shape(value: Json): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isJsonMap(value)) return `a map with ${Object.keys(value).join(', ') || 'nothing'}`;
   return value === null ? 'null' : `a ${typeof value}`;
 }
 
-function builtIn(state: RunState, frame: FrameState, step: StepState | null, at: number, name: string): string | null {
+function builtIn(
+  state: RunState,
+  frame: FrameState,
+  step: StepState | null,
+  at: number,
+  name: string,
+): Json | undefined {
   switch (name) {
     case 'workflow_id':
-      return state.request?.id ?? null;
+      return state.request?.id;
     case 'timestamp':
       return formatMoment(at);
     case 'date':
@@ -125,11 +135,17 @@ function builtIn(state: RunState, frame: FrameState, step: StepState | null, at:
     case 'time':
       return formatMoment(at).slice(11, 19);
     case 'step_id':
-      return step?.id ?? null;
+      return step?.id;
     case '__step_prefix__':
       return frame.prefix;
+    case 'agent_id':
+      return frame.lane;
+    case 'state':
+      return step?.definition.id;
+    case 'visit':
+      return step === null ? undefined : state.lanes.get(frame.lane)?.visitsOf.get(step.definition.id);
     default:
-      return null;
+      return undefined;
   }
 }
 

@@ -7,10 +7,11 @@ import { parseDuration } from '../base/time.ts';
 import type { EffectSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import { failure } from '../ir/failure.ts';
+import type { Each } from '../ir/program.ts';
 import type { FilledText, Lookup, Text } from '../ir/text.ts';
-import { fillString, fillValue } from '../ir/text.ts';
+import { fillString, fillValue, keptFileOf } from '../ir/text.ts';
 import { fillEffect } from './fill.ts';
-import { lookupFrom } from './scope.ts';
+import { lookupFrom, shape } from './scope.ts';
 import type { StepState } from './state.ts';
 import type { Turn } from './turn.ts';
 
@@ -19,6 +20,7 @@ export interface Prepared {
   readonly agent: string | null;
   readonly timeoutAt: number | null;
   readonly items: readonly Json[] | null;
+  readonly width: number | null;
 }
 
 export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> {
@@ -30,22 +32,59 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
   if (!agent.ok) return unresolved(agent.error);
   const timeoutAt = definition.timeout === null || !asks ? ok(null) : deadline(turn, definition.timeout, lookup);
   if (!timeoutAt.ok) return unresolved(timeoutAt.error);
-  const rest = { agent: agent.value, timeoutAt: timeoutAt.value };
+  const rest = { agent: agent.value, timeoutAt: timeoutAt.value, effect: null, items: null, width: null };
   switch (definition.act.kind) {
     case 'pass':
-      return ok({ ...rest, effect: null, items: null });
+      return ok(rest);
     case 'effect': {
       const effect = fillEffect(definition.act.effect, lookup);
-      return effect.ok ? ok({ ...rest, effect: effect.value, items: null }) : unresolved(effect.error);
+      if (!effect.ok) return unresolved(effect.error);
+      return ok({ ...rest, effect: effect.value, agent: rest.agent ?? agentOf(effect.value) });
     }
     case 'each': {
-      const items = fillValue(definition.act.items, lookup);
-      if (!items.ok) return unresolved(items.error);
-      const list = asList(items.value);
-      if (list === null) return err(failure('invalid-items', 'items is no list'));
-      return ok({ ...rest, effect: null, items: list });
+      const width = widthOf(definition.act, lookup);
+      if (!width.ok) return unresolved(width.error);
+      const items = itemsOf(definition.act, lookup);
+      return items.ok ? ok({ ...rest, width: width.value, ...items.value }) : items;
     }
   }
+}
+
+/** The agent that an effect is about, whether or not it has to be free for it. */
+function agentOf(effect: EffectSpec<FilledText>): string | null {
+  return 'agent' in effect && typeof effect.agent === 'string' ? effect.agent : null;
+}
+
+/** The list, or the effect that reads it. */
+function itemsOf(each: Each, lookup: Lookup): Result<Pick<Prepared, 'items' | 'effect'>, Failure> {
+  if (each.items.kind === 'file') {
+    const path = fillString(each.items.path, lookup);
+    if (!path.ok) return unresolved(`items_file: ${path.error}`);
+    return ok({ items: null, effect: { kind: 'read', path: path.value, from: 'cwd' } });
+  }
+  const template = each.items.value;
+  const kept = template.kind === 'text' ? keptFileOf(template.text, lookup) : null;
+  if (kept !== null) return ok({ items: null, effect: { kind: 'read', path: kept.file, from: 'run-folder' } });
+  const items = fillValue(template, lookup);
+  if (!items.ok) return unresolved(items.error);
+  const list = asList(items.value);
+  if (list === null) return err(failure('invalid-items', `items is ${shape(items.value)}, and no list`));
+  return ok({ items: list, effect: null });
+}
+
+function widthOf(each: Each, lookup: Lookup): Result<number | null, string> {
+  const parallel = fillValue(each.parallel, lookup);
+  if (!parallel.ok) return err(`parallel: ${parallel.error}`);
+  if (parallel.value === false || parallel.value === 'false') return ok(1);
+  if (parallel.value !== true && parallel.value !== 'true')
+    return err(`parallel: expected true or false, got ${JSON.stringify(parallel.value)}`);
+  if (each.width === null) return ok(null);
+  const width = fillValue(each.width, lookup);
+  if (!width.ok) return err(`max_concurrent: ${width.error}`);
+  const number = typeof width.value === 'string' ? Number(width.value.trim() || Number.NaN) : width.value;
+  return Number.isSafeInteger(number) && Number(number) > 0
+    ? ok(Number(number))
+    : err(`max_concurrent: expected a number from 1, got ${JSON.stringify(width.value)}`);
 }
 
 function unresolved(message: string): Result<never, Failure> {
@@ -53,7 +92,7 @@ function unresolved(message: string): Result<never, Failure> {
 }
 
 /** A list, also where it comes as JSON text: what a command wrote is text. */
-function asList(value: Json): readonly Json[] | null {
+export function asList(value: Json): readonly Json[] | null {
   if (Array.isArray(value)) return value as readonly Json[];
   if (typeof value !== 'string') return null;
   try {

@@ -7,10 +7,11 @@ import { present } from '../base/assert.ts';
 import type { CommandSpec, EffectSpec, Session } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
-import type { Program, RunRequest, Step } from '../ir/program.ts';
+import type { Allowance, Program, RunRequest, Step } from '../ir/program.ts';
+import { UNLIMITED } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import type { FrameOpening, RunEnd, StopReason } from './decision.ts';
-import type { GateVerdict } from './input.ts';
+import type { AgentOpening, FrameOpening, RunEnd, StopReason } from './decision.ts';
+import type { EmittedEvent, GateVerdict } from './input.ts';
 import type { IdTree } from './id-tree.ts';
 import { emptyTree } from './id-tree.ts';
 
@@ -20,6 +21,8 @@ export interface RunState {
   request: RunRequest | null;
   /** What the run ends as, from the moment it is known. */
   end: RunEnd | null;
+  /** Whoever ended it has no patience. */
+  endForced: boolean;
   reason: string | null;
   result: Json;
   startedAt: number | null;
@@ -39,8 +42,17 @@ export interface RunState {
   readonly hoped: Map<string, Hope[]>;
   /** Steps whose effect is with the world, by effect id. */
   readonly asked: Map<string, StepState>;
-  /** The step that each busy agent works on, and those that wait for it. */
-  readonly agents: Map<string, { busy: StepState | null; readonly queue: Set<StepState> }>;
+  /** By name: those that were started, and those that steps merely name. */
+  readonly agents: Map<string, AgentState>;
+  /** Effects that agents owe apart from any step, by effect id: to be there, to be started anew, to be ended. */
+  readonly agentEffects: Map<string, AgentState>;
+  readonly events: EventsState;
+  allowance: Allowance;
+  readonly cost: CostState;
+  /** Transitions of all lines of control so far. */
+  transitions: number;
+  /** Turns of agents that are with the world. */
+  turns: number;
   readonly timers: Map<string, Timer>;
   openFrames: number;
   /** A line of control that nobody waits for has failed. */
@@ -63,7 +75,7 @@ export interface Agenda {
   readonly closable: Set<FrameState>;
 }
 
-export type StepStatus = 'pending' | 'running' | 'done' | 'failed' | 'skipped';
+export type StepStatus = 'pending' | 'running' | 'completing' | 'done' | 'failed' | 'skipped';
 
 export interface StepState {
   readonly id: string;
@@ -81,6 +93,8 @@ export interface StepState {
   /** Names of the outputs that are kept in files. */
   kept: readonly string[];
   agent: string | null;
+  /** Which life of the agent it was asked of. */
+  agentGeneration: number;
   /** The agent whose queue it stands in, until that one is free. */
   queuedFor: string | null;
   startedAt: number | null;
@@ -90,11 +104,30 @@ export interface StepState {
   /** When its time is over. */
   timeoutAt: number | null;
   stopping: StopReason | null;
+  stoppingForced: boolean;
   /** It was being stopped when that was withdrawn: what it comes to is not its own doing. */
   interrupted: boolean;
   /** Why it is skipped, where it is. */
   skipped: 'need' | 'run-ending' | null;
   items: readonly Json[] | null;
+  width: number | null;
+  /** What its iterations are called, where they have names of their own. */
+  names: readonly string[] | null;
+  /** Those of them that have begun, in any attempt. */
+  readonly namesBegun: Set<string>;
+  /** How many of the items have an iteration, where they have names: a hint that a replay can do without. */
+  begun: number;
+  /** What the agent had to say beside its outputs. */
+  notes: string | null;
+  /** How many events there had been when it became ready, and up to which it has been handed them. */
+  eventsBefore: number;
+  eventsSeen: number;
+  /** The latest questions, and the events that answered them: who asks again has not heard the answer. */
+  readonly eventAskings: Map<string, number>;
+  /** The gate that somebody asked for on its behalf. */
+  gate: string | null;
+  /** Nobody decided that gate in time. */
+  gateExpired: boolean;
 
   /** What those who need it see. */
   settlement: 'open' | 'met' | 'broken';
@@ -137,10 +170,52 @@ export interface FrameState extends FrameOpening {
   nextSession: Session;
 }
 
-/** A decision about a gate. It belongs to one asking: whoever asks for the gate again needs another. */
 export interface GateState {
-  readonly verdict: GateVerdict;
-  used: boolean;
+  readonly name: string;
+  /** Those on whose behalf it was asked, from the first to the last; none where it was decided before anybody asked. */
+  readonly askers: Set<string>;
+  prompt: string | null;
+  openedAt: number | null;
+  /** It belongs to one asking: whoever asks after everybody has been answered needs another. */
+  verdict: GateVerdict | null;
+  decidedAt: number | null;
+}
+
+export interface AgentState {
+  readonly name: string;
+  /** `named`: no more than a name that steps queue for. */
+  status: 'named' | 'opening' | 'active' | 'closing' | 'closed' | 'gone' | 'lost';
+  opening: AgentOpening | null;
+  /** How often it was started. */
+  generation: number;
+  /** It is ended without grace. */
+  closingForced: boolean;
+  /** The step it works on. */
+  busy: StepState | null;
+  /** What it works on, or worked on last. */
+  latest: StepState | null;
+  readonly queue: Set<StepState>;
+}
+
+/** The latest events, oldest first. */
+export interface EventsState {
+  /** How many there have been. */
+  count: number;
+  /** What those kept have to say, in characters. */
+  size: number;
+  readonly latest: (EmittedEvent & { readonly seq: number; readonly at: number })[];
+  readonly ids: Set<string>;
+}
+
+/** Older events are forgotten, and those that fill too much room: nobody waits for long without being woken. */
+export const EVENTS_KEPT = 10_000;
+export const EVENTS_SIZE_MAX = 16_000_000;
+
+export interface CostState {
+  usd: number;
+  tokens: number;
+  /** Turns that did not tell their price. */
+  unpriced: number;
 }
 
 export interface LaneState {
@@ -163,6 +238,7 @@ export function initialState(program: Program): RunState {
     phase: 'new',
     request: null,
     end: null,
+    endForced: false,
     reason: null,
     result: null,
     startedAt: null,
@@ -178,6 +254,12 @@ export function initialState(program: Program): RunState {
     hoped: new Map(),
     asked: new Map(),
     agents: new Map(),
+    agentEffects: new Map(),
+    events: { count: 0, size: 0, latest: [], ids: new Set() },
+    allowance: UNLIMITED,
+    cost: { usd: 0, tokens: 0, unpriced: 0 },
+    transitions: 0,
+    turns: 0,
     timers: new Map(),
     openFrames: 0,
     looseFailure: false,
@@ -204,6 +286,25 @@ export function retryTimer(step: string): string {
   return `${step} retry`;
 }
 
+/** Whether it takes its turn among agents: it works with a named one, or is a turn of its line of control. */
+export function wantsAgent({ definition: { agent, act } }: StepState): boolean {
+  return agent !== null || (act.kind === 'effect' && act.effect.kind === 'turn');
+}
+
+/** What an agent owes apart from any step; null where it owes nothing. The name cannot be that of a step. */
+export function agentEffectId({ name, status, generation }: AgentState): string | null {
+  switch (status) {
+    case 'active':
+      return `@${name}#${generation}`;
+    case 'opening':
+      return `@${name}#${generation} spawn`;
+    case 'closing':
+      return `@${name}#${generation} kill`;
+    default:
+      return null;
+  }
+}
+
 /** The run's cleanup script as a step; none can have this name, for steps have no @ in theirs. */
 export const CLEANUP_STEP = '@cleanup';
 
@@ -220,6 +321,22 @@ export function earliest(steps: Iterable<StepState>): StepState | undefined {
   let found: StepState | undefined;
   for (const step of steps) if (found === undefined || step.order < found.order) found = step;
   return found;
+}
+
+/** Who asks for a gate. A step that is a gate asks anew with each attempt; a command that is run again asks no more. */
+export function askerOf(step: StepState): string {
+  return step.effect?.kind === 'gate' ? effectId(step.id, step.attempt) : step.id;
+}
+
+/** Somebody waits for a decision about it. */
+export function isOpenGate(state: RunState, { name, verdict, askers }: GateState): boolean {
+  if (verdict !== null) return false;
+  for (const asker of askers) {
+    const step = state.asked.get(asker) ?? state.steps.get(asker);
+    const waits = step?.status === 'running' || (state.end === 'paused' && step?.status === 'pending');
+    if (waits && step?.gate === name && !step.gateExpired) return true;
+  }
+  return false;
 }
 
 export function isOver(step: StepState): boolean {

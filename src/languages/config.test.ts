@@ -62,6 +62,7 @@ describe('a wrong value is an error, and there is no configuration', () => {
     ['[limits]\nmax_workflow_file_size = "10 apples"', 'invalid-size'],
     ['[limits]\nmax_workflow_file_size = true', 'invalid-size'],
     ['[agents]\ndefault_adapter = ["a"]', 'wrong-type'],
+    ['[agent]\ndefault_adapter = " "', 'invalid-value'],
     ['[limits', 'syntax'],
   ])('%j', (text, code) => {
     const { config, diagnostics } = read(text);

@@ -110,5 +110,8 @@ function readAdapter(report: Report, root: TomlTable, section: string): string |
   const table = tableAt(report, root, section, `Write [${section}] and below it default_adapter = "claude".`);
   if (table === null) return null;
   checkKeys(report, table, ['default_adapter'], `[${section}]`, 'warning');
-  return stringAt(report, table, 'default_adapter')?.value ?? null;
+  const adapter = stringAt(report, table, 'default_adapter');
+  if (adapter === null || adapter.value.trim() !== '') return adapter?.value ?? null;
+  report.error('invalid-value', adapter.place, '"default_adapter" is empty', 'For example default_adapter = "claude".');
+  return null;
 }

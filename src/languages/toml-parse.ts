@@ -265,6 +265,7 @@ function readValue(p: Parser): TomlValue | null {
       if (p.text.startsWith((first ?? '').repeat(3), start)) p.at = p.text.length;
       return null;
     }
+    for (const { place, message, hint } of read.literal) p.report.warning('odd-escape', place, message, hint);
     p.at = read.end;
     return { kind: 'string', place: { from: start, to: p.at }, value: read.value, seams: read.seams };
   }

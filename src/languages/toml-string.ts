@@ -1,12 +1,27 @@
 // The four kinds of TOML strings, read from their opening quotes. Line ends within a string become `\n`, so that a
-// script written on Windows reaches the shell as it was meant.
+// script written on Windows reaches the shell as it was meant. A backslash in a string of several lines that begins no
+// escape (the `\(` of a regular expression) stands for itself: TOML forbids it, and everybody who puts a script between
+// three quotes means it so. It is told, as a warning.
 
 import type { Place } from '../base/source.ts';
 import type { Seam } from './toml-tree.ts';
 
 export type StringRead =
-  | { readonly ok: true; readonly value: string; readonly seams: readonly Seam[]; readonly end: number }
-  | { readonly ok: false; readonly place: Place; readonly message: string; readonly hint: string };
+  | {
+      readonly ok: true;
+      readonly value: string;
+      readonly seams: readonly Seam[];
+      readonly end: number;
+      /** Backslashes that stand for themselves. */
+      readonly literal: readonly StringFault[];
+    }
+  | ({ readonly ok: false } & StringFault);
+
+export interface StringFault {
+  readonly place: Place;
+  readonly message: string;
+  readonly hint: string;
+}
 
 const ESCAPES: Readonly<Record<string, string>> = {
   '"': '"',
@@ -92,6 +107,12 @@ function readLong(text: string, start: number, mark: '"' | "'"): StringRead {
       folded.lastIndex = at;
       const fold = folded.exec(text);
       const escaped = fold === null ? readEscape(text, at) : { ok: true as const, value: '', end: folded.lastIndex };
+      if (!escaped.ok && !isEscape(text, at)) {
+        built.literal.push({ ...escaped, message: `${escaped.message}; it is taken as it stands` });
+        built.copy(text, at, at + 1);
+        at += 1;
+        continue;
+      }
       if (!escaped.ok) return escaped;
       built.replace(escaped.value, escaped.end);
       at = escaped.end;
@@ -102,6 +123,12 @@ function readLong(text: string, start: number, mark: '"' | "'"): StringRead {
 type EscapeRead =
   | { readonly ok: true; readonly value: string; readonly end: number }
   | Extract<StringRead, { ok: false }>;
+
+/** Whether what follows the backslash is a letter that TOML has an escape for, be it a wrong one. */
+function isEscape(text: string, at: number): boolean {
+  const letter = text[at + 1] ?? '';
+  return ESCAPES[letter] !== undefined || HEX_DIGITS[letter] !== undefined;
+}
 
 function readEscape(text: string, at: number): EscapeRead {
   const letter = text[at + 1] ?? '';
@@ -139,6 +166,7 @@ function fault(from: number, to: number, message: string, hint: string): Extract
 class Built {
   readonly #parts: string[] = [];
   readonly #seams: Seam[] = [];
+  readonly literal: StringFault[] = [];
   #length = 0;
 
   constructor(start: number) {
@@ -158,6 +186,6 @@ class Built {
   }
 
   done(end: number): StringRead {
-    return { ok: true, value: this.#parts.join(''), seams: this.#seams, end };
+    return { ok: true, value: this.#parts.join(''), seams: this.#seams, end, literal: this.literal };
   }
 }

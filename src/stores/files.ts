@@ -3,6 +3,7 @@
 //   FOLDER/ID/journal.jsonl    the truth (journal-lines.ts, file-journal.ts)
 //   FOLDER/ID/program.json     the Program and its hash
 //   FOLDER/ID/steps/           made by drivers
+//   FOLDER/ID/sock, inbox/     where the run is talked to (ipc/address.ts)
 //   FOLDER/ID.yaml             the state for people (state-file.ts)
 //   FOLDER/ID.yaml.lock        who writes (lock.ts)
 //
@@ -16,7 +17,7 @@
 // The folder may hold workflows too (they are searched there by name): only what has a journal or a program is a run.
 
 import type { Stats } from 'node:fs';
-import { fstatSync } from 'node:fs';
+import { fstatSync, writeSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { chmod, constants, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -246,8 +247,9 @@ const DURABLE = process.platform === 'linux' ? constants.O_DSYNC : 0;
 
 function appendFile(file: FileHandle): AppendFile {
   return {
+    // Nothing else could be done meanwhile, and to hand it to another thread takes longer than most disks.
     write: async (bytes) => {
-      const { bytesWritten } = await file.write(bytes);
+      const bytesWritten = writeSync(file.fd, bytes);
       // Somebody deleted it: what is written now is gone with its last reader.
       if (fstatSync(file.fd).nlink === 0) throw deletedError();
       return bytesWritten;

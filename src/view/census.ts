@@ -2,7 +2,7 @@
 // to type next. For a run that has not ended it tells how things stand.
 
 import { formatDuration } from '../base/time.ts';
-import type { StepStatus, RunState, StepState } from '../kernel/state.ts';
+import type { RunState, StepState } from '../kernel/state.ts';
 import type { Paint } from './paint.ts';
 import { cut, tame } from './row.ts';
 import type { Counts, RunStatus } from './status.ts';
@@ -37,7 +37,7 @@ export function lastLine(output: string | null): string | null {
   return output?.trimEnd().split('\n').at(-1)?.trim() || null;
 }
 
-const ORDER: readonly StepStatus[] = ['running', 'done', 'failed', 'skipped', 'pending'];
+const ORDER: readonly (keyof Counts)[] = ['running', 'done', 'failed', 'skipped', 'pending'];
 
 function headline(state: RunState, status: RunStatus, paint: Paint): string {
   const { startedAt, endedAt, reason } = state;
@@ -73,7 +73,8 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
   const spoke = failed.find(({ attempt, failure }) => attempt > 0 && failure?.kind !== 'not-started');
   if (spoke !== undefined) commands.push(`meow logs ${id} ${spoke.id}`);
   else if (failed[0] !== undefined) commands.push(`meow show ${id} ${failed[0].id}`);
+  if (status === 'waiting' || status === 'paused')
+    for (const gate of openGates(state)) commands.push(`meow approve ${id} ${gate.id}`);
   if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${id}`);
-  if (status === 'waiting') for (const gate of openGates(state)) commands.push(`meow approve ${id} ${gate.id}`);
   return commands;
 }

@@ -2,7 +2,7 @@
 // a listing to read. Nodes have names of our own (`n0`), and what authors wrote appears in labels only, escaped.
 
 import { segmentMatcher } from '../base/segment-pattern.ts';
-import { blocksOf } from '../ir/follow.ts';
+import { blocksOf, blocksOfTarget } from '../ir/follow.ts';
 import type { Block, Program, Step } from '../ir/program.ts';
 import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
 import { neededBy } from './needed.ts';
@@ -206,6 +206,7 @@ export function graphText(graph: Graph): string {
 const COLOURS: Readonly<Record<StepStatus, { readonly fill: string; readonly line: string }>> = {
   pending: { fill: '#f2f2f2', line: '#999999' },
   running: { fill: '#cfe8ff', line: '#1f6feb' },
+  completing: { fill: '#cfe8ff', line: '#1f6feb' },
   done: { fill: '#d3f5d3', line: '#2da44e' },
   failed: { fill: '#ffd6d6', line: '#cf222e' },
   skipped: { fill: '#ffffff', line: '#cccccc' },
@@ -236,8 +237,12 @@ function growthOf(step: Step): readonly { readonly target: string; readonly labe
     const label = route === 'done' ? null : route;
     for (const target of blocksOf(follow)) growth.push({ target, label });
   }
-  if (step.act.kind === 'each') growth.push({ target: step.act.target.block, label: 'each' });
-  if (step.onError.kind === 'recover') growth.push({ target: step.onError.target.block, label: 'error' });
+  if (step.act.kind === 'each') {
+    for (const target of blocksOfTarget(step.act.target)) growth.push({ target, label: 'each' });
+  }
+  if (step.onError.kind === 'recover') {
+    for (const target of blocksOfTarget(step.onError.target)) growth.push({ target, label: 'error' });
+  }
   return growth;
 }
 

@@ -8,6 +8,7 @@ import { decide } from '../kernel/decide.ts';
 import type { Input } from '../kernel/input.ts';
 import { initialState } from '../kernel/state.ts';
 import { StateYaml, readStateHead, stepsTouched } from './state-yaml.ts';
+import { UNLIMITED } from '../ir/program.ts';
 
 test('a run reads as the spec shows it', () => {
   const { state } = play(
@@ -181,7 +182,7 @@ test('half a head, and what somebody made of it, are none', () => {
 /** The variables of a run that was started with these, as its text has them. */
 function readBack(variables: JsonMap): unknown {
   const state = initialState(parseProgram(['a']));
-  const request = { id: 'wf-1', mark: 'm', variables, meta: {}, cwd: '/' };
+  const request = { id: 'wf-1', mark: 'm', variables, meta: {}, cwd: '/', allowance: UNLIMITED };
   decide(state, { kind: 'run-requested', request, programHash: 'hash' }, BEGAN);
   const read = readYaml(new StateYaml(state).text());
   return (read as { vars: unknown }).vars;

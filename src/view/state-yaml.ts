@@ -10,7 +10,16 @@ import type { CommandSpec } from '../ir/effect.ts';
 import type { Text } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
-import { expandedInto, needsOf, openGates, runError, runStatus, stepError, writtenText } from './status.ts';
+import {
+  agentStatus,
+  expandedInto,
+  needsOf,
+  openGates,
+  runError,
+  runStatus,
+  stepError,
+  writtenText,
+} from './status.ts';
 
 /** The text for one run whose state goes on changing; `touch` says which steps have. */
 export class StateYaml {
@@ -127,6 +136,14 @@ function touchedBy(decision: Decision): readonly string[] {
     case 'step-recovered':
     case 'recovery-failed':
     case 'step-grown':
+    case 'items-read':
+    case 'iterations-named':
+    case 'step-completing':
+    case 'gate-asked':
+    case 'gate-expired':
+    case 'wait-released':
+    case 'event-received':
+    case 'usage-counted':
       return [decision.step];
     case 'steps-skipped':
     case 'steps-stopping':
@@ -142,6 +159,12 @@ function touchedBy(decision: Decision): readonly string[] {
     case 'frames-dropped':
     case 'frame-closed':
     case 'gate-decided':
+    case 'event-emitted':
+    case 'agent-opened':
+    case 'agent-reviving':
+    case 'agents-closing':
+    case 'agents-hastened':
+    case 'agent-closed':
     case 'run-ending':
     case 'cleanup-started':
     case 'cleanup-stopping':
@@ -183,10 +206,17 @@ function head(state: RunState): string {
 function agents({ agents: known }: RunState): string {
   if (known.size === 0) return 'agents: {}\n';
   const lines = ['agents:\n'];
-  for (const [id, { busy }] of known) {
-    const facts: [string, Json][] = [['status', busy === null ? 'idle' : 'active']];
+  for (const { name, status, opening, busy } of known.values()) {
+    const facts: [string, Json][] = [];
+    if (opening !== null) {
+      facts.push(['adapter', opening.adapter]);
+      if (opening.terminal !== null) facts.push(['tmux_session', opening.terminal]);
+      facts.push(['workdir', opening.workdir]);
+      if (opening.session !== null) facts.push(['session_id', opening.session]);
+    }
+    facts.push(['status', agentStatus(status, busy !== null)]);
     if (busy !== null) facts.push(['current_step', busy.id]);
-    lines.push(map('  ', id, facts));
+    lines.push(map('  ', name, facts));
   }
   return lines.join('');
 }

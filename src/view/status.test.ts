@@ -94,7 +94,11 @@ test('a run waits when all that goes on is gates, and a pending retry is somethi
 });
 
 test('gates are shown open, and with who decided them', () => {
-  const decided: Input = { kind: 'gate-decided', gate: 'g', verdict: { approved: false, by: 'bob', notes: 'no' } };
+  const decided: Input = {
+    kind: 'gate-decided',
+    gate: 'g',
+    verdict: { approved: false, by: 'bob', notes: 'no', answer: null },
+  };
   const { state: open } = play('a gate g');
   expect(statusView(open).gates).toEqual([
     {

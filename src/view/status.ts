@@ -7,7 +7,9 @@ import { formatMoment } from '../base/time.ts';
 import { errorType } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { FilledText, Text } from '../ir/text.ts';
-import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
+import { verdictFor } from '../kernel/gates.ts';
+import type { AgentState, GateState, RunState, StepState, StepStatus } from '../kernel/state.ts';
+import { isOpenGate } from '../kernel/state.ts';
 
 export type RunStatus = 'pending' | 'running' | 'waiting' | 'paused' | 'cleaning_up' | 'done' | 'failed' | 'stopped';
 
@@ -64,7 +66,8 @@ export interface StepErrorView {
 
 export interface AgentView {
   readonly id: string;
-  readonly status: 'active' | 'idle';
+  /** `active` works on a step. */
+  readonly status: 'starting' | 'active' | 'idle' | 'stopped' | 'gone';
   readonly adapter: string | null;
   readonly session: string | null;
   readonly terminal: string | null;
@@ -86,7 +89,7 @@ export interface GateView {
   readonly notes: string | null;
 }
 
-export type Counts = Readonly<Record<StepStatus, number>>;
+export type Counts = Readonly<Record<Exclude<StepStatus, 'completing'>, number>>;
 
 export interface CostView {
   readonly usd: number | null;
@@ -112,7 +115,7 @@ export function statusView(state: RunState, { id = null }: { readonly id?: strin
     agents: agentViews(state),
     gates: gateViews(state),
     counts: countSteps(state),
-    cost: NO_COST,
+    cost: costView(state),
     warnings: [...state.warnings],
   };
 }
@@ -163,9 +166,10 @@ export function runError(state: RunState): RunErrorView | null {
   return { type: null, message: state.reason ?? 'the run failed', step: null };
 }
 
+/** One that is completing is counted as running. */
 export function countSteps(state: RunState): Counts {
   const counts = { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 };
-  for (const { status } of state.steps.values()) counts[status] += 1;
+  for (const { status } of state.steps.values()) counts[status === 'completing' ? 'running' : status] += 1;
   return counts;
 }
 
@@ -184,21 +188,7 @@ export function expandedInto(step: StepState): readonly string[] {
 
 /** Gates that wait for a person, oldest first. */
 export function openGates(state: RunState): readonly GateView[] {
-  const gates: GateView[] = [];
-  for (const { id: step, effect, startedAt } of state.asked.values()) {
-    if (effect?.kind !== 'gate') continue;
-    gates.push({
-      id: filledText(effect.gate),
-      step,
-      status: 'open',
-      kind: 'approval',
-      prompt: filledText(effect.prompt) || null,
-      opened_at: moment(startedAt),
-      decided_by: null,
-      notes: null,
-    });
-  }
-  return gates;
+  return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map((gate) => gateView(state, gate));
 }
 
 /** A filled text for people: what stays in a file is named, not read. */
@@ -217,12 +207,14 @@ export function moment(at: number | null): string | null {
   return at === null ? null : formatMoment(at);
 }
 
-/** No driver reports turns yet, so none has cost anything. */
-const NO_COST: CostView = { usd: 0, tokens: 0, unknown_turns: 0 };
+function costView({ cost }: RunState): CostView {
+  return { usd: cost.unpriced > 0 ? null : cost.usd, tokens: cost.tokens, unknown_turns: cost.unpriced };
+}
 
+/** Everything that goes on waits for a person. */
 function waitsForPeople(state: RunState): boolean {
   if (state.asked.size === 0) return false;
-  for (const { effect } of state.asked.values()) if (effect?.kind !== 'gate') return false;
+  for (const step of state.asked.values()) if (step.gate === null || verdictFor(state, step) !== null) return false;
   for (const { kind } of state.timers.values()) if (kind === 'retry') return false;
   return true;
 }
@@ -243,42 +235,53 @@ function blameOrder(a: StepState, b: StepState): number {
 }
 
 function agentViews(state: RunState): readonly AgentView[] {
-  return [...state.agents].map(([id, { busy }]) => ({
-    id,
-    status: busy === null ? 'idle' : 'active',
-    adapter: busy?.effect?.kind === 'turn' ? busy.effect.adapter : null,
-    session: busy?.frame.nextSession.kind === 'resume' ? busy.frame.nextSession.id : null,
-    terminal: null,
-    workdir: null,
+  return [...state.agents.values()].map(({ name, status, opening, busy }) => ({
+    id: name,
+    status: agentStatus(status, busy !== null),
+    adapter: opening?.adapter ?? (busy?.effect?.kind === 'turn' ? busy.effect.adapter : null),
+    session: opening?.session ?? (busy?.frame.nextSession.kind === 'resume' ? busy.frame.nextSession.id : null),
+    terminal: opening?.terminal ?? null,
+    workdir: opening?.workdir ?? null,
     current_step: busy?.id ?? null,
     state: null,
     stack: [],
   }));
 }
 
-function gateViews(state: RunState): readonly GateView[] {
-  const decided = [...state.gates].map(([id, { verdict }]): GateView => {
-    const { approved, by, notes } = verdict;
-    const step = stepWithGate(state, id);
-    return {
-      id,
-      step: step?.id ?? null,
-      status: approved ? 'approved' : 'rejected',
-      kind: 'approval',
-      prompt: null,
-      opened_at: moment(step?.startedAt ?? null),
-      decided_by: by,
-      notes,
-    };
-  });
-  return [...openGates(state), ...decided];
+export function agentStatus(status: AgentState['status'], busy: boolean): AgentView['status'] {
+  switch (status) {
+    case 'named':
+    case 'active':
+      return busy ? 'active' : 'idle';
+    case 'opening':
+      return 'starting';
+    case 'closing':
+    case 'closed':
+      return 'stopped';
+    case 'gone':
+    case 'lost':
+      return 'gone';
+  }
 }
 
-function stepWithGate(state: RunState, gate: string): StepState | null {
-  for (const step of state.steps.values()) {
-    const { act } = step.definition;
-    if (act.kind === 'effect' && act.effect.kind === 'gate' && act.effect.gate === gate && step.attempt > 0)
-      return step;
-  }
-  return null;
+/** Those that wait first, then those that are decided. One that nobody waits for any more, undecided, is left out. */
+function gateViews(state: RunState): readonly GateView[] {
+  const decided = [...state.gates.values()].filter(({ verdict }) => verdict !== null);
+  return [...openGates(state), ...decided.map((gate) => gateView(state, gate))];
+}
+
+function gateView(state: RunState, gate: GateState): GateView {
+  const { verdict } = gate;
+  const [asker] = gate.askers;
+  const step = asker === undefined ? null : (state.asked.get(asker)?.id ?? asker.replace(/#\d+$/, ''));
+  return {
+    id: gate.name,
+    step,
+    status: verdict === null ? 'open' : verdict.approved ? 'approved' : 'rejected',
+    kind: 'approval',
+    prompt: gate.prompt === '' ? null : gate.prompt,
+    opened_at: moment(gate.openedAt),
+    decided_by: verdict?.by ?? null,
+    notes: verdict?.notes ?? null,
+  };
 }

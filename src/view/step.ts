@@ -30,7 +30,7 @@ export interface StepView extends StepStatusView {
 }
 
 export interface AskedView {
-  readonly kind: 'command' | 'turn' | 'gate';
+  readonly kind: EffectSpec<Text>['kind'];
   /** The script, the prompt, or the question. */
   readonly text: string;
   readonly workdir: string | null;
@@ -156,8 +156,8 @@ export function stepLines(view: StepView, paint: Paint): readonly string[] {
   if (view.asks !== null) {
     facts.add('folder', view.asks.workdir);
     for (const [name, value] of Object.entries(view.asks.env)) facts.add('env', `${name}=${value}`);
-    const label = { command: 'command', turn: 'prompt', gate: 'gate' }[view.asks.kind];
-    if (view.asks.name !== null) facts.add(view.asks.kind === 'gate' ? 'gate' : 'adapter', view.asks.name);
+    const label = view.asks.kind === 'turn' ? 'prompt' : view.asks.kind;
+    if (view.asks.name !== null) facts.add(NAME_LABELS[view.asks.kind] ?? 'agent', view.asks.name);
     if (view.asks.text !== '') facts.block(view.asks.filled ? label : `${label} (as written)`, view.asks.text);
   }
   for (const [name, value] of Object.entries(view.outputs)) facts.block(`output ${name}`, plainText(value));
@@ -322,6 +322,8 @@ function endedBy(decision: Decision): readonly string[] {
   return 'steps' in decision ? decision.steps : 'step' in decision ? [decision.step] : [];
 }
 
+const NAME_LABELS: Partial<Record<AskedView['kind'], string>> = { gate: 'gate', turn: 'adapter' };
+
 function errorView({ kind, message, code, output }: Failure, attempt: number): StepErrorView {
   return { type: errorType(kind), message, code, output, attempt };
 }
@@ -344,6 +346,26 @@ function asks<T>(effect: EffectSpec<T>, show: (text: T) => string, filled: boole
     }
     case 'turn':
       return { ...plain, kind: 'turn', text: show(effect.prompt), name: effect.adapter };
+    case 'spawn': {
+      const env = Object.fromEntries(Object.entries(effect.env).map(([name, text]) => [name, show(text)]));
+      const workdir = effect.cwd === null ? null : show(effect.cwd);
+      return {
+        ...plain,
+        kind: 'spawn',
+        text: `by the adapter ${show(effect.adapter)}`,
+        name: show(effect.agent),
+        workdir,
+        env,
+      };
+    }
+    case 'attend':
+      return { ...plain, kind: 'attend', text: '', name: effect.agent };
+    case 'prompt':
+      return { ...plain, kind: 'prompt', text: show(effect.prompt), name: show(effect.agent) };
+    case 'kill':
+      return { ...plain, kind: 'kill', text: effect.graceful ? 'gracefully' : 'at once', name: show(effect.agent) };
+    case 'read':
+      return { ...plain, kind: 'read', text: show(effect.path) };
     case 'gate':
       return { ...plain, kind: 'gate', text: show(effect.prompt), name: show(effect.gate) };
   }
@@ -354,7 +376,7 @@ function retryView({ attemptsMax, delayMs, backoff }: Retry): RetryView | null {
 }
 
 function onErrorText(onError: OnError): string {
-  return onError.kind === 'recover' ? `recover by ${onError.target.block}` : onError.kind;
+  return onError.kind === 'recover' ? `recover by ${writtenText(onError.target.block)}` : onError.kind;
 }
 
 function limitsView({ expansionDepthMax, stepsMax, stateFileBytesMax, recoveryDepthMax }: Limits): LimitsView {

@@ -29,7 +29,7 @@ test('a run reads as a line for each change', () => {
 });
 
 test('a run that was made for another engine is taken up; only what was interrupted is resumed', () => {
-  const again = { kind: 'run-resumed', retryFailed: true } as const;
+  const again = { kind: 'run-resumed', retryFailed: true, allowance: null } as const;
   expect(told(play('a', again, again, bad('a#1'), again).records)).toEqual([
     '+0ms     run started',
     '+0ms     a      started',
@@ -89,7 +89,7 @@ test('a run that is stopped, cleans up and is resumed says so', () => {
     { kind: 'stop-requested', by: 'ann', force: false },
     bad('a#1', 'stopped'),
     ok(effectId(CLEANUP_STEP, 1)),
-    { kind: 'run-resumed', retryFailed: true },
+    { kind: 'run-resumed', retryFailed: true, allowance: null },
   );
   expect(told(records).slice(2)).toEqual([
     '+1.0s    run is stopping: stopped by ann',
@@ -105,7 +105,7 @@ test('a run that is stopped, cleans up and is resumed says so', () => {
 });
 
 test('an end that was withdrawn is told as what it would have been', () => {
-  const resume = { kind: 'run-resumed', retryFailed: true } as const;
+  const resume = { kind: 'run-resumed', retryFailed: true, allowance: null } as const;
   const stopped = play('a', { kind: 'stop-requested', by: 'ann', force: false }, resume);
   expect(told(stopped.records).at(-1)).toBe('+2.0s    run resumed; the stop is withdrawn');
   const paused = play('a', { kind: 'pause-requested', reason: 'no room' }, resume);
@@ -113,7 +113,7 @@ test('an end that was withdrawn is told as what it would have been', () => {
 });
 
 test('a gate tells who decided it', () => {
-  const verdict = { approved: true, by: 'bob', notes: 'go' };
+  const verdict = { approved: true, by: 'bob', notes: 'go', answer: null };
   const { records } = play('a gate g', { kind: 'gate-decided', gate: 'g', verdict });
   expect(told(records).slice(1, 3)).toEqual([
     '+0ms     a      waits for a decision on gate g',

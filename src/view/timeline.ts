@@ -6,7 +6,6 @@ import { formatDuration, formatMoment } from '../base/time.ts';
 import type { Decision, JournalRecord, RunEnd } from '../kernel/decision.ts';
 import type { Brush, Paint } from './paint.ts';
 import { tame, widthOf } from './row.ts';
-import { filledText } from './status.ts';
 
 export interface TimelineLine {
   /** Milliseconds since 1970. */
@@ -54,7 +53,8 @@ export class Timeline {
         this.#startOf.set(decision.step, at);
         this.#running.add(decision.step);
         if (decision.items !== null) this.#iterating.add(decision.step);
-        return say(decision.step, started(decision));
+        // What waits for a person says so itself.
+        return decision.effect?.kind === 'gate' ? undefined : say(decision.step, started(decision));
       case 'step-answered':
         return decision.route === null ? undefined : say(decision.step, `outcome ${decision.route}`, 'quiet');
       case 'step-failed-once': {
@@ -65,6 +65,7 @@ export class Timeline {
       }
       case 'step-lost':
         this.#running.delete(decision.step);
+        if (decision.why === 'pause') return say(decision.step, 'waits no longer — runs again on resume', 'warning');
         return say(decision.step, 'lost with an earlier engine — runs again', 'warning');
       case 'steps-stopping': {
         const verb = decision.force ? 'is killed' : 'is being stopped';
@@ -103,6 +104,36 @@ export class Timeline {
         if (never.length > 0) sayOfAll(say, never, 'skipped', 'quiet');
         return;
       }
+      case 'step-completing':
+        return say(decision.step, `reported${decision.notes === null ? '' : `: ${decision.notes}`}`);
+      case 'items-read':
+        return say(decision.step, `read ${counted(decision.items.length, 'item')}`);
+      case 'gate-asked':
+        return say(decision.step, `waits for a decision on gate ${decision.gate}`, 'warning');
+      case 'gate-expired':
+        return say(decision.step, `nobody decided gate ${decision.gate} in time`, 'warning');
+      case 'event-emitted': {
+        const { type, agent, data } = decision.event;
+        const from = agent === null ? '' : ` from ${agent}`;
+        const said = Object.keys(data).length === 0 ? '' : ` ${JSON.stringify(data)}`;
+        return say(null, `event ${type}${from}${said}`);
+      }
+      case 'agent-opened': {
+        const { name, adapter, terminal } = decision.agent;
+        return say(null, `agent ${name} is there (${adapter}${terminal === null ? '' : `, ${terminal}`})`, 'good');
+      }
+      case 'agent-reviving':
+        return say(null, `agent ${decision.agent} was lost, and is started again`, 'warning');
+      case 'agents-hastened':
+        return say(null, `hurrying ${counted(decision.agents.length, 'agent')}`, 'warning');
+      case 'agents-closing':
+        return say(null, `${decision.force ? 'killing' : 'ending'} ${counted(decision.agents.length, 'agent')}`);
+      case 'agent-closed': {
+        const why = decision.message === null ? '' : `: ${decision.message}`;
+        if (decision.how === 'killed' || decision.how === 'ended')
+          return say(null, `agent ${decision.agent} was ended`);
+        return say(null, `agent ${decision.agent} is ${decision.how}${why}`, 'warning');
+      }
       case 'gate-decided': {
         const { approved, by, notes } = decision.verdict;
         const remark = notes === null || notes === '' ? '' : `: ${notes}`;
@@ -131,6 +162,10 @@ export class Timeline {
       }
       case 'step-retried':
       case 'step-grown':
+      case 'event-received':
+      case 'iterations-named':
+      case 'wait-released':
+      case 'usage-counted':
       case 'frame-failing':
       case 'value-returned':
       case 'frames-dropped':
@@ -225,13 +260,12 @@ class Growth {
   }
 }
 
-function started({ attempt, agent, items, effect }: Extract<Decision, { kind: 'step-started' }>): string {
+function started({ attempt, agent, items }: Extract<Decision, { kind: 'step-started' }>): string {
   const remarks: string[] = [];
   if (attempt > 1) remarks.push(`attempt ${attempt}`);
   if (agent !== null) remarks.push(`agent ${agent}`);
   if (items !== null) remarks.push(counted(items.length, 'item'));
   const remark = remarks.length === 0 ? '' : ` (${remarks.join(', ')})`;
-  if (effect?.kind === 'gate') return `waits for a decision on gate ${filledText(effect.gate)}${remark}`;
   return `started${remark}`;
 }
 

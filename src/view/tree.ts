@@ -40,12 +40,12 @@ interface Marks {
 type Look = TreeOptions & Marks;
 
 const UNICODE: Marks = {
-  glyphs: { pending: '·', running: '●', done: '✓', failed: '✗', skipped: '○', gate: '?', retry: '↻' },
+  glyphs: { pending: '·', running: '●', completing: '●', done: '✓', failed: '✗', skipped: '○', gate: '?', retry: '↻' },
   ellipsis: '…',
   dash: '—',
 };
 const ASCII: Marks = {
-  glyphs: { pending: '.', running: '*', done: '+', failed: 'x', skipped: '-', gate: '?', retry: '~' },
+  glyphs: { pending: '.', running: '*', completing: '*', done: '+', failed: 'x', skipped: '-', gate: '?', retry: '~' },
   ellipsis: '...',
   dash: '-',
 };
@@ -270,10 +270,10 @@ function progress({ children }: Node): string {
 }
 
 function restRow({ depth, hidden }: Extract<Line, { kind: 'rest' }>, { paint, ellipsis, width }: Look): string {
-  const counts: Record<StepStatus, number> = { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 };
+  const counts = { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 };
   const count = (nodes: readonly Node[]): void => {
     for (const { step, children } of nodes) {
-      counts[step.status] += 1;
+      counts[step.status === 'completing' ? 'running' : step.status] += 1;
       count(children);
     }
   };
@@ -297,6 +297,7 @@ function brushOfStep(sign: StepStatus | 'gate' | 'retry', paint: Paint): Brush {
     case 'skipped':
       return paint.dim;
     case 'running':
+    case 'completing':
       return paint.cyan;
     case 'done':
       return paint.green;

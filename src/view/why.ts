@@ -3,12 +3,13 @@
 
 import { formatMoment } from '../base/time.ts';
 import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
+import { verdictFor } from '../kernel/gates.ts';
 import { retryTimer, timeoutTimer } from '../kernel/state.ts';
 import type { Needed } from './needed.ts';
 import { isOpen, neededBy } from './needed.ts';
 import { lastLine } from './census.ts';
 import { tame } from './row.ts';
-import { filledText, runStatus } from './status.ts';
+import { runStatus } from './status.ts';
 
 export interface WhyView {
   readonly step: string;
@@ -32,6 +33,8 @@ function because(state: RunState, step: StepState): readonly string[] {
       return whyPending(state, step);
     case 'running':
       return whyRunning(state, step);
+    case 'completing':
+      return [`The agent ${step.agent ?? ''} has reported; the engine is handing its work on.`];
     case 'done':
       return [`It finished at ${moment(step.finishedAt)}${inAttempt(step)}.`];
     case 'failed':
@@ -91,10 +94,10 @@ function whyRunning(state: RunState, step: StepState): readonly string[] {
   const reasons: string[] = [];
   const since = `since ${moment(step.startedAt)}${inAttempt(step)}`;
   const agent = step.agent === null ? '' : ` by the agent ${step.agent}`;
-  if (step.effect?.kind === 'gate') {
-    const gate = filledText(step.effect.gate);
-    reasons.push(`It waits for a person to decide gate ${gate}, ${since}.`);
-    if (state.request !== null) reasons.push(`To decide: meow approve ${state.request.id} ${gate}, or meow reject.`);
+  if (step.gate !== null && !step.gateExpired && verdictFor(state, step) === null) {
+    reasons.push(`It waits for a person to decide gate ${step.gate}, ${since}.`);
+    if (state.request !== null)
+      reasons.push(`To decide: meow approve ${state.request.id} ${step.gate}, or meow reject.`);
   } else if (step.effect === null) {
     const below = step.children.flatMap(({ steps }) => steps);
     const open = below.filter(({ settlement }) => settlement === 'open');

@@ -31,6 +31,18 @@ describe('the launcher', () => {
     expect(withLauncher).toEqual(without);
   });
 
+  test('leaves nothing of one command to the next', async () => {
+    const rig = new CommandRig({ launcher: await readyLauncher(), environment: ENVIRONMENT });
+    const script = 'echo "${ONCE-none} $GONE $PWD ${PATH%%:*}"';
+    const many = async (wish = {}): Promise<ReadonlySet<string>> =>
+      new Set(await Promise.all(Array.from({ length: 12 }, () => rig.printed(script, wish))));
+    const odd = { env: { ONCE: 'once', GONE: 'back', PATH: '/odd:/bin:/usr/bin' }, cwd: '/' };
+    expect(await many(odd)).toEqual(new Set(['once back / /odd']));
+    const path = present(ENVIRONMENT.PATH.split(':')[0], 'PATH is empty');
+    expect(await many()).toEqual(new Set([`none x ${rig.folder} ${path}`]));
+    await rig.close();
+  });
+
   test('gives each command a session of its own', async () => {
     const rig = new CommandRig({ launcher: await readyLauncher() });
     const effect = rig.command('ps -o pgid=,sid= -p $(sh -c "echo \\$PPID")', { captures: [from('stdout')] });

@@ -42,6 +42,8 @@ export class CommandRig implements DriverRig {
       runFolder: this.runFolder,
       cwd: this.folder,
       environment: { PATH: process.env['PATH'] ?? '', HOME: root },
+      socket: join(root, 'sock'),
+      inbox: join(root, 'inbox'),
       ...options,
     };
     this.driver = commandDriver(this.#options);
@@ -59,6 +61,7 @@ export class CommandRig implements DriverRig {
       attempt,
       spec: { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', ...spec },
       session: { kind: 'fresh' },
+      lane: 'main',
       variables,
     };
   }

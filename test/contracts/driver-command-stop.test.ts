@@ -24,7 +24,7 @@ describe('stopping gently', () => {
     const script = `trap 'echo cleaning > cleaned; exit 0' TERM; echo > there; while :; do sleep 0.01; done`;
     const outcome = start(rig, rig.command(script, { step: 'a' }));
     await appears(rig.path('there'));
-    rig.driver.stop('a#1', 'gently');
+    rig.driver.stop('a#1', { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     expect(readFileSync(rig.path('cleaned'), 'utf8')).toBe('cleaning\n');
     expect(rig.left()).toEqual([]);
@@ -36,7 +36,7 @@ describe('stopping gently', () => {
       rig.command('(sleep 1000 & sleep 1000) & sh -c "sleep 1000; true" & echo > there; wait'),
     );
     await appears(rig.path('there'));
-    rig.driver.stop('step-1#1', 'gently');
+    rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     expect(rig.left()).toEqual([]);
   });
@@ -44,7 +44,7 @@ describe('stopping gently', () => {
   test('reaches what left its group and its session', async () => {
     const outcome = start(rig, rig.command(`setsid sh -c 'echo $$ > there; sleep 1000; true' & wait; sleep 1000`));
     const pid = Number(await appears(rig.path('there')));
-    rig.driver.stop('step-1#1', 'gently');
+    rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     await gone(pid);
     expect(rig.left()).toEqual([]);
@@ -53,7 +53,7 @@ describe('stopping gently', () => {
   test('reaches what hides its environment', async () => {
     const outcome = start(rig, rig.command(`env -i sh -c 'echo $$ > there; sleep 1000; true'; true`));
     const pid = Number(await appears(rig.path('there')));
-    rig.driver.stop('step-1#1', 'gently');
+    rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     await gone(pid);
   });
@@ -61,7 +61,7 @@ describe('stopping gently', () => {
   test('wakes what has been suspended', async () => {
     const outcome = start(rig, rig.command('sh -c "kill -STOP \\$\\$" & echo > there; wait'));
     await appears(rig.path('there'));
-    rig.driver.stop('step-1#1', 'gently');
+    rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     expect(rig.left()).toEqual([]);
   });
@@ -69,7 +69,7 @@ describe('stopping gently', () => {
   test('keeps what the command had said', async () => {
     const outcome = start(rig, rig.command('echo so far; echo > there; sleep 1000'));
     await appears(rig.path('there'));
-    rig.driver.stop('step-1#1', 'gently');
+    rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject({ failure: { output: 'so far' } });
   });
 
@@ -80,7 +80,7 @@ describe('stopping gently', () => {
     };
     const outcome = start(impatient.rig, impatient.rig.command(`trap '' TERM; ${STAY}`));
     await appears(impatient.rig.path('there'));
-    impatient.rig.driver.stop('step-1#1', 'gently');
+    impatient.rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     expect(impatient.rig.left()).toEqual([]);
   });
@@ -91,7 +91,7 @@ describe('stopping at once', () => {
     const script = `trap '' TERM; setsid sh -c 'trap "" TERM; echo > stray; while :; do sleep 1000; done' & ${STAY}`;
     const outcome = start(rig, rig.command(script));
     await Promise.all([appears(rig.path('there')), appears(rig.path('stray'))]);
-    rig.driver.stop('step-1#1', 'at-once');
+    rig.driver.stop('step-1#1', { force: true, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     expect(rig.left()).toEqual([]);
   });
@@ -99,9 +99,9 @@ describe('stopping at once', () => {
   test('may follow a gentle stop that takes too long', async () => {
     const outcome = start(rig, rig.command(`trap 'echo > asked' TERM; echo > there; while :; do sleep 0.01; done`));
     await appears(rig.path('there'));
-    rig.driver.stop('step-1#1', 'gently');
+    rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
     await appears(rig.path('asked'));
-    rig.driver.stop('step-1#1', 'at-once');
+    rig.driver.stop('step-1#1', { force: true, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     expect(rig.left()).toEqual([]);
   });
@@ -113,7 +113,7 @@ describe('a stop that comes', () => {
     const outcome = start(rig, effect);
     // The status is on disk, and the driver has not been told yet: no turn has passed.
     await appears(rig.stepFile(effect, 'status'), hasEnded);
-    rig.driver.stop(effect.id, 'at-once');
+    rig.driver.stop(effect.id, { force: true, why: 'run-ending' });
     expect(await outcome).toMatchObject({ failure: { kind: 'exit-nonzero', code: 3 } });
   });
 
@@ -123,7 +123,7 @@ describe('a stop that comes', () => {
     await appears(rig.path('there'));
     rig.nextLife();
     const outcome = rig.find(effect);
-    rig.driver.stop(effect.id, 'gently');
+    rig.driver.stop(effect.id, { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     expect(rig.left()).toEqual([]);
   });
@@ -135,7 +135,7 @@ describe('a stop that comes', () => {
     rig.nextLife();
     const outcome = rig.find(effect);
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
-    rig.driver.stop(effect.id, 'gently');
+    rig.driver.stop(effect.id, { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject(stopped);
     expect(rig.left()).toEqual([]);
   });
@@ -146,7 +146,7 @@ describe('a stop that comes', () => {
     );
     const outcomes = effects.map((effect) => start(rig, effect));
     await Promise.all(effects.map((_, index) => appears(rig.path(`there-${index}`))));
-    for (const { id } of effects) rig.driver.stop(id, 'gently');
+    for (const { id } of effects) rig.driver.stop(id, { force: false, why: 'run-ending' });
     expect(await Promise.all(outcomes)).toMatchObject(effects.map(() => stopped));
     expect(rig.left()).toEqual([]);
   });
@@ -163,7 +163,7 @@ test('stopping one command leaves the others alone', async () => {
   const effects = [rig.effect('holds'), rig.effect('holds')] as const;
   const outcomes = effects.map((effect) => start(rig, effect));
   await Promise.all(effects.map((effect) => rig.begun(effect)));
-  rig.driver.stop(effects[0].id, 'at-once');
+  rig.driver.stop(effects[0].id, { force: true, why: 'run-ending' });
   expect(await outcomes[0]).toMatchObject(stopped);
   await rig.release(effects[1]);
   expect(await outcomes[1]).toMatchObject({ kind: 'success' });

@@ -48,7 +48,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
             rig.driver[index === 0 ? 'start' : 'find'](effect, () => resolve(calling));
           }),
       );
-      rig.driver.stop(first.id, 'at-once');
+      rig.driver.stop(first.id, { force: true, why: 'run-ending' });
       calling = false;
       expect(await Promise.all(answered)).toEqual([false, false]);
     });
@@ -62,16 +62,16 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
     });
 
     test('stopping what is not known is ignored', async () => {
-      rig.driver.stop('nobody#1', 'gently');
-      rig.driver.stop('nobody#1', 'at-once');
+      rig.driver.stop('nobody#1', { force: false, why: 'run-ending' });
+      rig.driver.stop('nobody#1', { force: true, why: 'run-ending' });
       expect(await start(rig, rig.effect('succeeds'))).toMatchObject({ kind: 'success' });
     });
 
-    test.for(['gently', 'at-once'] as const)('an effect that is stopped %s is answered `stopped`', async (how) => {
+    test.for([false, true])('an effect that is stopped (force %s) is answered `stopped`', async (force) => {
       const effect = rig.effect('holds');
       const outcome = start(rig, effect);
       await rig.begun(effect);
-      rig.driver.stop(effect.id, how);
+      rig.driver.stop(effect.id, { force, why: 'run-ending' });
       expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
     });
 
@@ -79,17 +79,17 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       const effect = rig.effect('holds');
       const outcome = start(rig, effect);
       await rig.begun(effect);
-      rig.driver.stop(effect.id, 'gently');
-      rig.driver.stop(effect.id, 'gently');
-      rig.driver.stop(effect.id, 'at-once');
+      rig.driver.stop(effect.id, { force: false, why: 'run-ending' });
+      rig.driver.stop(effect.id, { force: false, why: 'run-ending' });
+      rig.driver.stop(effect.id, { force: true, why: 'run-ending' });
       expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
-      rig.driver.stop(effect.id, 'at-once');
+      rig.driver.stop(effect.id, { force: true, why: 'run-ending' });
     });
 
     test('an effect that is stopped in the turn it was asked for in is answered all the same', async () => {
       const effect = rig.effect('holds');
       const outcome = start(rig, effect);
-      rig.driver.stop(effect.id, 'gently');
+      rig.driver.stop(effect.id, { force: false, why: 'run-ending' });
       expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
     });
 
@@ -137,7 +137,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       await rig.begun(effect);
       rig.nextLife();
       const outcome = find(rig, effect);
-      rig.driver.stop(effect.id, 'gently');
+      rig.driver.stop(effect.id, { force: false, why: 'run-ending' });
       expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
     });
 

@@ -16,6 +16,7 @@ class SimulatedRig implements DriverRig {
     after: (_ms, call) => void setImmediate(call),
     chance: () => 0,
     twice: 0,
+    absent: () => false,
     begins: ({ id }) => this.#begun.set(id, (this.#begun.get(id) ?? 0) + 1),
     ends: (effect) => this.#ends(effect),
   });
@@ -31,7 +32,7 @@ class SimulatedRig implements DriverRig {
     this.#count += 1;
     const step = `${what}-${this.#count}`;
     const spec = { kind: 'command', script: what, cwd: null, env: {}, captures: [], verdict: 'success' } as const;
-    return { id: `${step}#1`, step, attempt: 1, spec, session: { kind: 'fresh' }, variables: {} };
+    return { id: `${step}#1`, step, attempt: 1, spec, session: { kind: 'fresh' }, lane: 'main', variables: {} };
   }
 
   async begun(): Promise<void> {}

@@ -19,6 +19,7 @@ import { fileStore } from '../../src/stores/files.ts';
 import { JournalError } from '../../src/stores/journal-error.ts';
 import { StateYaml } from '../../src/view/state-yaml.ts';
 import { aProgram } from './store-samples.ts';
+import { UNLIMITED } from '../../src/ir/program.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -152,7 +153,7 @@ function chain(disk: (count: () => number, file: AppendFile) => AppendFile): {
     given: [],
     limits: DEFAULT_CONFIG.limits,
   });
-  const request = { id: 'r', mark: 'm', variables: {}, meta: {}, cwd: folder };
+  const request = { id: 'r', mark: 'm', variables: {}, meta: {}, cwd: folder, allowance: UNLIMITED };
   let durable = (): boolean => false;
   return {
     store,

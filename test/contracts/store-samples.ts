@@ -10,11 +10,12 @@ export function aProgram(): Program {
     format: 1,
     source: { language: 'meow', name: 'a.meow.toml#main' },
     entry: 'main',
-    blocks: { main: { name: 'main', parameters: [], steps: [], naming: 'path' } },
+    blocks: { main: { name: 'main', parameters: [], steps: [], naming: 'path', visits: null } },
     cleanup: { success: null, failure: null, stop: null },
     limits: DEFAULT_LIMITS,
     drainMs: 0,
     onFailure: 'drain',
+    attachments: {},
   };
 }
 

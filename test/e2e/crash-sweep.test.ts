@@ -1,45 +1,57 @@
 // The real binary is killed with -9 at every append of its journal, in two moments of each, and resumed. Whatever the
 // moment: no finished step runs again (G1), what was running is found again and not run twice (G2), the run ends as it
-// would have ended, with all its outputs (G4), and nothing is left running (G5). Once more with the commands killed too, as
-// when the machine goes down: then what was running is a further attempt, and what had finished still is not.
+// would have ended, with all its outputs (G4), no expansion is made and no gate asked for twice, and nothing is left running
+// (G5). Once more with the commands and agents killed too, as when the machine goes down: then what was running is a
+// further attempt, and what had finished still is not. Three workflows: plain steps, everything that grows and waits,
+// and agents.
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { RunObject } from '../rig/rig.ts';
 import { Rig } from '../rig/rig.ts';
 
-const WORKFLOW = readFileSync(join(import.meta.dirname, 'crash-sweep/sweep.meow.toml'), 'utf8');
-const MOMENTS = ['torn', 'durable'] as const;
-const APPENDS_MAX = 40;
+const FOLDER = join(import.meta.dirname, 'crash-sweep');
+const APPENDS_MAX = 80;
 const KILLED = 137;
 
-test.each(MOMENTS)('killed at every append (%s), the run is resumed and nothing runs twice', async (moment) => {
-  const calm = await sweep(null, false);
-  for (let count = 1; count <= APPENDS_MAX; count++) {
-    const rough = await sweep(`${count}:${moment}`, false);
-    if (!rough.killed) return expect(count).toBeGreaterThan(5);
-    expect(rough, `killed at append ${count}`).toEqual({ ...calm, killed: true });
-  }
-  expect.fail('the run has more appends than the sweep expects');
+describe.each(['sweep', 'growth', 'agents'])('%s', (name) => {
+  test.each(['torn', 'durable'] as const)('killed at every append (%s), nothing runs twice', async (moment) => {
+    const calm = await sweep(name, null, false);
+    await forEveryAppend(async (count) => {
+      const rough = await sweep(name, `${count}:${moment}`, false);
+      if (rough.killed) expect(rough, `killed at append ${count}`).toEqual({ ...calm, killed: true });
+      return rough.killed;
+    });
+  });
+
+  test('killed with all its commands at every append, only what was running runs again', async () => {
+    const calm = await sweep(name, null, true);
+    await forEveryAppend(async (count) => {
+      const rough = await sweep(name, `${count}:durable`, true);
+      if (!rough.killed) return false;
+      const where = `killed at append ${count}`;
+      expect(rough.end, where).toEqual(calm.end);
+      const commands = rough.ran.filter((line) => /\d$/.test(line));
+      expect(new Set(commands).size, `${where}: an attempt ran twice: ${commands.join(', ')}`).toBe(commands.length);
+      for (const step of rough.doneBefore) {
+        const times = rough.ran.filter((line) => line.split(' ')[0] === step).length;
+        const calmTimes = calm.ran.filter((line) => line.split(' ')[0] === step).length;
+        expect(times, `${where}: ${step} had finished, and ran again`).toBe(calmTimes);
+      }
+      return true;
+    });
+  });
 });
 
-test('killed with all its commands at every append, only what was running runs again', async () => {
-  const calm = await sweep(null, true);
-  for (let count = 1; count <= APPENDS_MAX; count++) {
-    const rough = await sweep(`${count}:durable`, true);
-    if (!rough.killed) return expect(count).toBeGreaterThan(5);
-    const where = `killed at append ${count}`;
-    expect(rough.end, where).toEqual(calm.end);
-    expect(new Set(rough.ran).size, `${where}: an attempt ran twice: ${rough.ran.join(', ')}`).toBe(rough.ran.length);
-    for (const step of rough.doneBefore) {
-      const times = rough.ran.filter((line) => line.startsWith(`${step} `)).length;
-      const calmTimes = calm.ran.filter((line) => line.startsWith(`${step} `)).length;
-      expect(times, `${where}: ${step} had finished, and ran again`).toBe(calmTimes);
-    }
+/** Two at a time, until the run ends before it can be killed. */
+async function forEveryAppend(kill: (count: number) => Promise<boolean>): Promise<void> {
+  for (let count = 1; count <= APPENDS_MAX; count += 2) {
+    const killed = await Promise.all([kill(count), kill(count + 1)]);
+    if (killed.includes(false)) return expect(count).toBeGreaterThan(3);
   }
   expect.fail('the run has more appends than the sweep expects');
-});
+}
 
 interface Sweep {
   readonly killed: boolean;
@@ -51,10 +63,12 @@ interface Sweep {
 }
 
 /** Runs the workflow, killed as told, then resumed to its end. */
-async function sweep(killAt: string | null, withCommands: boolean): Promise<Sweep> {
+async function sweep(name: string, killAt: string | null, withCommands: boolean): Promise<Sweep> {
   await using rig = await Rig.setup();
-  rig.write('sweep.meow.toml', WORKFLOW);
-  const order = ['run', 'sweep.meow.toml', '--id', 'sweep'];
+  for (const file of readdirSync(FOLDER).filter((each) => each.startsWith(`${name}.`))) {
+    rig.write(file, readFileSync(join(FOLDER, file)));
+  }
+  const order = ['run', `${name}.meow.toml`, '--id', 'sweep'];
   const first = killAt === null ? await rig.meow(...order) : await rig.meowKilledAt(killAt, ...order);
   const killed = first.code === KILLED;
   let doneBefore: readonly string[] = [];
@@ -72,10 +86,20 @@ async function sweep(killAt: string | null, withCommands: boolean): Promise<Swee
   }
   const { status, steps } = await rig.status('sweep');
   const ran = rig.read('ran').trimEnd().split('\n').toSorted();
-  const outcomes = Object.entries(steps).map(([id, step]) => [id, step.status, step.outputs]);
+  const outcomes = Object.entries(steps)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([id, step]) => [id, step.status, withoutSession(step.outputs)]);
+  expect(rig.read('.meow/workflows/sweep/journal.jsonl'), 'G3: a gate was asked for twice').not.toContain(
+    '"anew":true',
+  );
   const yaml = /^status: .*$/m.exec(rig.read('.meow/workflows/sweep.yaml'))?.[0] ?? 'none';
   expect(rig.processes(), 'G5: left running').toEqual([]);
   return { killed, doneBefore, ran, end: { status, yaml, outcomes } };
+}
+
+/** Chosen anew for every run, and where it runs. */
+function withoutSession(outputs: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(outputs).filter(([name]) => name !== 'session_id' && name !== 'workdir'));
 }
 
 function finished(statusJson: string): readonly string[] {

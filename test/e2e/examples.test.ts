@@ -1,17 +1,18 @@
-// Every workflow in examples/ is run by the built binary, in a folder that has nothing but what a user may have there. An
-// example without a test of its own fails the last one.
+// Every workflow in examples/ is run by the built binary, in a folder that has nothing but what a user may have there;
+// those with agents by simulated ones. An example without a test of its own fails the last one.
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { RunObject } from '../rig/rig.ts';
-import { Rig } from '../rig/rig.ts';
+import { Live, MEOW, Rig, until } from '../rig/rig.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
+const STAND_INS = join(EXAMPLES, 'agents/stand-ins');
 
 /** Some examples name a folder outside of the project by the id of the run, so that it must be nobody else's. */
 function idOf(name: string): string {
-  return `${name}-${process.pid}`;
+  return `${name.replace(/^.*\//, '')}-${process.pid}`;
 }
 
 /** Runs it to its end, which must be the one that is wanted. */
@@ -165,8 +166,229 @@ test('release-notes: says so where there is no history', async () => {
   expect(output(status, 'notes', 'text')).toBe('## unreleased\n\n(no history here)\n');
 });
 
+describe('with simulated agents', () => {
+  /** A repository with a commit, as most of them need it. */
+  async function repository(): Promise<Rig> {
+    const rig = await Rig.setup();
+    await rig.shell('git -c user.name=Ann -c user.email=ann@example.org commit --quiet --allow-empty -m first');
+    return rig;
+  }
+
+  /** The programs of `examples/agents/stand-ins`, and a `sleep` that takes hardly any time, come before all others. */
+  function withStandIns(rig: Rig): Readonly<Record<string, string>> {
+    rig.write('bin/sleep', '#!/bin/sh\nexec /bin/sleep 0.1\n');
+    chmodSync(rig.path('bin/sleep'), 0o755);
+    return { PATH: `${rig.path('bin')}:${STAND_INS}:${rig.environment['PATH'] ?? ''}` };
+  }
+
+  /** Up to its gate. */
+  async function deploy(rig: Rig): Promise<Live> {
+    const flags = ['--id', idOf('deploy'), '--adapter', 'sim', '--var', 'agent=t'];
+    const args = ['run', join(EXAMPLES, 'agents/deploy.meow.toml'), ...flags];
+    const live = new Live(MEOW, args, rig.folder, { ...rig.environment, ...withStandIns(rig) });
+    await rig.decided(idOf('deploy'), 'gate-asked approval-gate');
+    return live;
+  }
+
+  test('simple-loop: takes task after task until there are none', async () => {
+    await using rig = await repository();
+    const status = await run(rig, 'agents/simple-loop', 'done', '--adapter', 'sim', '--var', 'agent=w');
+
+    const tasks = ['find-work', 'continue.find-work', 'continue.continue.find-work'];
+    expect(tasks.map((step) => output(status, step, 'task_id'))).toEqual(['TASK-1', 'TASK-3', 'TASK-5']);
+    expect(status.counts).toEqual({ pending: 0, running: 0, done: 11, failed: 0, skipped: 0 });
+    // The worktree is cleaned up, and its branch has the work of three rounds.
+    expect(rig.exists('.meow/worktrees/w')).toBe(false);
+    expect((await rig.shell('git log --format=%s meow/w')).stdout).toBe(
+      'continue.continue.do-work\ncontinue.do-work\ndo-work\nfirst\n',
+    );
+  });
+
+  test('simple-loop: killed in its second round, it goes on there, and asks for nothing twice', async () => {
+    await using rig = await repository();
+    const id = idOf('simple-loop');
+    const flags = ['--id', id, '--adapter', 'sim', '--var', 'agent=w'];
+    const killed = rig.start('run', join(EXAMPLES, 'agents/simple-loop.meow.toml'), ...flags);
+    await rig.decided(id, 'step-started continue.do-work');
+    process.kill(rig.enginePid(id), 'SIGKILL');
+    await killed.ended;
+
+    expect(await rig.meow('resume', id)).toMatchObject({ code: 0 });
+    const { counts } = await rig.status(id);
+    expect(counts).toEqual({ pending: 0, running: 0, done: 11, failed: 0, skipped: 0 });
+    expect((await rig.shell('git show meow/w:worked')).stdout).toBe(
+      'do-work\ncontinue.do-work\ncontinue.continue.do-work\n',
+    );
+  });
+
+  test('deploy: goes to production when somebody approves', async () => {
+    await using rig = await repository();
+    const id = idOf('deploy');
+    const live = await deploy(rig);
+    expect(rig.read('kubectl.log')).toBe('apply -f k8s/staging/\n');
+    expect((await rig.meow('logs', id, 'notify-reviewer')).stdout).toContain(
+      `Issues found: true\n\nTo approve: meow approve ${id} approval-gate\n`,
+    );
+
+    expect(await rig.meow('approve', id, 'approval-gate', '--notes', 'LGTM', '--as', 'Ann')).toMatchObject({ code: 0 });
+    expect((await live.ended).code).toBe(0);
+    const status = await rig.status(id);
+    expect(rig.read('kubectl.log')).toBe('apply -f k8s/staging/\napply -f k8s/production/\n');
+    expect(output(status, 'smoke-test', 'issues')).toEqual([{ page: '/login', problem: 'slow' }]);
+    expect(status.steps['approval-gate']?.outputs).toMatchObject({ outcome: 'true', notes: 'LGTM', decided_by: 'Ann' });
+    expect(rig.exists('deploy.log')).toBe(false);
+  });
+
+  test('deploy: writes down that somebody rejected', async () => {
+    await using rig = await repository();
+    const id = idOf('deploy');
+    const live = await deploy(rig);
+    await rig.meow('reject', id, 'approval-gate', '--reason', 'not on a Friday');
+    expect((await live.ended).code).toBe(0);
+    expect(rig.read('deploy.log')).toBe('Deployment rejected\n');
+    expect(output(await rig.status(id), 'approval-gate', 'reason')).toBe('not on a Friday');
+  });
+
+  test('parallel: two agents build side by side, and one puts both together', async () => {
+    await using rig = await repository();
+    const status = await run(rig, 'agents/parallel', 'done', '--adapter', 'sim');
+    const decisions = rig.decisions(idOf('parallel'));
+    expect(decisions.indexOf('step-started backend-work')).toBeLessThan(decisions.indexOf('step-done frontend-work'));
+    expect(decisions.indexOf('step-started integration')).toBeGreaterThan(decisions.indexOf('step-done backend-work'));
+    const commit = String(output(status, 'integration', 'commit'));
+    expect((await rig.shell(`git ls-tree --name-only ${commit}`)).stdout).toBe('api.txt\nui.txt\n');
+  });
+
+  test('parallel-with-watchdog: the watchdog stays until the others have finished', async () => {
+    await using rig = await repository();
+    const flags = ['--adapter', 'sim', '--var', 'task_id=TASK-7'];
+    const status = await run(rig, 'agents/parallel-with-watchdog', 'done', ...flags);
+    const decisions = rig.decisions(idOf('parallel-with-watchdog'));
+    expect(decisions.indexOf('step-done watchdog-patrol')).toBeGreaterThan(decisions.indexOf('step-done integration'));
+    expect(output(status, 'plan', 'frontend')).toBe('Build the login form.');
+    expect((await rig.shell('git worktree list | wc -l')).stdout.trim()).toBe('1');
+  });
+
+  test('context-monitor: the agent is told to compact once, and the loop ends with it', async () => {
+    await using rig = await repository();
+    const id = idOf('context-monitor');
+    const path = join(EXAMPLES, 'agents/context-monitor.meow.toml');
+    const flags = ['--id', id, '--adapter', 'sim', '--var', 'worktree=.'];
+    const { code } = await rig.meowWith(withStandIns(rig), 'run', path, ...flags);
+    expect(code).toBe(0);
+    const { steps, counts } = await rig.status(id);
+    const compact = 'start-monitor.check-session.check-threshold.inject-compact';
+    expect(Object.keys(steps).filter((step) => step.endsWith('inject-compact'))).toEqual([compact]);
+    expect(steps['start-monitor.check-session.get-context']?.outputs['percent']).toBe('86');
+    expect(steps['kill-worker']?.status).toBe('done');
+    expect(counts).toMatchObject({ pending: 0, running: 0, failed: 0, skipped: 0 });
+  });
+
+  test('event-monitor: each use of a tool is heard of, and the loop ends with the task', async () => {
+    await using rig = await repository();
+    const id = idOf('event-monitor');
+    const path = join(EXAMPLES, 'agents/event-monitor.meow.toml');
+    const live = rig.start('run', path, '--id', id, '--adapter', 'sim', '--var', 'worktree=.');
+    await rig.decided(id, 'step-done cleanup');
+    // Reporting is a use of a tool as well, and its hook comes a moment late; otherwise the loop waits for 30 seconds.
+    const inbox = rig.path(`.meow/workflows/${id}/inbox`);
+    await rig.shell(
+      `MEOW_WORKFLOW=${id} MEOW_AGENT=worker MEOW_INBOX=${inbox} meow event tool-completed --data tool=Bash`,
+    );
+    expect((await live.ended).code).toBe(0);
+
+    expect(rig.read('.meow/events.log')).toBe('[EVENT] Tool completed for worker\n'.repeat(3));
+    const { steps, counts } = await rig.status(id);
+    expect(Object.keys(steps).filter((step) => step.endsWith('wait-for-event'))).toHaveLength(3);
+    expect(counts).toMatchObject({ pending: 0, running: 0, failed: 0, skipped: 0 });
+  });
+
+  test('call: the parent makes way for the child, and goes on in its own session', async () => {
+    await using rig = await repository();
+    const status = await run(rig, 'agents/call', 'done', '--adapter', 'sim');
+    expect(output(status, 'checkpoint', 'session_id')).toMatch(/./);
+    const decisions = rig.decisions(idOf('call'));
+    const order = [
+      'step-done stop-parent',
+      'step-done child-work.write-parser',
+      'step-done stop-child',
+      'step-done parent-goes-on',
+    ];
+    expect(decisions.filter((decision) => order.includes(decision))).toEqual(order);
+    expect((await rig.shell('git show meow/child:parser.txt')).stdout).toBe('parser\n');
+    expect(rig.exists('.meow/worktrees/child')).toBe(false);
+  });
+
+  test('recovery: a fresh agent does what the first could not', async () => {
+    await using rig = await repository();
+    const status = await run(rig, 'agents/recovery', 'done', '--adapter', 'sim');
+    expect(status.steps['implement-feature']?.status).toBe('failed');
+    const retry = 'implement-feature.recover.1.check-retries.retry';
+    expect(status.steps[retry]?.status).toBe('done');
+    expect((await rig.meow('show', idOf('recovery'), retry)).stdout).toMatch(/Previous attempt failed: .*status 1/);
+    expect(status.steps['publish']?.status).toBe('done');
+  });
+
+  test('recovery: when three retries have failed too, a person decides', async () => {
+    await using rig = await repository();
+    // The same workflow with agents that all crash.
+    rig.write('recovery.meow.toml', readFileSync(join(EXAMPLES, 'agents/recovery.meow.toml')));
+    rig.write('recovery.sim.toml', '[[on]]\ndo = [{ crash = 1 }]\n');
+    expect((await rig.meow('run', 'recovery.meow.toml', '--id', 'r', '--adapter', 'sim')).code).toBe(1);
+    for (const _ of [1, 2]) expect((await rig.meow('resume', 'r')).code).toBe(1);
+    const live = rig.start('resume', 'r');
+    await rig.decided('r', 'gate-asked implement-feature.recover.4.check-retries.skip-gate');
+    expect((await rig.meow('logs', 'r', 'implement-feature.recover.4.check-retries.notify')).stdout).toContain(
+      'Task failed after 3 retries\n',
+    );
+    await rig.meow('approve', 'r', 'skip-gate');
+    expect((await live.ended).code).toBe(0);
+    expect((await rig.status('r')).steps['publish']?.status).toBe('done');
+  });
+});
+
+test('the first workflow of the documents: killed in its second round, resumed, approved', async () => {
+  await using rig = await Rig.setup();
+  const text = readFileSync(join(import.meta.dirname, '../../docs/first-workflow.md'), 'utf8');
+  const [prepare = '', kill = ''] = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)]
+    .map(({ 1: script = '' }) => script)
+    .filter((script) => /^(mkdir|kill)/.test(script));
+  const workflows = [...text.matchAll(/^```toml\n([\s\S]*?)^```$/gm)].map(({ 1: workflow = '' }) => workflow);
+  await rig.shell(prepare.replace('mkdir play && cd play\n', ''));
+  rig.write('chores.meow.toml', workflows[0] ?? '');
+  expect((await rig.meow('run', 'chores.meow.toml', '--id', 'one')).code).toBe(0);
+  expect(rig.exists('done.txt')).toBe(false);
+
+  rig.write('chores.sim.toml', /^```sim\n([\s\S]*?)^```$/m.exec(text)?.[1] ?? '');
+  rig.write('chores.meow.toml', workflows[1] ?? '');
+  expect((await rig.meow('validate', 'chores.meow.toml')).stdout).toBe('no problems\n');
+  const killed = rig.start('run', 'chores.meow.toml', '--id', 'chores');
+  // Decided is not yet done: the agent must have its second prompt.
+  const said = '.meow/workflows/chores/agents/worker/start#1/stdout';
+  await until(() => rig.exists(said) && rig.read(said).split('> Do the next chore').length > 2, 'the second prompt');
+  await rig.shell(kill);
+  expect((await killed.ended).code).toBe(137);
+  await until(() => rig.read('done.txt') === 'water the plants\nfeed the cat\n', 'the cat to be fed');
+
+  const resumed = rig.start('resume', 'chores');
+  await rig.decided('chores', 'gate-asked review');
+  expect((await rig.meow('gates')).stdout).toMatch(/^chores +review +review /m);
+  expect((await rig.meow('approve', 'chores', 'review', '--notes', 'thank you')).stdout).toBe('review is approved\n');
+  expect((await resumed.ended).code).toBe(0);
+  expect((await rig.meow('logs', 'chores', 'review.publish')).stdout).toBe(
+    'water the plants\nfeed the cat\npost the letter\n',
+  );
+  const { steps } = await rig.status('chores');
+  expect(['all.do', 'all.again.do', 'all.again.again.do'].map((step) => steps[step]?.attempt)).toEqual([1, 1, 1]);
+});
+
 test('every example is tried', () => {
-  const names = readdirSync(EXAMPLES).flatMap((file) => /^(.*)\.meow\.toml$/.exec(file)?.[1] ?? []);
-  const tried = readFileSync(import.meta.filename, 'utf8').matchAll(/run\(rig, '([\w-]+)'/g);
-  expect([...new Set([...tried].map(({ 1: name = '' }) => name))].toSorted()).toEqual(names.toSorted());
+  const names = readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' }).flatMap(
+    (file) => /^(.*)\.meow\.toml$/.exec(file)?.[1] ?? [],
+  );
+  const tried = readFileSync(import.meta.filename, 'utf8').matchAll(
+    /run\(rig, '([\w/-]+)'|'(agents\/[\w-]+)\.meow\.toml'/g,
+  );
+  const named = [...tried].map(([, ran, read]) => ran ?? read ?? '');
+  expect([...new Set(named)].toSorted()).toEqual(names.toSorted());
 });

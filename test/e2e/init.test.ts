@@ -1,10 +1,16 @@
-import { expect, test } from 'vitest';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Live, RunObject } from '../rig/rig.ts';
 import { Rig } from '../rig/rig.ts';
+
+const TEMPLATES = join(import.meta.dirname, '../../lib/init');
 
 test('init makes an example that is valid and runs, and overwrites nothing', async () => {
   await using rig = await Rig.setup();
   const { stdout, code } = await rig.meow('init');
   expect(stdout).toBe(`wrote .meow/config.toml
+wrote .meow/.gitignore
 wrote .meow/templates/hello.meow.toml
 
 Run the example:    meow run hello
@@ -20,10 +26,106 @@ Read and change it: .meow/templates/hello.meow.toml
   rig.write('.meow/config.toml', 'shell = "bash"\n');
   expect((await rig.meow('init')).stdout).toContain('kept  .meow/config.toml (it was there already)\n');
   expect(rig.read('.meow/config.toml')).toBe('shell = "bash"\n');
-  expect(await rig.meow('init', '--template', 'helo')).toEqual({
-    stdout: '',
-    stderr: 'meow: there is no template "helo"\n  did you mean hello? There is hello\n',
-    code: 2,
+});
+
+test('init keeps what runs leave behind out of git, and nothing else', async () => {
+  await using rig = await Rig.setup();
+  await rig.meow('init');
+  await rig.meow('run', 'hello', '--id', 'h');
+  rig.write('.meow/workflows/mine.meow.toml', '');
+  rig.write('.meow/worktrees/w/file', '');
+  expect((await rig.shell('git status --porcelain -uall')).stdout).toBe(
+    ['.gitignore', 'config.toml', 'templates/hello.meow.toml', 'workflows/mine.meow.toml']
+      .map((file) => `?? .meow/${file}\n`)
+      .join(''),
+  );
+});
+
+test('a template that there is none of is answered with those that there are', async () => {
+  await using rig = await Rig.setup();
+  const { stdout, stderr, code } = await rig.meow('init', '--template', 'helo');
+  expect({ stdout, code }).toEqual({ stdout: '', code: 2 });
+  expect(stderr).toBe(`meow: there is no template "helo"
+  did you mean hello? There are:
+    hello      Shell steps, side by side and one after the other; no agents.
+    gate       An agent writes, a person approves or sends it back with a reason.
+    parallel   A plan, an agent for each of its parts side by side, and a join.
+    recovery   An agent crashes, another hangs, and a fresh one does the work.
+    work-loop  One agent takes task after task, until there are none.
+`);
+  expect(rig.exists('.meow')).toBe(false);
+});
+
+describe('a template with agents runs at once, by simulated ones', () => {
+  /** Laid down, valid, and begun. */
+  async function begin(rig: Rig, template: string): Promise<Live> {
+    const { stdout } = await rig.meow('init', '--template', template);
+    expect(stdout).toContain(`wrote .meow/templates/${template}.sim.toml\n`);
+    expect((await rig.meow('validate', template)).stdout).toBe('no problems\n');
+    return rig.start('run', template, '--id', 't');
+  }
+
+  /** To its end. */
+  async function run(rig: Rig, template: string): Promise<RunObject> {
+    const live = await begin(rig, template);
+    expect(await live.ended).toMatchObject({ stderr: '', code: 0 });
+    expect(rig.processes()).toEqual([]);
+    return rig.status('t');
+  }
+
+  test('work-loop: every task of the list is done', async () => {
+    await using rig = await Rig.setup();
+    rig.write('TASKS', "it's $(first)\nsecond\n");
+    const { counts } = await run(rig, 'work-loop');
+    expect(rig.read('DONE')).toBe("done: it's $(first)\ndone: second\n");
+    expect(rig.read('TASKS')).toBe('');
+    expect(counts).toMatchObject({ failed: 0, skipped: 0 });
+  });
+
+  test('work-loop: has a list to show where there is none', async () => {
+    await using rig = await Rig.setup();
+    await run(rig, 'work-loop');
+    expect(rig.read('DONE')).toBe('done: write a poem\ndone: let it rhyme\ndone: read it aloud\n');
+  });
+
+  test('parallel: each part of the plan has an agent, two at a time', async () => {
+    await using rig = await Rig.setup();
+    const { steps } = await run(rig, 'parallel');
+    expect(['0', '1', '2'].map((part) => steps[`build.${part}.work`]?.status)).toEqual(['done', 'done', 'done']);
+    const decisions = rig.decisions('t');
+    const third = decisions.indexOf('step-started build.2.start');
+    expect(
+      decisions.slice(0, third).filter((made) => /^step-done build\.[01]\.stop$/.test(made)).length,
+    ).toBeGreaterThan(0);
+    expect((await rig.meow('logs', 't', 'show')).stdout).toBe('Three parts, and they fit.\n');
+  });
+
+  test('gate: a rejection sends it back, an approval publishes it', async () => {
+    await using rig = await Rig.setup();
+    const live = await begin(rig, 'gate');
+    await rig.decided('t', 'gate-asked draft.review');
+    await rig.meow('reject', 't', 'review', '--reason', 'too short');
+    await rig.decided('t', 'gate-asked draft.review.review');
+    expect((await rig.meow('show', 't', 'draft.review.write')).stdout).toContain('so far: too short');
+    expect((await rig.meow('approve', 't', 'review', '--as', 'Ann')).code).toBe(0);
+    expect((await live.ended).code).toBe(0);
+    expect((await rig.meow('logs', 't', 'draft.review.review.publish')).stdout).toBe(
+      'Version 2 is out. (Draft 2)\napproved by Ann\n',
+    );
+  });
+
+  test('recovery: after a crash and a hang the work is done', async () => {
+    await using rig = await Rig.setup();
+    const { steps } = await run(rig, 'recovery');
+    expect(steps['work']?.status).toBe('failed');
+    expect(steps['work.recover.1.retry']?.status).toBe('failed');
+    expect((await rig.meow('logs', 't', 'show')).stdout).toBe('It was a quiet month.\n');
+  });
+
+  test('every one is tried', () => {
+    const names = readdirSync(TEMPLATES).flatMap((file) => /^(.*)\.sim\.toml$/.exec(file)?.[1] ?? []);
+    const tried = readFileSync(import.meta.filename, 'utf8').matchAll(/(?:run|begin)\(rig, '([\w-]+)'\)/g);
+    expect([...new Set([...tried].map(({ 1: name = '' }) => name))].toSorted()).toEqual(names.toSorted());
   });
 });
 

@@ -180,7 +180,7 @@ test('help offers what there is', async () => {
   expect(graph).toContain('text, mermaid, dot or json');
   expect(graph).not.toContain('svg');
   expect((await rig.meow('help', 'run')).stdout.replaceAll(/\s+/g, ' ')).toContain(
-    '--no-wait exit with status 3 when only a person can go on (no effect yet: nothing waits for a person)',
+    '--no-wait pause, with exit status 3, when only a person can go on',
   );
 });
 

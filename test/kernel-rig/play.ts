@@ -9,6 +9,7 @@ import type { Outputs } from '../../src/ir/output.ts';
 import { decide } from '../../src/kernel/decide.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
 import type { Input } from '../../src/kernel/input.ts';
+import { UNLIMITED } from '../../src/ir/program.ts';
 import type { RunState } from '../../src/kernel/state.ts';
 import { initialState } from '../../src/kernel/state.ts';
 import { parseProgram } from './program-text.ts';
@@ -18,7 +19,14 @@ export const BEGAN = 1_767_906_000_000;
 
 export const START: Input = {
   kind: 'run-requested',
-  request: { id: 'wf-1', mark: 'm', variables: { who: 'ann' }, meta: { ticket: 'T-1' }, cwd: '/project' },
+  request: {
+    id: 'wf-1',
+    mark: 'm',
+    variables: { who: 'ann' },
+    meta: { ticket: 'T-1' },
+    cwd: '/project',
+    allowance: UNLIMITED,
+  },
   programHash: 'hash',
 };
 

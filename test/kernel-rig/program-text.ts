@@ -5,15 +5,17 @@
 //   a
 //   b needs a,x.* retry 3 delay 10s backoff linear timeout 1m on_error continue|recover:fix
 //   c pass route done=inline:child    d gate deploy     e turn     f agent w1
-//   g each [1,2,3] child width 2      h each [1] child join false
+//   g each [1,2,3] child width 2      h each [1] child join false     i each file:items.json child key {{item}}
+//   s spawn w1      p prompt w1 wants n      q prompt w1 forget       k kill w1       b asks (a condition)
 //
 // Routes: KEY=end | expand:B | inline:B | goto:B | reset:B | call:B>R | return:TEXT | fork:B | stop:done|failed
 
 import { parseDuration } from '../../src/base/time.ts';
 import { assert, present } from '../../src/base/assert.ts';
 import type { Json } from '../../src/base/json.ts';
-import type { CommandSpec } from '../../src/ir/effect.ts';
+import type { CommandSpec, SpawnSpec, TurnSpec } from '../../src/ir/effect.ts';
 import type { Follow, Target } from '../../src/ir/follow.ts';
+import { targetOf } from '../../src/ir/follow.ts';
 import type { Act, Block, OnError, Program, Step } from '../../src/ir/program.ts';
 import { DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
 import type { Text, ValueTemplate } from '../../src/ir/text.ts';
@@ -27,11 +29,12 @@ export function parseProgram(lines: readonly string[]): Program {
     limits: DEFAULT_LIMITS,
     drainMs: 600_000,
     onFailure: 'drain',
+    attachments: {},
   };
   let now: { name: string; naming: Block['naming']; steps: Step[] } | null = null;
   const open = (name: string, naming: Block['naming']): void => {
     now = { name, naming, steps: [] };
-    blocks[name] = { name, parameters: [], naming, steps: now.steps };
+    blocks[name] = { name, parameters: [], naming, steps: now.steps, visits: null };
   };
   for (const line of lines) {
     const [word = '', value = '', naming = 'path'] = line.trim().split(' ');
@@ -40,6 +43,7 @@ export function parseProgram(lines: readonly string[]): Program {
     else if (word === 'limit') program = { ...program, limits: { ...program.limits, [value]: Number(naming) } };
     else if (word === 'cleanup')
       program = { ...program, cleanup: { ...program.cleanup, [value]: command(`cleanup on ${value}`) } };
+    else if (word === 'visits') visits(blocks, now, Number(value), naming);
     else if (word === 'block') open(value, naming as Block['naming']);
     else {
       if (now === null) open('main', 'path');
@@ -47,6 +51,13 @@ export function parseProgram(lines: readonly string[]): Program {
     }
   }
   return { ...program, blocks, entry: present(Object.keys(blocks)[0], 'a program without a block') };
+}
+
+/** `visits 2 LATE`: the block is entered twice at most, and then LATE in its place. */
+function visits(blocks: Record<string, Block>, now: { name: string } | null, max: number, instead: string): void {
+  const { name } = present(now, 'visits outside a block');
+  const block = present(blocks[name], `no block ${name}`);
+  blocks[name] = { ...block, visits: { max, instead: target(instead) } };
 }
 
 export function parseFollow(text: string): Follow {
@@ -75,7 +86,7 @@ export function parseFollow(text: string): Follow {
     case 'return':
       return { kind: 'return', value: { kind: 'text', text: template(rest) } };
     case 'fork':
-      return { kind: 'fork', target: target(rest), name: target(rest).block.toLowerCase() };
+      return { kind: 'fork', target: target(rest), name: split(rest, '(')[0].toLowerCase() };
     case 'stop':
       return { kind: 'stop', verdict: rest === 'done' ? 'done' : 'failed', reason: null };
     default:
@@ -113,11 +124,26 @@ function parseStep(line: string): Step {
     else if (word === 'strict') step = { ...step, unrouted: 'fail' };
     else if (word === 'pass') act({ kind: 'pass' });
     else if (word === 'says') act({ kind: 'effect', effect: command(template(next())) });
-    else if (word === 'turn')
-      act({ kind: 'effect', effect: { kind: 'turn', adapter: 'sim', prompt: template(next()) } });
+    else if (word === 'turn') act({ kind: 'effect', effect: turn(template(next())) });
+    else if (word === 'spawn') act({ kind: 'effect', effect: spawn(next()) });
+    else if (word === 'kill')
+      act({ kind: 'effect', effect: { kind: 'kill', agent: next(), graceful: true, graceMs: 1 } });
+    else if (word === 'prompt') {
+      const agent = next();
+      act({ kind: 'effect', effect: { kind: 'prompt', agent, prompt: `do ${id}`, mode: 'autonomous', expects: [] } });
+      step = { ...step, agent };
+    } else if (word === 'wants' && step.act.kind === 'effect' && step.act.effect.kind === 'prompt') {
+      const expects = [{ name: next(), type: 'number', required: true, description: null } as const];
+      act({ ...step.act, effect: { ...step.act.effect, expects } });
+    } else if (word === 'forget' && step.act.kind === 'effect' && step.act.effect.kind === 'prompt') {
+      act({ ...step.act, effect: { ...step.act.effect, mode: 'fire-forget' } });
+      step = { ...step, agent: null };
+    } else if (word === 'asks' && step.act.kind === 'effect' && step.act.effect.kind === 'command')
+      act({ ...step.act, effect: { ...step.act.effect, verdict: 'condition' } });
     else if (word === 'gate') act({ kind: 'effect', effect: { kind: 'gate', gate: next(), prompt: '' } });
     else if (word === 'each') act(each(next(), next()));
-    else if (word === 'width' && step.act.kind === 'each') act({ ...step.act, width: Number(next()) });
+    else if (word === 'width' && step.act.kind === 'each') act({ ...step.act, width: literal(Number(next())) });
+    else if (word === 'key' && step.act.kind === 'each') act({ ...step.act, key: template(next()) });
     else if (word === 'join' && step.act.kind === 'each') act({ ...step.act, join: next() !== 'false' });
     else if (word === 'route') {
       const [key, follow] = split(next(), '=');
@@ -128,15 +154,17 @@ function parseStep(line: string): Step {
 }
 
 function each(items: string, block: string): Act {
-  const value: ValueTemplate = items.startsWith('{{')
-    ? { kind: 'text', text: template(items) }
-    : { kind: 'literal', value: JSON.parse(items) as Json };
+  const value: ValueTemplate = items.startsWith('[')
+    ? literal(JSON.parse(items) as Json)
+    : { kind: 'text', text: template(items) };
   return {
     kind: 'each',
-    items: value,
+    items: items.startsWith('file:') ? { kind: 'file', path: template(items.slice(5)) } : { kind: 'value', value },
     target: target(block),
     itemName: 'item',
     indexName: 'index',
+    key: null,
+    parallel: literal(true),
     width: null,
     join: true,
   };
@@ -156,7 +184,23 @@ function target(text: string): Target {
   const variables = Object.fromEntries(
     pairs.map(([name, value]) => [name, { kind: 'text', text: template(value) } as const]),
   );
-  return { block, variables };
+  const named = template(block);
+  return typeof named === 'string' ? targetOf(named, variables) : { block: named, names: NAMES, variables };
+}
+
+/** What a target with holes may come to in traces. */
+const NAMES = { '.child': 'child', child: 'child' };
+
+function literal(value: Json): ValueTemplate {
+  return { kind: 'literal', value };
+}
+
+function turn(prompt: Text): TurnSpec<Text> {
+  return { kind: 'turn', adapter: 'sim', prompt, cwd: null, model: null, effort: null, idleMs: null };
+}
+
+function spawn(agent: string): SpawnSpec<Text> {
+  return { kind: 'spawn', agent, adapter: 'sim', cwd: null, env: {}, resumeSession: null, args: null };
 }
 
 function command(script: Text): CommandSpec<Text> {

@@ -4,6 +4,7 @@
 
 import type { Answer, Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
+import { success } from '../../src/ir/effect.ts';
 import { failure } from '../../src/ir/failure.ts';
 
 export interface ProcessWorld {
@@ -15,6 +16,8 @@ export interface ProcessWorld {
   ends(effect: Effect): (() => Outcome) | null;
   /** Told of every beginning, before it is one. */
   begins(effect: Effect): void;
+  /** Whether what it is asked of is gone. */
+  absent(effect: Effect): boolean;
   /** How many of a hundred answers are given twice. */
   readonly twice: number;
 }
@@ -51,6 +54,7 @@ export class Processes {
       start: (effect, answer) => this.#begin(effect, this.#living(answer)),
       find: (effect, answer) => this.#find(effect, this.#living(answer)),
       stop: (effectId) => this.#stop(effectId),
+      conclude: (effectId) => this.finish(effectId, success()),
     };
   }
 
@@ -82,6 +86,7 @@ export class Processes {
   #begin(effect: Effect, answer: Answer): void {
     this.#world.begins(effect);
     this.#known.set(effect.id, { effect, state: 'running', outcome: null, answer });
+    if (this.#world.absent(effect)) return this.lose(effect.id);
     const ends = this.#world.ends(effect);
     if (ends === null) return;
     this.#world.after(1 + this.#world.chance(60), () => {
@@ -99,9 +104,14 @@ export class Processes {
   }
 
   #stop(effectId: string): void {
-    if (this.#known.get(effectId)?.state !== 'running') return;
+    const process = this.#known.get(effectId);
+    if (process?.state !== 'running') return;
     const stopped: Outcome = { kind: 'failure', failure: failure('stopped', 'stopped') };
-    this.#world.after(this.#world.chance(20), () => this.finish(effectId, stopped));
+    // To end an agent is not stopped but hurried.
+    const ends = process.effect.spec.kind === 'kill' ? this.#world.ends(process.effect) : null;
+    this.#world.after(this.#world.chance(20), () => {
+      if (process.state === 'running') this.finish(effectId, ends === null ? stopped : ends());
+    });
   }
 
   #living(answer: Answer): Answer {

@@ -1,15 +1,18 @@
 // Random Programs of every shape the kernel knows: graphs with needs and wildcards, expansions, branches, iterations,
-// recoveries, gates, agents, and state machines with calls and returns. They end, whatever the world answers.
+// recoveries, gates, agents that are started and ended, and state machines with calls and returns. They end, whatever the world answers.
 
+import type { Json } from '../../src/base/json.ts';
 import type { EffectSpec } from '../../src/ir/effect.ts';
-import type { Follow, Target } from '../../src/ir/follow.ts';
+import type { Follow } from '../../src/ir/follow.ts';
+import { targetOf } from '../../src/ir/follow.ts';
 import type { Act, Block, OnError, Program, Step } from '../../src/ir/program.ts';
 import { DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
-import type { Text } from '../../src/ir/text.ts';
+import type { Text, ValueTemplate } from '../../src/ir/text.ts';
 import type { Random } from './random.ts';
 import { below, oneOf } from './random.ts';
 
 const DEPTH_MAX = 3;
+const SAID = [{ name: 'said', type: 'string', required: true, description: null }] as const;
 
 export function randomProgram(random: Random): Program {
   const maker = new Maker(random);
@@ -26,6 +29,7 @@ export function randomProgram(random: Random): Program {
     limits: DEFAULT_LIMITS,
     drainMs: oneOf(random, [0, 50, 100_000]),
     onFailure: machine && random() < 0.5 ? 'isolate' : 'drain',
+    attachments: {},
   };
 }
 
@@ -43,7 +47,7 @@ class Maker {
     const size = depth === 0 ? 1 + below(this.#random, 7) : below(this.#random, 4);
     const steps: Step[] = [];
     for (let index = 0; index < size; index++) steps.push(this.#graphStep(`s${index}`, steps, depth));
-    this.blocks[name] = { name, parameters: [], naming: 'path', steps };
+    this.blocks[name] = { name, parameters: [], naming: 'path', steps, visits: null };
     return name;
   }
 
@@ -54,9 +58,36 @@ class Maker {
     for (const [index, name] of names.entries()) {
       const next = names[index + 1];
       const step = { ...this.#plain(name), act: turn(name), routes: { done: this.#move(next, depth) } };
-      this.blocks[name] = { name, parameters: [], naming: 'visit-first', steps: [step] };
+      this.blocks[name] = { name, parameters: [], naming: 'visit-first', steps: [step], visits: null };
     }
     return names[0] ?? '';
+  }
+
+  /** A block with an agent of its own: it is started, given work, most of it one thing at a time, and perhaps ended. */
+  crew(): string {
+    const random = this.#random;
+    const name = this.#name('crew');
+    const agent: Text = { parts: ['w', { path: ['__step_prefix__'], quote: [] }] };
+    const step = (id: string, needs: readonly string[], effect: EffectSpec<Text>, waits: boolean): Step => ({
+      ...this.#plain(id),
+      needs,
+      act: { kind: 'effect', effect },
+      timeout: null,
+      agent: waits ? agent : null,
+    });
+    const spawn = { agent, adapter: 'sim', cwd: null, env: {}, resumeSession: null, args: null };
+    const work = Array.from({ length: 1 + below(random, 3) }, (_, index): Step => {
+      const mode = random() < 0.2 ? 'fire-forget' : oneOf(random, ['autonomous', 'interactive'] as const);
+      const prompt = { kind: 'prompt', agent, prompt: `do ${index}`, mode, expects: SAID } as const;
+      return step(`p${index}`, ['spawn'], prompt, mode !== 'fire-forget');
+    });
+    const steps = [step('spawn', [], { kind: 'spawn', ...spawn }, false), ...work];
+    if (random() < 0.6) {
+      const needs = work.map(({ id }) => id);
+      steps.push(step('kill', needs, { kind: 'kill', agent, graceful: true, graceMs: 10 }, false));
+    }
+    this.blocks[name] = { name, parameters: [], naming: 'path', steps, visits: null };
+    return name;
   }
 
   #move(next: string | undefined, depth: number): Follow {
@@ -91,11 +122,16 @@ class Maker {
     if (roll < 0.88) {
       const act: Act = {
         kind: 'each',
-        items: { kind: 'literal', value: Array.from({ length: below(random, 4) }, (_, index) => index) },
+        items:
+          random() < 0.3
+            ? { kind: 'file', path: 'items.json' }
+            : { kind: 'value', value: literal(Array.from({ length: below(random, 4) }, (_, index) => index)) },
         target: to(this.#block(depth)),
         itemName: 'item',
         indexName: 'index',
-        width: oneOf(random, [null, 1, 2]),
+        key: random() < 0.3 ? { parts: ['k', { path: ['item'], quote: [] }] } : null,
+        parallel: literal(random() < 0.9),
+        width: oneOf(random, [null, literal(1), literal(2)]),
         join: random() < 0.8,
       };
       return { ...plain, act, retry: NO_RETRY };
@@ -105,7 +141,8 @@ class Maker {
   }
 
   #block(depth: number): string {
-    return this.#random() < 0.25 ? this.machine(depth + 1) : this.graph(depth + 1);
+    const roll = this.#random();
+    return roll < 0.2 ? this.machine(depth + 1) : roll < 0.45 ? this.crew() : this.graph(depth + 1);
   }
 
   #plain(id: string): Step {
@@ -149,8 +186,10 @@ class Maker {
   }
 }
 
-function to(block: string): Target {
-  return { block, variables: {} };
+const to = targetOf;
+
+function literal(value: Json): ValueTemplate {
+  return { kind: 'literal', value };
 }
 
 function expand(block: string, join: 'wait' | 'inline'): Follow {
@@ -162,5 +201,6 @@ function command(script: string): Extract<EffectSpec<Text>, { kind: 'command' }>
 }
 
 function turn(prompt: string): Act {
-  return { kind: 'effect', effect: { kind: 'turn', adapter: 'sim', prompt } };
+  const settings = { cwd: null, model: null, effort: null, idleMs: null };
+  return { kind: 'effect', effect: { kind: 'turn', adapter: 'sim', prompt, ...settings } };
 }

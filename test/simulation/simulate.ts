@@ -14,6 +14,7 @@ import { initialState, isOver } from '../../src/kernel/state.ts';
 import { fingerprint } from '../kernel-rig/fingerprint.ts';
 import { below, hash, randomFrom } from './random.ts';
 import type { Random } from './random.ts';
+import { UNLIMITED } from '../../src/ir/program.ts';
 import { randomProgram } from './random-program.ts';
 import type { Roughness } from './world.ts';
 import { Crash, World } from './world.ts';
@@ -23,7 +24,7 @@ const LIVES_MAX = 500;
 const HAPPENINGS_MAX = 20_000;
 const REQUEST: Input = {
   kind: 'run-requested',
-  request: { id: 'wf-sim', mark: 'm', variables: {}, meta: {}, cwd: '.' },
+  request: { id: 'wf-sim', mark: 'm', variables: {}, meta: {}, cwd: '.', allowance: UNLIMITED },
   programHash: 'hash',
 };
 
@@ -85,7 +86,8 @@ async function live(
     if (failed && retries > 0) retries -= 1;
     else if (failed || (state.phase === 'ended' && state.end === 'done')) return fold(journal.program, journal.records);
     const engine = new Engine(journal, world.drivers(), world.clock(), () => {});
-    const first: Input = journal.records.length === 0 ? REQUEST : { kind: 'run-resumed', retryFailed: failed };
+    const first: Input =
+      journal.records.length === 0 ? REQUEST : { kind: 'run-resumed', retryFailed: failed, allowance: null };
     let over = false;
     const crashes: Error[] = [];
     engine.run(first).then(
@@ -103,6 +105,7 @@ async function live(
       if (count > HAPPENINGS_MAX) throw new Error('the run goes on for ever');
       if (random() < how.meddle) meddle(engine, random);
       decideGates(engine, world);
+      for (const report of world.reports()) engine.submit({ kind: 'step-reported', ...report, notes: null });
       await quiet();
       if (over) break;
       if (!world.happen()) {
@@ -140,11 +143,15 @@ function decideGates(engine: Engine, world: World): void {
     if (
       step.effect?.kind !== 'gate' ||
       typeof step.effect.gate !== 'string' ||
-      world.durable.gates.has(step.effect.gate)
+      (world.durable.gates.get(step.effect.gate)?.verdict ?? null) !== null
     )
       continue;
     const gate = step.effect.gate;
-    engine.submit({ kind: 'gate-decided', gate, verdict: { approved: hash(gate) % 2 === 0, by: 'ann', notes: null } });
+    engine.submit({
+      kind: 'gate-decided',
+      gate,
+      verdict: { approved: hash(gate) % 2 === 0, by: 'ann', notes: null, answer: null },
+    });
   }
 }
 

@@ -10,6 +10,7 @@ import type { Clock, Drivers, Journal } from '../../src/engine/ports.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import { success } from '../../src/ir/effect.ts';
 import { failure } from '../../src/ir/failure.ts';
+import type { Outputs } from '../../src/ir/output.ts';
 import type { Program } from '../../src/ir/program.ts';
 import { apply } from '../../src/kernel/apply.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
@@ -44,6 +45,10 @@ export class World {
   readonly #queue: { readonly at: number; readonly order: number; readonly call: () => void }[] = [];
   readonly #processes: Processes;
   readonly #finishes = new Map<string, number>();
+  /** Agents that live, whether or not an engine does. */
+  readonly #there = new Set<string>();
+  /** Prompts whose agent has done what they ask for. */
+  readonly #worked = new Set<string>();
   #order = 0;
 
   constructor(program: Program, random: Random, roughness: Roughness) {
@@ -55,6 +60,8 @@ export class World {
       after: (ms, call) => this.after(ms, call),
       chance: (limit) => below(random, limit),
       begins: (effect) => this.#watchBeginning(effect),
+      // The engine has not heard yet that the agent died with the one before.
+      absent: ({ spec }) => OF_AGENTS.has(spec.kind) && !this.#there.has(agentOf(spec)),
       ends: (effect) => (this.#hangs(effect) ? null : () => this.#outcomeOf(effect)),
       twice: roughness.twice * 100,
     });
@@ -83,7 +90,12 @@ export class World {
   die(): void {
     this.life += 1;
     this.#processes.die();
-    for (const { id } of this.#processes.running) if (this.#random() < this.#roughness.reboot) this.#processes.lose(id);
+    for (const { id, spec } of this.#processes.running) {
+      // What is asked of an agent is lost with the agent, and not without it; to end one is done again when it was cut off.
+      if (OF_AGENTS.has(spec.kind) || spec.kind === 'kill' || this.#random() >= this.#roughness.reboot) continue;
+      this.#processes.lose(id);
+    }
+    for (const agent of this.#there) if (this.#random() < this.#roughness.reboot) this.#lose(agent);
     this.now += below(this.#random, 50);
   }
 
@@ -134,20 +146,62 @@ export class World {
 
   drivers(): Drivers {
     const driver = this.#processes.driver();
-    return { command: driver, turn: driver };
+    const agents = { spawn: driver, attend: driver, prompt: driver, kill: driver };
+    return { command: driver, turn: driver, read: driver, ...agents };
+  }
+
+  /** What agents would report by now: those that have done their work, and have not been heard. */
+  reports(): readonly { readonly step: string; readonly outputs: Outputs }[] {
+    return this.#processes.running
+      .filter(({ id, spec }) => spec.kind === 'prompt' && spec.mode !== 'fire-forget' && this.#worked.has(id))
+      .map(({ step }) => ({ step, outputs: { said: step } }));
+  }
+
+  #lose(agent: string): void {
+    this.#there.delete(agent);
+    for (const { id, spec } of this.#processes.running) {
+      if (OF_AGENTS.has(spec.kind) && agentOf(spec) === agent) this.#processes.lose(id);
+    }
   }
 
   #watchBeginning(effect: Effect): void {
+    const { spec } = effect;
+    const agent = agentOf(spec);
+    const atWork = this.#processes.running.some((other) => isWork(other) && agentOf(other.spec) === agent);
+    if (isWork(effect) && atWork) this.problems.push(`${effect.id} is given to an agent that is at work`);
+    if (spec.kind === 'spawn' && this.#there.has(agent))
+      this.problems.push(`${effect.id} starts an agent that is there`);
+    if (spec.kind === 'prompt') this.after(1 + below(this.#random, 60), () => this.#worked.add(effect.id));
     if (this.#processes.knows(effect.id)) this.problems.push(`G1: ${effect.id} is started twice`);
     if (!this.#accounted(effect))
       this.problems.push(`G5: ${effect.id} is started, and the journal does not ask for it`);
     for (const other of this.#processes.running) {
-      if (other.step === effect.step) this.problems.push(`G2: ${effect.id} is started while ${other.id} lives`);
+      // What an agent owes has no attempts: it is attended to until it is ended.
+      if (other.step === effect.step && other.spec.kind === spec.kind)
+        this.problems.push(`G2: ${effect.id} is started while ${other.id} lives`);
     }
   }
 
   /** Depends on the step, and on how often it has ended by itself before: not on attempts, which crashes multiply. */
   #outcomeOf(effect: Effect): Outcome {
+    const { spec } = effect;
+    if (spec.kind === 'read') return success({ items: [0, 1] });
+    if (spec.kind === 'kill') {
+      const agent = agentOf(spec);
+      this.#there.delete(agent);
+      for (const other of this.#processes.running) {
+        if (other.spec.kind === 'attend' && agentOf(other.spec) === agent) this.#processes.finish(other.id, success());
+      }
+      return success();
+    }
+    const outcome = this.#temperOf(effect);
+    if (spec.kind === 'spawn' && outcome.kind === 'success') this.#there.add(agentOf(spec));
+    return outcome;
+  }
+
+  #temperOf(effect: Effect): Outcome {
+    // One that is started anew was started before.
+    if (effect.step.startsWith('@') && effect.step !== CLEANUP_STEP) return success({}, { session: 'S' });
     const times = this.#finishes.get(effect.step) ?? 0;
     this.#finishes.set(effect.step, times + 1);
     const temper = hash(effect.step) % 20;
@@ -165,13 +219,27 @@ export class World {
 
   /** Some hang until they are stopped by their time limit; the others end well before it. */
   #hangs(effect: Effect): boolean {
-    if (effect.step === CLEANUP_STEP || hash(effect.step) % 20 !== 0) return false;
+    const { spec } = effect;
+    if (spec.kind === 'attend' || (spec.kind === 'prompt' && spec.mode !== 'fire-forget')) return true;
+    if (spec.kind === 'read' || effect.step.startsWith('@') || hash(effect.step) % 20 !== 0) return false;
     return this.durable.steps.get(effect.step)?.definition.timeout !== null;
   }
 
   #accounted(effect: Effect): boolean {
     const step = this.durable.asked.get(effect.id);
     if (step !== undefined) return step.status === 'running';
+    if (this.durable.agentEffects.has(effect.id)) return true;
     return this.durable.cleanup !== null && effect.id === effectId(CLEANUP_STEP, this.durable.cleanups);
   }
+}
+
+function isWork({ spec }: Effect): boolean {
+  return spec.kind === 'prompt' && spec.mode !== 'fire-forget';
+}
+
+/** Effects that end with the agent they are about. */
+const OF_AGENTS: ReadonlySet<Effect['spec']['kind']> = new Set(['attend', 'prompt']);
+
+function agentOf(spec: Effect['spec']): string {
+  return 'agent' in spec && typeof spec.agent === 'string' ? spec.agent : '';
 }

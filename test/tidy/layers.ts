@@ -14,7 +14,21 @@ interface Layer {
 }
 
 const PARSERS = ['toml-eslint-parser', 'yaml', 'mdast-util-from-markdown'];
-const ALL = ['base', 'ir', 'languages', 'kernel', 'engine', 'drivers', 'stores', 'view', 'cli', 'web', 'mcp'];
+const ALL = [
+  'base',
+  'ir',
+  'languages',
+  'kernel',
+  'engine',
+  'drivers',
+  'stores',
+  'view',
+  'sim',
+  'ipc',
+  'cli',
+  'web',
+  'mcp',
+];
 
 const LAYERS: Readonly<Record<string, Layer>> = {
   base: { pure: true, packages: [], imports: [] },
@@ -23,8 +37,20 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   kernel: { pure: true, packages: [], imports: ['base', 'ir'] },
   view: { pure: true, packages: [], imports: ['base', 'ir', 'kernel'] },
   engine: { sealed: true, packages: [], imports: ['base', 'ir', 'kernel'] },
-  drivers: { imports: ['base', 'ir', 'engine/ports.ts'] },
+  sim: {
+    packages: [],
+    imports: [
+      'base',
+      'ir',
+      'languages/toml.ts',
+      'languages/toml-fields.ts',
+      'languages/toml-tree.ts',
+      'languages/report.ts',
+    ],
+  },
+  drivers: { imports: ['base', 'ir', 'engine/ports.ts', 'sim/mail.ts'] },
   stores: { imports: ['base', 'ir', 'type kernel', 'engine/ports.ts'] },
+  ipc: { packages: [], imports: ['base', 'ir', 'kernel', 'engine/client.ts', 'engine/ports.ts'] },
   web: { imports: ['base', 'ir', 'view', 'engine/client.ts'] },
   mcp: { imports: ['base', 'ir', 'view', 'engine/client.ts'] },
   cli: { imports: ALL },

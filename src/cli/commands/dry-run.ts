@@ -1,17 +1,28 @@
-// `meow run --dry-run`: what would be run, without a trace.
+// `meow run --dry-run`: what would be run, without a trace. The steps that a run begins with come first; behind them, each
+// under the name of its workflow, those that steps may lead to.
 
 import { formatDuration } from '../../base/time.ts';
-import type { Program, RunRequest, Step } from '../../ir/program.ts';
+import type { Target } from '../../ir/follow.ts';
+import { blocksOf, blocksOfTarget } from '../../ir/follow.ts';
+import type { Block, Each, Program, RunRequest, Step } from '../../ir/program.ts';
+import type { Text } from '../../ir/text.ts';
 import { writtenText } from '../../view/status.ts';
 import { durationText } from '../../view/step.ts';
 import { EXIT } from '../exit.ts';
 import { say } from '../say.ts';
 
 export function dryRun(program: Program, request: RunRequest, json: boolean): number {
-  const steps = Object.values(program.blocks).flatMap((block) => block.steps);
+  const blocks = Object.values(program.blocks);
+  const steps = blocks.flatMap((block) => block.steps.map((step) => ({ block, step })));
   if (json) {
     const { language, name } = program.source;
-    const described = steps.map((step) => ({ id: step.id, executor: step.executor, needs: step.needs }));
+    const described = steps.map(({ block, step }) => ({
+      id: step.id,
+      executor: step.executor,
+      needs: step.needs,
+      workflow: block.name,
+      leads_to: leadsTo(step),
+    }));
     say(
       JSON.stringify({ kind: 'dry-run', language, source: name, vars: request.variables, steps: described }, null, 2),
     );
@@ -19,27 +30,67 @@ export function dryRun(program: Program, request: RunRequest, json: boolean): nu
   }
   say(`${program.source.name}: ${steps.length} ${steps.length === 1 ? 'step' : 'steps'}; nothing was started`);
   for (const [name, value] of Object.entries(request.variables)) say(`  ${name} = ${JSON.stringify(value)}`);
-  for (const step of steps) {
-    say();
-    for (const line of describe(step)) say(line);
-  }
+  for (const block of blocks) sayBlock(block, block.name === program.entry);
   return EXIT.done;
 }
 
+function sayBlock({ name, steps }: Block, isEntry: boolean): void {
+  if (!isEntry) say(`\n${name}:`);
+  for (const step of steps) {
+    say();
+    for (const line of describe(step)) say(isEntry ? line : `  ${line}`);
+  }
+}
+
 function describe(step: Step): readonly string[] {
+  const below = leadsTo(step);
   const notes = [
     step.executor,
+    ...aboutAgent(step),
     ...(step.needs.length === 0 ? [] : [`needs ${step.needs.join(', ')}`]),
     ...(step.timeout === null ? [] : [`timeout ${durationText(writtenText(step.timeout))}`]),
     ...(step.retry.attemptsMax > 1
       ? [`up to ${step.retry.attemptsMax} attempts, ${formatDuration(step.retry.delayMs)} apart`]
       : []),
     ...(step.onError.kind === 'fail' ? [] : [`on error: ${step.onError.kind}`]),
+    ...(below.length === 0 ? [] : [`leads to ${below.join(', ')}`]),
   ];
-  return [`${step.id}  (${notes.join('; ')})`, ...scriptOf(step).map((line) => `    ${line}`)];
+  return [`${step.id}  (${notes.join('; ')})`, ...textOf(step).map((line) => `    ${line}`)];
 }
 
-function scriptOf({ act }: Step): readonly string[] {
-  if (act.kind !== 'effect' || act.effect.kind !== 'command') return [];
-  return writtenText(act.effect.script).trimEnd().split('\n');
+function aboutAgent({ act }: Step): readonly string[] {
+  if (act.kind !== 'effect') return [];
+  switch (act.effect.kind) {
+    case 'spawn':
+      return [`agent ${writtenText(act.effect.agent)}, adapter ${writtenText(act.effect.adapter)}`];
+    case 'prompt':
+    case 'kill':
+      return [`agent ${writtenText(act.effect.agent)}`];
+    default:
+      return [];
+  }
+}
+
+/** Names of the blocks that a step may bring in, each once. */
+function leadsTo({ act, routes, onError }: Step): readonly string[] {
+  const targets: Target[] = [];
+  if (act.kind === 'each') targets.push(act.target);
+  if (onError.kind === 'recover') targets.push(onError.target);
+  return [...new Set([...Object.values(routes).flatMap(blocksOf), ...targets.flatMap(blocksOfTarget)])];
+}
+
+/** The script, the prompt or the list. */
+function textOf({ act }: Step): readonly string[] {
+  if (act.kind === 'each') return [`for each of ${itemsText(act.items)}`];
+  if (act.kind !== 'effect') return [];
+  const text: Text | null =
+    act.effect.kind === 'command' ? act.effect.script : act.effect.kind === 'prompt' ? act.effect.prompt : null;
+  return text === null ? [] : writtenText(text).trimEnd().split('\n');
+}
+
+function itemsText(items: Each['items']): string {
+  if (items.kind === 'file') return writtenText(items.path);
+  const { value } = items;
+  if (value.kind === 'text') return writtenText(value.text);
+  return value.kind === 'literal' ? JSON.stringify(value.value) : 'a list';
 }

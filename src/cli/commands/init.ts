@@ -1,8 +1,12 @@
 // `meow init`: a `.meow` folder with a configuration and an example that runs. What is there already is left as it is.
+//
+// The examples are files of the package, lib/init/NAME.meow.toml, with the script of its simulated agents beside it where
+// there are any. What the list says about one is its own description.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 
+import { assert } from '../../base/assert.ts';
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { isErrno, refusalOf } from '../../stores/refusal.ts';
@@ -11,20 +15,23 @@ import { findProject } from '../project.ts';
 import { say } from '../say.ts';
 import { shownPath } from '../workflow.ts';
 
-export function init({ template = 'hello' }: { readonly template?: string }): number {
-  const text = Object.hasOwn(TEMPLATES, template) ? TEMPLATES[template] : undefined;
-  if (text === undefined) {
-    const names = Object.keys(TEMPLATES);
-    const guess = nearest(template, names);
-    throw new UsageError(
-      `there is no template ${JSON.stringify(template)}`,
-      `${guess === null ? '' : `did you mean ${guess}? `}There is ${names.join(', ')}`,
-    );
-  }
+const FIRST = 'hello';
+const ENDING = '.meow.toml';
+
+export function init({ template = FIRST }: { readonly template?: string }): number {
+  const folder = templatesFolder();
+  const names = namesIn(folder);
+  if (!names.includes(template)) throw unknownTemplate(folder, names, template);
   const project = findProject();
   const meow = join(project.cwd, '.meow');
-  const example = join(meow, 'templates', `${template}.meow.toml`);
-  const made = [write(join(meow, 'config.toml'), CONFIG), write(example, text)];
+  const example = join(meow, 'templates', `${template}${ENDING}`);
+  const script = `${template}.sim.toml`;
+  const made = [
+    write(join(meow, 'config.toml'), read(folder, 'config.toml')),
+    write(join(meow, '.gitignore'), IGNORED),
+    write(example, read(folder, `${template}${ENDING}`)),
+    ...(existsSync(join(folder, script)) ? [write(join(meow, 'templates', script), read(folder, script))] : []),
+  ];
   for (const { path, isNew } of made) {
     say(`${isNew ? 'wrote' : 'kept '} ${shownPath(project, path)}${isNew ? '' : ' (it was there already)'}`);
   }
@@ -32,6 +39,39 @@ export function init({ template = 'hello' }: { readonly template?: string }): nu
   say(`Run the example:    meow run ${template}`);
   say(`Read and change it: ${shownPath(project, example)}`);
   return EXIT.done;
+}
+
+/** What runs leave behind. Workflows may be kept beside them. */
+const IGNORED = '/workflows/*/\n/workflows/*.yaml\n/workflows/*.yaml.*\n/worktrees/\n';
+
+/** Seen from the bundle in `dist/` or from this source. */
+function templatesFolder(): string {
+  const found = ['..', '../../..'].map((up) => resolve(import.meta.dirname, up, 'lib/init')).find(existsSync);
+  assert(found !== undefined, 'the package has no lib/init');
+  return found;
+}
+
+/** The one to begin with first. */
+function namesIn(folder: string): readonly string[] {
+  const names = readdirSync(folder).flatMap((file) => (file.endsWith(ENDING) ? [file.slice(0, -ENDING.length)] : []));
+  return [FIRST, ...names.filter((name) => name !== FIRST).toSorted()];
+}
+
+function unknownTemplate(folder: string, names: readonly string[], wanted: string): UsageError {
+  const guess = nearest(wanted, names);
+  const width = Math.max(...names.map(({ length }) => length));
+  const lines = names.map((name) => `    ${name.padEnd(width)}  ${descriptionOf(read(folder, `${name}${ENDING}`))}`);
+  const meant = guess === null ? '' : `did you mean ${guess}? `;
+  return new UsageError(`there is no template ${JSON.stringify(wanted)}`, [`${meant}There are:`, ...lines].join('\n'));
+}
+
+/** As the first workflow of the text has it. */
+function descriptionOf(text: string): string {
+  return /^description = "(.*)"$/m.exec(text)?.[1] ?? '';
+}
+
+function read(folder: string, file: string): string {
+  return readFileSync(join(folder, file), 'utf8');
 }
 
 function write(path: string, text: string): { readonly path: string; readonly isNew: boolean } {
@@ -44,61 +84,3 @@ function write(path: string, text: string): { readonly path: string; readonly is
     throw refusalOf(error, `write ${path}`, path);
   }
 }
-
-const CONFIG = `# Configuration of meow for this project. What is left out is taken from ~/.meow/config.toml, then
-# from the defaults, which are shown here.
-
-# The shell that runs the commands of steps.
-# shell = "sh"
-
-[limits]
-# max_expansion_depth = 100
-# max_total_steps = 10000
-# max_workflow_file_size = "50MB"
-`;
-
-const HELLO = `# An example to begin with. Run it, from the folder that holds .meow:
-#
-#   meow run hello
-#   meow run hello --var name=Ada
-#
-# Kill meow in the middle if you like: "meow resume ID" goes on where it stood.
-
-[main]
-name = "hello"
-description = "Greets somebody, in steps that depend on each other."
-
-# What the workflow can be given: --var name=Ada. One with "required = true" must be.
-[main.variables]
-name = { default = "world", description = "Who is greeted" }
-
-# Steps without "needs" start at once, side by side.
-[[main.steps]]
-id = "greet"
-executor = "shell"
-# A value in {{ }} reaches the command as one word, whatever is in it.
-command = "echo hello, {{name}}"
-# What later steps may use: here, what the command printed.
-outputs = { text = { source = "stdout" } }
-
-[[main.steps]]
-id = "count"
-executor = "shell"
-command = "sleep 1; ls | wc -l"
-outputs = { files = { source = "stdout", type = "int" } }
-
-# This one waits for both.
-[[main.steps]]
-id = "report"
-executor = "shell"
-needs = ["greet", "count"]
-command = """
-echo {{greet.outputs.text}}
-echo "there are {{count.outputs.files}} files here"
-"""
-# Tried again when it fails, and stopped when it takes too long.
-timeout = "30s"
-retry = { max_attempts = 3, delay = "1s" }
-`;
-
-const TEMPLATES: Readonly<Record<string, string>> = { hello: HELLO };

@@ -1,17 +1,22 @@
 // `meow run` and `meow resume`.
 
 import { randomInt } from 'node:crypto';
+import { availableParallelism } from 'node:os';
 import { basename, dirname, resolve } from 'node:path';
 
 import { hasErrors } from '../../base/diagnostic.ts';
+import type { Json } from '../../base/json.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { createRun, resumeRun, startRun } from '../../engine/client.ts';
 import type { LiveRun, World } from '../../engine/client.ts';
-import type { RunRequest } from '../../ir/program.ts';
+import type { Allowance, Program, RunRequest } from '../../ir/program.ts';
+import { UNLIMITED } from '../../ir/program.ts';
 import type { RunState } from '../../kernel/state.ts';
 import { compileMeow } from '../../languages/meow/compile.ts';
+import { SIM_SCRIPT } from '../../drivers/sim-host.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { checkRunId } from '../../stores/refusal.ts';
+import { refuseAdapters } from '../adapters.ts';
 import { canRedraw, paintFor } from '../colours.ts';
 import { drive } from '../drive.ts';
 import { reportToStarter, startEngine } from '../engine-process.ts';
@@ -23,6 +28,7 @@ import { plainReporter } from '../reporters/plain.ts';
 import type { Reporter } from '../reporters/reporter.ts';
 import { treeReporter } from '../reporters/tree.ts';
 import { openRun, resolveRun, storeOf } from '../runs.ts';
+import { readScriptBeside } from '../sim-script.ts';
 import { complain, say, sayJson } from '../say.ts';
 import type { Settings } from '../settings.ts';
 import { readSettings } from '../settings.ts';
@@ -39,9 +45,16 @@ export interface RunOptions {
   readonly json?: true;
   readonly dryRun?: true;
   readonly language?: string;
+  readonly adapter?: string;
   readonly resume?: string;
   readonly workflow?: string;
   readonly onlyPending?: true;
+  /** False with `--no-wait`. */
+  readonly wait?: boolean;
+  readonly maxAgents?: number;
+  readonly maxTransitions?: number;
+  readonly budgetUsd?: number;
+  readonly budgetTokens?: number;
   /** We are the engine that somebody started in the background. */
   readonly asEngine?: true;
 }
@@ -65,12 +78,15 @@ async function start(project: Project, path: string, options: RunOptions): Promi
   if (options.id !== undefined) checkRunId(options.id);
   const paint = paintFor(process.stderr);
   const settings = readSettings(project);
-  const names = [...given.texts.keys(), ...given.values.keys()];
-  const source = readWorkflow(project, path, options.language ?? null);
-  const compiled = compileMeow({ ...source, given: names, limits: settings.config.limits });
-  const diagnostics = [...settings.diagnostics, ...compiled.diagnostics];
+  const values = Object.fromEntries<Json>([...given.texts, ...given.values]);
+  const source = readWorkflow(project, path, options.language ?? null, values);
+  const adapters = { forced: options.adapter ?? null, fallback: settings.config.defaultAdapter, available: null };
+  const limits = settings.config.limits;
+  const compiled = compileMeow({ ...source, given: Object.keys(values), values, limits, adapters });
+  const simScript = readScriptBeside(source.path, project.cwd);
+  const diagnostics = [...settings.diagnostics, ...compiled.diagnostics, ...simScript.diagnostics];
   complainAll(diagnostics, paint);
-  const { program } = compiled;
+  const program = compiled.program === null ? null : withAttachment(compiled.program, simScript.text);
   if (program === null || hasErrors(diagnostics)) {
     // What is missing is missing on the command line: the workflow is as it should be.
     const errors = diagnostics.filter(({ severity }) => severity === 'error');
@@ -78,9 +94,18 @@ async function start(project: Project, path: string, options: RunOptions): Promi
   }
   const id = options.id ?? newId();
   const at = Date.now();
-  const variables = resolveVariables(given, program, { id, at });
-  const request: RunRequest = { id, mark: randomLetters(8), variables, meta, cwd: project.cwd };
+  const { fileVariables } = compiled;
+  const variables = resolveVariables(given, program, { id, at, cwd: project.cwd, fileVariables });
+  const request: RunRequest = {
+    id,
+    mark: randomLetters(8),
+    variables,
+    meta,
+    cwd: project.cwd,
+    allowance: allowanceIn(options, DEFAULT_ALLOWANCE),
+  };
   if (options.dryRun) return (await import('./dry-run.ts')).dryRun(program, request, options.json ?? false);
+  refuseAdapters(program);
   const store = storeOf(project);
   if (!options.detach) return finish(store, settings, options, id, (world) => startRun(world, program, request));
   return detach(store, project, id, options, () => createRun(store, program, request, at));
@@ -96,8 +121,35 @@ async function resume(project: Project, wanted: string, options: RunOptions): Pr
   const settings = readSettings(project);
   complainAll(settings.diagnostics, paintFor(process.stderr));
   if (hasErrors(settings.diagnostics)) return EXIT.failed;
-  return finish(store, settings, options, id, (world) => resumeRun(world, id, options.onlyPending !== true));
+  return finish(store, settings, options, id, (world) =>
+    resumeRun(world, id, options.onlyPending !== true, allowanceIn(options, null)),
+  );
 }
+
+function withAttachment(program: Program, script: string | null): Program {
+  return script === null ? program : { ...program, attachments: { [SIM_SCRIPT]: script } };
+}
+
+/** What the flags allow; what they do not name is as before, or as it is by default. Null where they name nothing. */
+function allowanceIn(options: RunOptions, before: Allowance): Allowance;
+function allowanceIn(options: RunOptions, before: null): Allowance | null;
+function allowanceIn(options: RunOptions, before: Allowance | null): Allowance | null {
+  const { budgetUsd: usd, budgetTokens: tokens, maxTransitions: transitions, maxAgents: agents } = options;
+  if ([usd, tokens, transitions, agents].every((value) => value === undefined)) return before;
+  const base = before ?? DEFAULT_ALLOWANCE;
+  return {
+    usd: usd ?? base.usd,
+    tokens: tokens ?? base.tokens,
+    transitions: transitions ?? base.transitions,
+    agents: agents ?? base.agents,
+  };
+}
+
+const DEFAULT_ALLOWANCE: Allowance = {
+  ...UNLIMITED,
+  transitions: 1_000,
+  agents: Math.max(4, availableParallelism()),
+};
 
 /** Drives the run to its end and says how it ended. */
 async function finish(
@@ -114,6 +166,7 @@ async function finish(
       runId,
       config: settings.config,
       reporter,
+      waits: options.wait !== false,
       begin,
       held: () => reportToStarter({ kind: 'held' }),
     });
@@ -144,12 +197,30 @@ async function detach(
     complain(`meow: stopped before an engine was started; go on with the run: meow resume ${id}`);
     return signals.exitStatus;
   }
-  const flags = options.onlyPending ? ['--only-pending'] : [];
+  const flags = flagsForEngine(options);
   const pid = await startEngine(id, store.runFolder(id), project.meow, flags);
   if (options.json) sayJson({ kind: 'run-detached', id, pid });
   else say(id);
   if (process.stdout.isTTY) complain(`  watch it: meow status ${id} --watch · end it: meow stop ${id}`);
   return EXIT.done;
+}
+
+/** What the engine that goes on with the run must be told: a new run keeps its allowance itself. */
+function flagsForEngine(options: RunOptions): readonly string[] {
+  const given: readonly (readonly [string, number | undefined])[] =
+    options.resume === undefined && options.workflow === undefined
+      ? []
+      : [
+          ['--budget-usd', options.budgetUsd],
+          ['--budget-tokens', options.budgetTokens],
+          ['--max-transitions', options.maxTransitions],
+          ['--max-agents', options.maxAgents],
+        ];
+  return [
+    ...(options.onlyPending ? ['--only-pending'] : []),
+    ...(options.wait === false ? ['--no-wait'] : []),
+    ...given.flatMap(([flag, value]) => (value === undefined ? [] : [flag, String(value)])),
+  ];
 }
 
 export function exitOf(state: RunState, signalStatus: number | null): number {

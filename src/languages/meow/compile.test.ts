@@ -5,11 +5,19 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hasErrors } from '../../base/diagnostic.ts';
+import { checkProgram } from '../../ir/check.ts';
 import { DEFAULT_LIMITS } from '../../ir/program.ts';
-import type { Compiled } from './compile.ts';
+import type { Compiled, OtherFiles } from './compile.ts';
 import { compileMeow, validateMeow } from './compile.ts';
+import { createSearch } from './search.ts';
 
 const compile = (text: string): Compiled => compileMeow({ file: 'a.meow.toml', text, workflow: null, given: [] });
+
+/** Whatever a reference names, it is the file itself: cycles between files are fine, also through a broken one. */
+function othersOf(text: string): OtherFiles {
+  createSearch({ kind: 'main' }).add({ file: 'a.meow.toml', text });
+  return { files: [{ file: 'b.meow.toml', text }], find: () => 'b.meow.toml' };
+}
 
 function checkSound(text: string): void {
   const { program, diagnostics } = compile(text);
@@ -21,6 +29,11 @@ function checkSound(text: string): void {
     expect(span.length).toBeGreaterThan(0);
     expect(hint).toBeTruthy();
   }
+  const others = othersOf(text);
+  const linked = compileMeow({ file: 'a.meow.toml', text, workflow: null, given: null, others });
+  expect(linked.program === null).toBe(hasErrors(linked.diagnostics));
+  if (linked.program !== null) expect(checkProgram(linked.program)).toEqual([]);
+  validateMeow({ file: 'a.meow.toml', text, others });
   const places = diagnostics.map(({ span }) => span.line * 1e6 + span.column);
   expect(places).toEqual(places.toSorted((a, b) => a - b));
 }
@@ -70,6 +83,18 @@ describe('no text makes the compiler throw', () => {
       return text.slice(0, from) + piece + text.slice(from + cut);
     });
     fc.assert(fc.property(mutated, checkSound), { numRuns: 2_000 });
+  });
+
+  test('not workflows with a key of another step', () => {
+    const lines = corpus.flatMap((text) => text.split('\n')).filter((line) => /^\w+ = /.test(line));
+    const mixed = fc.tuple(fc.constantFrom(...corpus), fc.nat(), fc.array(fc.constantFrom(...lines), { maxLength: 4 }));
+    fc.assert(
+      fc.property(mixed, ([text, at, more]) => {
+        const all = text.split('\n');
+        checkSound([...all.slice(0, at % all.length), ...more, ...all.slice(at % all.length)].join('\n'));
+      }),
+      { numRuns: 1_500 },
+    );
   });
 
   test('not two workflows in one', () => {
@@ -127,6 +152,68 @@ describe('large texts are read in good time', () => {
       return `[[main.steps]]\nid = "s${String(index)}"\nexecutor = "shell"\ncommand = "true"\nneeds = ["s${next}"]\n`;
     });
     expect(compile(`[main]\n${steps.join('')}`).diagnostics).toMatchObject([{ code: 'need-cycle' }]);
+  }, 10_000);
+});
+
+describe('large workflows are linked in good time', () => {
+  const step = (workflow: string, id: string, rest: string): string => `[[${workflow}.steps]]\nid = "${id}"\n${rest}\n`;
+  const numbers = Array.from({ length: 2_000 }, (_, index) => String(index));
+
+  test('a chain of workflows, each seeing what those before it declare', () => {
+    const chain = numbers.map(
+      (n) =>
+        `[w${n}.variables]\nv${n} = "x"\n${step(`w${n}`, 'go', `executor = "expand"\ntemplate = ".w${String((Number(n) + 1) % 300)}"`)}`,
+    );
+    const text = `${chain.slice(0, 300).join('')}[main]\n${step('main', 'a', 'executor = "expand"\ntemplate = ".w0"')}`;
+    expect(compile(text).diagnostics).toMatchObject([{ code: 'endless-expansion' }]);
+  }, 10_000);
+
+  test('a template that thousands of steps lead to, and refers to what none of them has', () => {
+    const calls = numbers.map((n) => step('main', `s${n}`, 'executor = "expand"\ntemplate = ".t"'));
+    const uses = numbers.map((n) =>
+      step('t', `u${n}`, `executor = "shell"\ncommand = "echo {{nobody${n}.outputs.x}}"`),
+    );
+    const { diagnostics } = compile(`[main]\n${calls.join('')}[t]\n${uses.join('')}`);
+    expect(diagnostics.at(-1)).toMatchObject({ code: 'too-many-problems' });
+  }, 10_000);
+
+  test('a variable that is handed on under its own name, everywhere', () => {
+    const calls = numbers.map((n) =>
+      step('main', `s${n}`, 'executor = "expand"\ntemplate = "{{kind}}"\nvariables = { kind = "{{kind}}" }'),
+    );
+    const { diagnostics } = compile(`[main.variables]\nkind = "main"\n${calls.join('')}`);
+    expect(diagnostics).toEqual([]);
+  }, 10_000);
+
+  test('agents by the thousands', () => {
+    const agents = numbers.flatMap((n) => [
+      step('main', `s${n}`, `executor = "spawn"\nagent = "a${n}"`),
+      step('main', `p${n}`, `executor = "agent"\nagent = "a${n}"\nprompt = "x"\nneeds = ["s${n}"]`),
+    ]);
+    expect(compile(`[main]\n${agents.join('')}`).diagnostics).toEqual([]);
+  }, 10_000);
+
+  test('patterns below a workflow that leads to itself', () => {
+    const needs = `needs = ["a.${'*.'.repeat(200)}z"]`;
+    const text = [
+      '[main]\n',
+      step('main', 'a', 'executor = "branch"\ncondition = "true"\non_true = { template = "main" }'),
+      step('main', 'b', 'executor = "branch"\ncondition = "true"\non_true = { template = "main" }'),
+      step('main', 'c', `executor = "shell"\ncommand = "true"\n${needs}`),
+    ].join('');
+    expect(compile(text).diagnostics).toMatchObject([{ code: 'empty-pattern' }]);
+  }, 10_000);
+
+  test('steps inline in steps inline in steps', () => {
+    const nest = (depth: number): string =>
+      depth === 0
+        ? '{ id = "a", executor = "shell", command = "true" }'
+        : `{ id = "a", executor = "branch", condition = "true", on_true = { inline = [${nest(depth - 1)}] } }`;
+    const { program, diagnostics } = compile(`[main]\nsteps = [${nest(20)}]\n`);
+    expect(diagnostics).toEqual([]);
+    expect(Object.keys(program?.blocks ?? {})).toHaveLength(21);
+    for (const depth of [100, 1_000])
+      expect(compile(`[main]\nsteps = [${nest(depth)}]\n`).diagnostics.length).toBeLessThan(500);
   }, 10_000);
 });
 

@@ -1,26 +1,24 @@
-// MEOW text → Program. The way: TOML tree → module → workflow as syntax → steps in the order of their needs → IR.
-// Every problem of the text is reported; a Program is made only where none of them is an error.
+// MEOW text → Program. The way: files → TOML trees → workflows as syntax → links between them → what each sees of the others
+// → IR. Every problem of the text is reported; a Program is made only where none of them is an error.
 
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
-import { makeSource } from '../../base/source.ts';
-import type { CommandSpec } from '../../ir/effect.ts';
-import type { Block, Limits, Parameter, Program } from '../../ir/program.ts';
+import type { Json } from '../../base/json.ts';
+import type { Limits, Program } from '../../ir/program.ts';
 import { DEFAULT_LIMITS } from '../../ir/program.ts';
-import type { Text } from '../../ir/text.ts';
-import type { Report } from '../report.ts';
-import { createReport, suggest } from '../report.ts';
-import { readToml } from '../toml.ts';
-import type { TomlString } from '../toml-tree.ts';
-import type { Section } from './module.ts';
-import { findSection, readModule } from './module.ts';
-import { checkNeeds } from './needs.ts';
-import type { Scope } from './scope.ts';
-import { STEP_BUILTINS, WORKFLOW_BUILTINS } from './scope.ts';
-import { lowerStep } from './step.ts';
-import type { VariableSyntax, WorkflowSyntax } from './syntax.ts';
-import { lowerDefault, lowerScript } from './text.ts';
-import { readWorkflow } from './workflow.ts';
+import { suggest } from '../report.ts';
+import { checkAgents } from './check-agents.ts';
+import { checkCalls } from './check-calls.ts';
+import type { Library, Linked } from './link.ts';
+import { linkBlocks } from './link.ts';
+import type { Setting } from './lower-block.ts';
+import { lowerBlock, lowerCleanups } from './lower-block.ts';
+import { findSection } from './module.ts';
+import type { MeowFile, Module } from './modules.ts';
+import { openModule } from './modules.ts';
+import type { Root, Sight } from './surroundings.ts';
+import { lookAround } from './surroundings.ts';
+import type { BlockSyntax } from './syntax.ts';
 
 export interface MeowInput {
   /** Path as the user wrote it. */
@@ -30,151 +28,188 @@ export interface MeowInput {
   readonly workflow: string | null;
   /** Names of the variables that the run is given; null where nothing will run, and all that are required count as given. */
   readonly given: readonly string[] | null;
+  /** Their values, as far as they can name a template. */
+  readonly values?: Readonly<Record<string, Json>>;
   readonly limits?: Limits;
+  readonly others?: OtherFiles;
+  readonly adapters?: Adapters;
+}
+
+/** Every file that a reference leads to, and which name in which file leads to which. */
+export interface OtherFiles {
+  readonly files: readonly MeowFile[];
+  /** The `file` of one of them, or of the one that is compiled; null where there is none of that name. */
+  readonly find: (from: string, name: string) => string | null;
+}
+
+export interface Adapters {
+  /** In place of all that the workflow says; null leaves it the choice. */
+  readonly forced: string | null;
+  /** Where the workflow says nothing; null leaves the choice to meow. */
+  readonly fallback: string | null;
+  /** Those that can be started; a warning tells of others. Null where that does not matter here. */
+  readonly available: readonly string[] | null;
 }
 
 export interface Compiled {
   /** Null where a diagnostic is an error. */
   readonly program: Program | null;
   readonly diagnostics: readonly Diagnostic[];
+  /** Variables of the run whose value is the path of a file, and means its text. */
+  readonly fileVariables: readonly string[];
 }
 
 const DRAIN_MS = 600_000;
+const ADAPTER = 'claude';
 
-/** The workflow that is asked for. What is wrong with others of the file does not matter to it. */
-export function compileMeow({ file, text, workflow, given, limits = DEFAULT_LIMITS }: MeowInput): Compiled {
-  const report = createReport(makeSource(file, text));
-  const section = findSection(report, readSections(report), workflow);
-  if (section === null) return { program: null, diagnostics: report.diagnostics() };
-  const syntax = readWorkflow(report, section);
-  checkSize(report, syntax, limits);
-  const lowered = lowerWorkflow(report, syntax, new Set(given ?? []));
-  checkEntry(report, syntax, given, lowered.used);
-  const diagnostics = report.diagnostics();
-  if (hasErrors(diagnostics)) return { program: null, diagnostics };
+/** The workflow that is asked for, and all that it leads to. What is wrong with others does not matter to it. */
+export function compileMeow(input: MeowInput): Compiled {
+  const { file, workflow, given, values = {}, limits = DEFAULT_LIMITS } = input;
+  const library = openLibrary(input);
+  const section = findSection(library.entry.report, library.entry.sections, workflow);
+  const entry = section === null ? null : library.entry.block(section.name);
+  if (entry === null) return { program: null, diagnostics: diagnosticsOf(library), fileVariables: [] };
+  checkSize(entry, limits);
+  const whole = look(library, [{ block: entry, given: given ?? [], openness: 'closed' }], values);
+  const settingOf = settings(whole, input, entry);
+  const blocks = whole.linked.blocks.map((block) => lowerBlock(block, whole.sight, settingOf(block)));
+  const cleanup = lowerCleanups(entry, whole.sight, settingOf(entry));
+  checkAll(whole);
+  checkEntry(entry, whole, given);
+  const diagnostics = diagnosticsOf(library);
+  const fileVariables = entry.variables.filter(({ isFile }) => isFile).map(({ name }) => name);
+  if (hasErrors(diagnostics)) return { program: null, diagnostics, fileVariables };
   const program: Program = {
     format: 1,
-    source: { language: 'meow', name: `${file}#${syntax.name}` },
-    entry: syntax.name,
-    blocks: { [syntax.name]: lowered.block },
-    cleanup: lowered.cleanup,
+    source: { language: 'meow', name: `${file}#${entry.workflow.name}` },
+    entry: entry.name,
+    blocks: Object.fromEntries(blocks.map((block) => [block.name, block])),
+    cleanup,
     limits,
-    drainMs: syntax.drainMs ?? DRAIN_MS,
+    drainMs: entry.workflow.drainMs ?? DRAIN_MS,
     onFailure: 'drain',
+    attachments: {},
   };
-  return { program, diagnostics };
+  return { program, diagnostics, fileVariables };
 }
 
-/** Every workflow of the file, whoever runs it. */
-export function validateMeow({ file, text }: { readonly file: string; readonly text: string }): readonly Diagnostic[] {
-  const report = createReport(makeSource(file, text));
-  for (const section of readSections(report)) {
-    lowerWorkflow(report, readWorkflow(report, section), section.name === 'main' ? new Set() : null);
+/** Every workflow of the file, whoever runs it, and all that they lead to. */
+export function validateMeow(input: Pick<MeowInput, 'file' | 'text' | 'others' | 'adapters'>): readonly Diagnostic[] {
+  const library = openLibrary(input);
+  const { entry } = library;
+  const all = entry.sections.flatMap(({ name }) => entry.block(name) ?? []);
+  const visible = all.filter(({ workflow }) => workflow.internal === null);
+  // What is internal is judged by how it is used; only what nobody uses is looked at for itself.
+  const reached = new Set(linkBlocks(library, visible, {}).blocks);
+  const roots = all.filter((block) => block.workflow.internal === null || !reached.has(block)).map(rootOf);
+  const whole = look(library, roots, {});
+  const settingOf = settings(whole, input, null);
+  for (const block of whole.linked.blocks) lowerBlock(block, whole.sight, settingOf(block));
+  for (const block of all) lowerCleanups(block, whole.sight, settingOf(block));
+  checkAll(whole);
+  return diagnosticsOf(library);
+}
+
+/** Anybody may call what is not internal; `main` is there to be run. */
+function rootOf(block: BlockSyntax): Root {
+  return { block, given: [], openness: block.workflow.name === 'main' ? 'closed' : 'called' };
+}
+
+interface Opened extends Library {
+  readonly entry: Module;
+}
+
+function openLibrary({ file, text, others }: Pick<MeowInput, 'file' | 'text' | 'others'>): Opened {
+  const entry = openModule({ file, text }, '');
+  const modules = new Map([[file, entry]]);
+  for (const other of others?.files ?? []) {
+    if (other.file !== file) modules.set(other.file, openModule(other, `${other.file}#`));
   }
-  return report.diagnostics();
+  return { entry, modules, find: others?.find ?? (() => null), touched: new Set([entry]) };
 }
 
-function readSections(report: Report): readonly Section[] {
-  const tree = readToml(report);
-  return tree === null ? [] : readModule(report, tree);
+/** All of the files that matter, the first one first. */
+function diagnosticsOf({ touched }: Opened): readonly Diagnostic[] {
+  return [...touched].flatMap(({ report }) => report.diagnostics());
+}
+
+/** All that a compilation is about. */
+interface Whole {
+  readonly linked: Linked;
+  readonly sight: Sight;
+  /** Names that each block refers to. */
+  readonly used: ReadonlyMap<BlockSyntax, Set<string>>;
+}
+
+function look(library: Library, roots: readonly Root[], values: Readonly<Record<string, Json>>): Whole {
+  const linked = linkBlocks(
+    library,
+    roots.map(({ block }) => block),
+    values,
+  );
+  const used = new Map(linked.blocks.map((block) => [block, new Set<string>()]));
+  return { linked, sight: lookAround(linked, roots), used };
+}
+
+/** `entry`: the block that the run begins with; null where nothing is run. */
+function settings(
+  { linked, used }: Whole,
+  { given, adapters }: Partial<Pick<MeowInput, 'given' | 'adapters'>>,
+  entry: BlockSyntax | null,
+): (block: BlockSyntax) => Setting {
+  const passed = new Set(given ?? []);
+  const nothing: ReadonlySet<string> = new Set();
+  const hasVariable = (block: BlockSyntax | null): boolean =>
+    block?.variables.some(({ name, required, hasDefault }) => name === 'default_adapter' && (required || hasDefault)) ??
+    false;
+  const ofEntry = hasVariable(entry) || passed.has('default_adapter');
+  const literal = entry?.workflow.defaultAdapter?.value ?? null;
+  const fallback = (literal?.includes('{{') ? null : literal) ?? adapters?.fallback ?? ADAPTER;
+  return (block) => ({
+    passed: block === entry ? passed : nothing,
+    links: linked,
+    adapter: {
+      forced: adapters?.forced ?? null,
+      fallback,
+      hasVariable: ofEntry || hasVariable(block),
+      available: adapters?.available ?? null,
+    },
+    onUse: (name) => used.get(block)?.add(name),
+  });
+}
+
+function checkAll({ linked, sight, used }: Whole): void {
+  checkCalls(linked, sight, (block, name) => used.get(block)?.has(name) ?? false);
+  checkAgents(linked, sight);
 }
 
 /** What matters only where a workflow is run by its name. */
-function checkEntry(
-  report: Report,
-  workflow: WorkflowSyntax,
-  given: readonly string[] | null,
-  used: ReadonlySet<string>,
-): void {
+function checkEntry(entry: BlockSyntax, { used }: Whole, given: readonly string[] | null): void {
+  const { report, workflow, variables } = entry;
   if (workflow.internal !== null) {
     const hint = 'Remove "internal", or run a workflow that uses it.';
-    report.error(
-      'internal-workflow',
-      workflow.internal,
-      `"${workflow.name}" is internal: only its own file may use it`,
-      hint,
-    );
+    const message = `"${workflow.name}" is internal: only its own file may use it`;
+    report.error('internal-workflow', workflow.internal, message, hint);
   }
   if (given === null) return;
-  for (const { name, place, required, hasDefault } of workflow.variables) {
-    if (hasDefault || given.includes(name) || !(required || used.has(name))) continue;
+  const isUsedHere = (name: string): boolean =>
+    [...used].some(([block, names]) => block.workflow === workflow && names.has(name));
+  for (const { name, place, required, hasDefault } of variables) {
+    if (hasDefault || given.includes(name) || !(required || isUsedHere(name))) continue;
     const why = required ? 'is required' : 'has no default, is used';
-    report.error(
-      'missing-variable',
-      place,
-      `the variable "${name}" ${why}, and was not given`,
-      `Pass it: --var ${name}=VALUE.`,
-    );
+    const message = `the variable "${name}" ${why}, and was not given`;
+    report.error('missing-variable', place, message, `Pass it: --var ${name}=VALUE.`);
+  }
+  const declared = variables.map(({ name }) => name);
+  for (const name of given) {
+    if (declared.includes(name) || [...used.values()].some((names) => names.has(name))) continue;
+    const hint = suggest(name, declared, 'Remove it, or declare it.');
+    report.warning('unused-variable', workflow.place, `--var ${name} is given, and used nowhere`, hint);
   }
 }
 
-function checkSize(report: Report, { name, place, steps }: WorkflowSyntax, { stepsMax }: Limits): void {
+function checkSize({ report, workflow, steps }: BlockSyntax, { stepsMax }: Limits): void {
   if (steps.length <= stepsMax) return;
-  const message = `"${name}" has ${String(steps.length)} steps; at most ${String(stepsMax)} may be in a run`;
-  report.error('too-many-steps', place, message, 'Raise max_total_steps under [limits] in .meow/config.toml.');
-}
-
-interface Lowered {
-  readonly block: Block;
-  readonly cleanup: Program['cleanup'];
-  /** Names that it refers to. */
-  readonly used: ReadonlySet<string>;
-}
-
-/** `given` are the names that the run is given; null where the workflow is not the one that is run. */
-function lowerWorkflow(report: Report, workflow: WorkflowSyntax, given: ReadonlySet<string> | null): Lowered {
-  const { name, variables, steps, cleanup } = workflow;
-  const order = checkNeeds(report, steps);
-  const declared = new Set(variables.map((variable) => variable.name));
-  const used = new Set<string>();
-  const base: Scope = {
-    report,
-    workflow: name,
-    variables: declared,
-    passed: given ?? new Set(),
-    builtins: WORKFLOW_BUILTINS,
-    steps: new Map(steps.map((step) => [step.id, step])),
-    step: null,
-    isFinished: () => false,
-    isEntry: given !== null,
-    onUse: (variable) => {
-      used.add(variable);
-    },
-  };
-  const lowered = steps.map((step) => {
-    const isFinished = (id: string): boolean => order.isBefore(id, step);
-    return lowerStep({ ...base, builtins: STEP_BUILTINS, step, isFinished }, step);
-  });
-  const block: Block = {
-    name,
-    parameters: lowerParameters(base, variables),
-    steps: lowered.filter((step) => step !== null),
-    naming: 'path',
-  };
-  const scripts = {
-    success: lowerCleanup({ ...base, isFinished: () => true }, cleanup.success),
-    failure: lowerCleanup(base, cleanup.failure),
-    stop: lowerCleanup(base, cleanup.stop),
-  };
-  for (const passed of given ?? []) {
-    if (declared.has(passed) || used.has(passed)) continue;
-    const hint = suggest(passed, declared, 'Remove it, or declare it.');
-    report.warning('unused-variable', workflow.place, `--var ${passed} is given, and used nowhere`, hint);
-  }
-  return { block, cleanup: scripts, used };
-}
-
-function lowerParameters(scope: Scope, variables: readonly VariableSyntax[]): readonly Parameter[] {
-  return variables.map(({ name, type, required, fallback, description }) => ({
-    name,
-    type,
-    required,
-    fallback: fallback?.kind === 'text' ? { kind: 'text', text: lowerDefault(scope, fallback.text) } : fallback,
-    description,
-  }));
-}
-
-function lowerCleanup(scope: Scope, script: TomlString | null): CommandSpec<Text> | null {
-  if (script === null) return null;
-  return { kind: 'command', script: lowerScript(scope, script), cwd: null, env: {}, captures: [], verdict: 'success' };
+  const message = `"${workflow.name}" has ${String(steps.length)} steps; at most ${String(stepsMax)} may be in a run`;
+  report.error('too-many-steps', workflow.place, message, 'Raise max_total_steps under [limits] in .meow/config.toml.');
 }

@@ -24,6 +24,7 @@ export const WORKFLOW_KEYS = [
   'cleanup_on_failure',
   'cleanup_on_stop',
   'drain',
+  'default_adapter',
 ] as const;
 
 const NAME = /^[A-Za-z0-9_-]+$/;

@@ -2,9 +2,14 @@
 // itself. The order that results is asked for by whoever refers to another step's outputs.
 
 import { segmentMatcher } from '../../base/segment-pattern.ts';
+import type { Place } from '../../base/source.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
-import type { NeedSyntax, StepSyntax } from './syntax.ts';
+import { findCycles } from './cycles.ts';
+import type { Links } from './links.ts';
+import { knownBelow, stepsBelow } from './links.ts';
+import type { BlockSyntax, NeedSyntax, StepSyntax } from './syntax.ts';
+import { isPlaceholder } from './syntax.ts';
 
 export interface Order {
   /** Whether `id` has ended whenever `step` begins. */
@@ -18,22 +23,27 @@ interface Edge {
 
 type Graph = ReadonlyMap<StepSyntax, readonly Edge[]>;
 
-export function checkNeeds(report: Report, steps: readonly StepSyntax[]): Order {
-  const byId = new Map(steps.map((step) => [step.id, step]));
-  const graph: Graph = new Map(
-    steps.map((step) => [step, step.needs.flatMap((need) => resolve(report, byId, step, need))]),
-  );
-  for (const cycle of findCycles(graph)) reportCycle(report, cycle);
+/** `around`: what a step of that id is to this block, which has none. */
+export function checkNeeds({ report, steps }: BlockSyntax, links: Links, around: (id: string) => Around): Order {
+  const block: Block = { report, links, around, byId: new Map(steps.map((step) => [step.id, step])) };
+  const graph: Graph = new Map(steps.map((step) => [step, step.needs.flatMap((need) => resolve(block, step, need))]));
+  for (const cycle of findCycles(graph.keys(), (step) => graph.get(step) ?? [])) reportCycle(report, cycle);
   return { isBefore: (id, step) => reaches(graph, step, id) };
 }
 
+/** A step that leads to a block, one beside such a step, or none at all. */
+export type Around = 'leads-here' | 'around' | 'nothing';
+
+interface Block {
+  readonly report: Report;
+  readonly links: Links;
+  readonly around: (id: string) => Around;
+  readonly byId: ReadonlyMap<string, StepSyntax>;
+}
+
 /** The steps of this block that a need waits for; whatever is wrong with it is reported. */
-function resolve(
-  report: Report,
-  byId: ReadonlyMap<string, StepSyntax>,
-  step: StepSyntax,
-  need: NeedSyntax,
-): readonly Edge[] {
+function resolve(block: Block, step: StepSyntax, need: NeedSyntax): readonly Edge[] {
+  const { report, byId } = block;
   const { text, place } = need;
   if (!/^[\w*-]+(?:\.[\w*-]+)*$/.test(text)) {
     const hint = 'A need is the id of a step, an id below one ("each.0.build"), or a pattern ("test-*").';
@@ -43,15 +53,20 @@ function resolve(
   const [head = '', ...below] = text.split('.');
   const targets = head.includes('*') ? matching(byId, head, step) : [byId.get(head) ?? []].flat();
   const isPattern = text.includes('*');
-  const met = below.length === 0 ? targets : targets.filter(({ canGrow }) => canGrow);
+  const met = below.length === 0 ? targets : targets.filter((target) => canBring(block, target, below));
+  const [growing] = targets.filter(({ canGrow }) => canGrow);
   if (met.length === 0 && isPattern) {
     const message = `no step matches "${text}", so it waits for nothing`;
-    report.warning('empty-pattern', place, message, () => suggestOther(byId, step, head));
-  } else if (targets.length === 0) {
-    report.error('unknown-need', place, `there is no step "${head}"`, () => suggestOther(byId, step, head));
-  } else if (met.length === 0) {
-    const hint = `"${head}" brings no steps into being; need it itself: "${head}".`;
-    report.error('unknown-need', place, `there is no step "${text}"`, hint);
+    report.warning('empty-pattern', place, message, () =>
+      growing === undefined ? suggestOther(byId, step, head) : knownBelow(block.links, growing, text),
+    );
+  } else if (targets.length === 0) unknownNeed(block, step, head, place);
+  else if (met.length === 0) {
+    report.error('unknown-need', place, `there is no step "${text}"`, () =>
+      growing === undefined
+        ? `"${head}" brings no steps into being; need it itself: "${head}".`
+        : knownBelow(block.links, growing, text),
+    );
   }
   if (!isPattern && met.includes(step)) {
     report.error('self-need', place, 'a step cannot need itself', 'Remove it.');
@@ -59,9 +74,33 @@ function resolve(
   return met.filter((to) => to !== step).map((to) => ({ to, need }));
 }
 
+function canBring({ links }: Block, step: StepSyntax, below: readonly string[]): boolean {
+  return step.canGrow && stepsBelow(links, step, below)?.length !== 0;
+}
+
+function unknownNeed({ report, around, byId }: Block, step: StepSyntax, wanted: string, place: Place): void {
+  switch (around(wanted)) {
+    case 'nothing':
+      return report.error('unknown-need', place, `there is no step "${wanted}"`, () =>
+        suggestOther(byId, step, wanted),
+      );
+    case 'leads-here':
+      return report.error(
+        'unknown-need',
+        place,
+        `"${wanted}" is the step that leads here, and need not be waited for`,
+        'Remove it.',
+      );
+    case 'around': {
+      const message = `"${wanted}" is a step of another workflow, around this one, and cannot be needed from here`;
+      return report.error('unknown-need', place, message, `Let the step that leads here need "${wanted}".`);
+    }
+  }
+}
+
 /** A step cannot need itself, so it is not what was meant. */
 function suggestOther(byId: ReadonlyMap<string, StepSyntax>, step: StepSyntax, wanted: string): string {
-  const others = [...byId.keys()].filter((id) => id !== step.id);
+  const others = [...byId.keys()].filter((id) => id !== step.id && !isPlaceholder(id));
   const there = others.length === 0 ? 'There is no other step here.' : `Other steps here are ${listed(others)}.`;
   return suggest(wanted, others, there);
 }
@@ -84,35 +123,6 @@ function reaches(graph: Graph, from: StepSyntax, id: string): boolean {
     }
   }
   return false;
-}
-
-/** One cycle for each knot of steps that wait for one another: curing it either frees the knot or shows the next. */
-function findCycles(graph: Graph): readonly (readonly Edge[])[] {
-  const cycles: Edge[][] = [];
-  const done = new Set<StepSyntax>();
-  const depthOf = new Map<StepSyntax, number>();
-  for (const start of graph.keys()) {
-    // Depth first without recursion: a chain of steps may be as long as the file.
-    const path: { readonly step: StepSyntax; readonly edges: readonly Edge[]; next: number }[] = [];
-    const enter = (step: StepSyntax): void => {
-      depthOf.set(step, path.length);
-      path.push({ step, edges: graph.get(step) ?? [], next: 0 });
-    };
-    if (!done.has(start)) enter(start);
-    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
-      const edge = top.edges[top.next++];
-      if (edge === undefined) {
-        done.add(top.step);
-        depthOf.delete(top.step);
-        path.pop();
-      } else if (!done.has(edge.to)) {
-        const depth = depthOf.get(edge.to);
-        if (depth === undefined) enter(edge.to);
-        else cycles.push(path.slice(depth).map(({ edges, next }) => edges[next - 1] ?? edge));
-      }
-    }
-  }
-  return cycles;
 }
 
 function reportCycle(report: Report, cycle: readonly Edge[]): void {

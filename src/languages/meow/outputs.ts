@@ -9,22 +9,38 @@ import type { TomlEntry, TomlString, TomlTable } from '../toml-tree.ts';
 import { describeToml } from '../toml-tree.ts';
 import { booleanAt, checkKeys, missing, stringAt, tableAt } from '../toml-fields.ts';
 import type { Scope } from './scope.ts';
+import type { OutputType } from './syntax.ts';
 import { lowerTail } from './text.ts';
-import { readType } from './value-type.ts';
+import { findType, readType } from './value-type.ts';
 
 /** What every command leaves behind, asked for or not. */
-const IMPLICIT = ['outcome', 'exit_code'] as const;
+const IMPLICIT: readonly (readonly [string, OutputType])[] = [
+  ['outcome', 'string'],
+  ['exit_code', 'integer'],
+];
 const KEYS = ['source', 'type', 'required', 'description'] as const;
 const SOURCES = ['stdout', 'stderr', 'exit_code', 'file:PATH'] as const;
 const EXAMPLE = 'For example: path = { source = "stdout" }.';
 const NAME = /^[A-Za-z0-9_-]+$/;
 
-export function outputNames(step: TomlTable): ReadonlySet<string> {
+/** Names and types, as far as they can be read; what is wrong with them is said when they are lowered. */
+export function commandOutputs(step: TomlTable): ReadonlyMap<string, OutputType> {
   const declared = ['outputs', 'shell_outputs'].flatMap((key) => {
     const value = step.entries.get(key)?.value;
-    return value?.kind === 'table' ? [...value.entries.keys()] : [];
+    return value?.kind === 'table' ? [...value.entries.values()] : [];
   });
-  return new Set([...declared, ...IMPLICIT]);
+  return new Map([...IMPLICIT, ...declared.map((entry) => [entry.key, typeOf(entry)] as const)]);
+}
+
+function typeOf({ value }: TomlEntry): OutputType {
+  const said = (key: string): string | null => {
+    const inside = value.kind === 'table' ? value.entries.get(key)?.value : null;
+    return inside?.kind === 'string' ? inside.value : null;
+  };
+  const type = said('type');
+  if (type !== null) return findType(type) ?? 'any';
+  const source = value.kind === 'string' ? value.value : said('source');
+  return source === 'exit_code' ? 'integer' : 'any';
 }
 
 export function lowerOutputs(scope: Scope, step: TomlTable): readonly Capture<Text>[] {

@@ -1,22 +1,28 @@
 // The names that a reference may use where it stands, and what is said of one that is not among them.
 //
-//   - A name that the workflow declares, the run was given, or is built in, is fine.
+//   - A name that the workflow declares, the run was given, or is built in, is fine; so is one that whoever leads here
+//     declares or hands over.
 //   - `step.outputs.field` must name a step that is certain to have finished: one that is needed, directly or through
-//     others. Waiting is never inferred from a reference; it is written in `needs`.
-//   - Who calls a workflow may hand it more than it declares, so in one that is not run itself an unknown plain name is
-//     only a warning.
+//     others, or that was finished before this block was entered. Waiting is never inferred from a reference; it is
+//     written in `needs`.
+//   - Where not everybody is known who may lead here, an unknown name is only a warning.
 
 import type { Place } from '../../base/source.ts';
+import { nearest } from '../../base/nearest.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
-import type { StepSyntax } from './syntax.ts';
+import type { Links } from './links.ts';
+import { knownBelow, stepsBelow } from './links.ts';
+import type { OutputType, StepSyntax, VariableSyntax, WorkflowSyntax } from './syntax.ts';
+import { isPlaceholder } from './syntax.ts';
 import { LITERAL_BRACES } from './template.ts';
 
 export interface Scope {
   readonly report: Report;
-  /** The name of the workflow. */
-  readonly workflow: string;
+  readonly workflow: WorkflowSyntax;
+  /** What the block declares, and what is added where the text stands. */
   readonly variables: ReadonlySet<string>;
+  readonly declared: readonly VariableSyntax[];
   /** Names that were passed without having been declared. */
   readonly passed: ReadonlySet<string>;
   readonly builtins: readonly string[];
@@ -25,15 +31,53 @@ export interface Scope {
   readonly step: StepSyntax | null;
   /** Whether a step has finished by then. */
   readonly isFinished: (id: string) => boolean;
-  /** Whether the workflow is the one that is run. */
-  readonly isEntry: boolean;
+  /** Whether the step has its own outputs by then. */
+  readonly ownOutputs: boolean;
+  readonly around: Surroundings;
+  readonly links: Links;
+  /** What an agent is started with that names no adapter. */
+  readonly adapter: AdapterChoice;
   readonly onUse: (name: string) => void;
 }
 
+/** What is in sight of a block through those that lead to it. */
+export interface Surroundings {
+  readonly names: ReadonlySet<string>;
+  /** The nearest step of that id. */
+  readonly findStep: (id: string) => { readonly step: StepSyntax; readonly isFinished: boolean } | null;
+  readonly openness: Openness;
+}
+
+/** `closed`: everybody who leads here is known. `called`: somebody unknown may lead here, with names and steps of their own. */
+export type Openness = 'closed' | 'called';
+
+export interface AdapterChoice {
+  /** Stands for every other; null where each may choose. */
+  readonly forced: string | null;
+  /** Where nothing else is said. */
+  readonly fallback: string;
+  /** Whether a variable `default_adapter` is certain to have a value here. */
+  readonly hasVariable: boolean;
+  /** Those that can be started; null where that does not matter. */
+  readonly available: readonly string[] | null;
+}
+
 export const WORKFLOW_BUILTINS = ['workflow_id', 'timestamp', 'date', 'time'] as const;
-/** What a workflow that makes good for a failed step is told of it. */
-const RECOVERY = '_failed_step';
 export const STEP_BUILTINS = [...WORKFLOW_BUILTINS, 'step_id', '__step_prefix__'] as const;
+
+/** What a workflow that makes good for a failed step is told of it. */
+export const FAILED_STEP = '_failed_step';
+const FAILED_STEP_FIELDS = [
+  'id',
+  'executor',
+  'error_type',
+  'error_message',
+  'started_at',
+  'duration',
+  'retries',
+  'agent',
+  'prompt',
+];
 
 export function checkReference(scope: Scope, path: readonly string[], place: Place): void {
   const [name = ''] = path;
@@ -42,11 +86,24 @@ export function checkReference(scope: Scope, path: readonly string[], place: Pla
   else checkName(scope, name, path, place);
 }
 
+/** The type that the value will have, as far as it is declared; null where nothing is known of it. */
+export function typeOfReference(scope: Scope, path: readonly string[]): OutputType | null {
+  const [name = '', word, field] = path;
+  if (scope.variables.has(name)) {
+    const declared = scope.declared.find((variable) => variable.name === name);
+    return path.length > 1 || declared === undefined || declared.type === 'any' ? null : declared.type;
+  }
+  if (word !== 'outputs' || field === undefined || path.length > 3) return null;
+  const step = scope.steps.get(name) ?? scope.around.findStep(name)?.step;
+  return step?.outputs?.get(field) ?? null;
+}
+
 function checkName(scope: Scope, name: string, path: readonly string[], place: Place): void {
-  const { report } = scope;
+  const { report, around } = scope;
   scope.onUse(name);
-  if (scope.variables.has(name) || (name === RECOVERY && !scope.isEntry)) return;
-  if (scope.builtins.includes(name)) {
+  if (name === FAILED_STEP) return checkFailedStep(scope, path, place);
+  if (scope.variables.has(name)) return;
+  if (scope.builtins.includes(name) && !around.names.has(name)) {
     if (path.length > 1)
       report.error(
         'unknown-variable',
@@ -61,35 +118,42 @@ function checkName(scope: Scope, name: string, path: readonly string[], place: P
     const message = `"${name}" is a step; what it leaves behind are its outputs`;
     return report.error('unknown-variable', place, message, `Write {{${name}.outputs.${field}}}.`);
   }
-  const declare = `Declare it under [${scope.workflow}.variables]: ${name} = { required = true }.`;
+  const declare = `Declare it under [${scope.workflow.name}.variables]: ${name} = { required = true }.`;
   if (scope.passed.has(name)) {
     return report.warning('undeclared-variable', place, `"${name}" is passed by --var, and not declared`, declare);
   }
-  const suggestKnown = (otherwise: string): string =>
-    suggest(name, [...scope.variables, ...scope.builtins, ...scope.steps.keys()], otherwise);
-  if (!scope.isEntry) {
+  if (around.names.has(name)) return;
+  const known = [...scope.variables, ...scope.builtins, ...scope.steps.keys(), ...around.names];
+  if (around.openness === 'called') {
     const message = `"${name}" is not declared here; it must come from the caller`;
-    return report.warning('undeclared-variable', place, message, () => suggestKnown(declare));
+    return report.warning('undeclared-variable', place, message, () => suggest(name, known, declare));
   }
   report.error('unknown-variable', place, `there is no variable "${name}"`, () => {
-    const { size } = scope.variables;
-    const there = size === 0 ? 'The workflow declares no variables.' : `Declared are ${listed(scope.variables)}.`;
-    return suggestKnown(`${there} ${LITERAL_BRACES}`);
+    const there = new Set([...scope.variables, ...around.names]);
+    const declared = there.size === 0 ? 'The workflow declares no variables.' : `Declared are ${listed(there)}.`;
+    return suggest(name, known, `${declared} ${LITERAL_BRACES}`);
   });
+}
+
+function checkFailedStep({ report, around, variables }: Scope, path: readonly string[], place: Place): void {
+  if (variables.has(FAILED_STEP)) return;
+  if (around.openness !== 'called' && !around.names.has(FAILED_STEP)) {
+    const message = `no step has failed here: ${FAILED_STEP} is known where a workflow is named by on_error`;
+    report.error('unknown-variable', place, message, 'Name this workflow by on_error, or remove the reference.');
+    return;
+  }
+  const field = path[1];
+  if (field === undefined || FAILED_STEP_FIELDS.includes(field)) return;
+  const hint = suggest(field, FAILED_STEP_FIELDS, `It has ${listed(FAILED_STEP_FIELDS)}.`);
+  report.error('unknown-variable', place, `${FAILED_STEP} has no "${field}"`, hint);
 }
 
 function checkOutput(scope: Scope, path: readonly string[], outputs: number, place: Place): void {
   const { report, steps } = scope;
   const [id = ''] = path;
   const step = steps.get(id);
-  if (step === undefined) {
-    return report.error('unknown-step', place, `there is no step "${id}"`, () => {
-      const others = [...steps.keys()].filter((other) => other !== scope.step?.id);
-      const there = others.length === 0 ? 'There is no other step here.' : `Steps here are ${listed(others)}.`;
-      return suggest(id, others, there);
-    });
-  }
-  if (step === scope.step) {
+  if (step === undefined) return checkOutputAround(scope, path, outputs, place);
+  if (step === scope.step && !scope.ownOutputs) {
     return report.error(
       'output-of-itself',
       place,
@@ -97,12 +161,9 @@ function checkOutput(scope: Scope, path: readonly string[], outputs: number, pla
       'They exist when it has finished.',
     );
   }
-  if (outputs > 1) {
-    const below = path.slice(0, outputs).join('.');
-    if (!step.canGrow)
-      report.error('unknown-step', place, `there is no step "${below}"`, `"${id}" has no steps below it.`);
-  } else checkField(scope, step, path[2], place);
-  if (scope.isFinished(id)) return;
+  if (!checkFields(scope, step, path, outputs, place) || step === scope.step) return;
+  if (scope.isFinished(id))
+    return outputs > 1 ? checkBelowNeeded(scope, step, path.slice(0, outputs), place) : undefined;
   if (scope.step === null) {
     const message = `"${id}" may not have finished when this script runs, and the script would then not run`;
     return report.warning('uncertain-output', place, message, 'Use variables here, which always have a value.');
@@ -114,16 +175,92 @@ function checkOutput(scope: Scope, path: readonly string[], outputs: number, pla
   report.error('output-not-needed', place, message, `Add it: needs = [${needs}].`);
 }
 
+/** No step of this block: one of those around it, or none. */
+function checkOutputAround(scope: Scope, path: readonly string[], outputs: number, place: Place): void {
+  const { report, steps, around } = scope;
+  const [id = ''] = path;
+  const found = around.findStep(id);
+  if (found !== null) {
+    if (!checkFields(scope, found.step, path, outputs, place) || found.isFinished) return;
+    const message = `"${id}" may not have finished by then: the step that leads here does not need it`;
+    return report.warning('output-not-needed', place, message, `Add "${id}" to the needs of that step.`);
+  }
+  if (around.names.has(id)) return;
+  const suggestOther = (): string => {
+    const others = [...steps.keys()].filter((other) => other !== scope.step?.id && !isPlaceholder(other));
+    const there = others.length === 0 ? 'There is no other step here.' : `Steps here are ${listed(others)}.`;
+    return suggest(id, others, there);
+  };
+  if (around.openness === 'called' && nearest(id, steps.keys()) === null) {
+    const message = `there is no step "${id}" here; it must be one of the caller's`;
+    return report.warning('unknown-step', place, message, 'Better pass the value as a variable.');
+  }
+  report.error('unknown-step', place, `there is no step "${id}"`, suggestOther);
+}
+
 function namesStep(steps: ReadonlyMap<string, StepSyntax>, need: string): boolean {
   const [head = ''] = need.split('.');
   return head.includes('*') || steps.has(head);
 }
 
-function checkField({ report }: Scope, step: StepSyntax, field: string | undefined, place: Place): void {
+/** An expansion is over when its steps are there: whoever uses what they leave behind must need them themselves. */
+function checkBelowNeeded(scope: Scope, step: StepSyntax, path: readonly string[], place: Place): void {
+  if (step.executor !== 'expand') return;
+  const needs = [...scope.steps.values()].flatMap((other) => other.needs.map(({ text }) => text));
+  if (needs.some((need) => need.startsWith(`${step.id}.`) || /\*.*\./.test(need))) return;
+  const below = path.join('.');
+  const message = `"${below}" may not have finished by then: "${step.id}" is over as soon as its steps are there`;
+  scope.report.warning('output-not-needed', place, message, `Need the step itself: "${below}".`);
+}
+
+/** The step itself, or the one below it that the path names, must have the output. False where something is wrong. */
+function checkFields(scope: Scope, step: StepSyntax, path: readonly string[], outputs: number, place: Place): boolean {
+  if (outputs === 1) return checkField(scope, step, path.slice(2), place);
+  const { report } = scope;
+  const below = path.slice(0, outputs).join('.');
+  const found = step.canGrow ? stepsBelow(scope.links, step, path.slice(1, outputs)) : [];
+  if (found === null) return true;
+  const [first] = found;
+  if (first !== undefined) return checkField(scope, first, path.slice(outputs + 1), place);
+  report.error('unknown-step', place, `there is no step "${below}"`, () => knownBelow(scope.links, step, below));
+  return false;
+}
+
+function checkField({ report }: Scope, step: StepSyntax, path: readonly string[], place: Place): boolean {
+  const [field, part] = path;
   if (field === undefined) {
-    report.error('unknown-output', place, 'the name of the output is missing', `Write {{${step.id}.outputs.NAME}}.`);
-  } else if (step.outputs !== null && !step.outputs.has(field)) {
-    const hint = suggest(field, step.outputs, `It has ${listed(step.outputs)}.`);
-    report.error('unknown-output', place, `the step "${step.id}" has no output "${field}"`, hint);
+    const hint = `Write {{${step.id}.outputs.NAME}}.`;
+    report.error('unknown-output', place, 'the name of the output is missing', hint);
+    return false;
+  }
+  const { outputs } = step;
+  const type = outputs?.get(field);
+  if (outputs !== null && type === undefined) {
+    const hint = suggest(field, outputs.keys(), `It has ${listed(outputs.keys())}.`);
+    const message = `the step "${step.id}" has no output "${field}"`;
+    report.error('unknown-output', place, message, outputs.size === 0 ? 'It declares no outputs.' : hint);
+    return false;
+  }
+  if (type === undefined || part === undefined || type === 'json') return true;
+  const message = `the output "${field}" of "${step.id}" is ${articled(type)}, and has no "${part}"`;
+  report.error('output-type', place, message, 'Give it the type "json", if it is JSON.');
+  return true;
+}
+
+/** For messages: `a number`. */
+export function articled(type: OutputType): string {
+  switch (type) {
+    case 'any':
+    case 'string':
+      return 'a text';
+    case 'integer':
+      return 'an integer';
+    case 'file_path':
+      return 'the path of a file';
+    case 'json':
+      return 'JSON';
+    case 'number':
+    case 'boolean':
+      return `a ${type}`;
   }
 }

@@ -6,38 +6,48 @@ import type { OnError, Retry, Step } from '../../ir/program.ts';
 import { NO_RETRY } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
 import type { Report } from '../report.ts';
-import { suggest } from '../report.ts';
-import type { TomlTable } from '../toml-tree.ts';
-import { describeToml } from '../toml-tree.ts';
-import { EXECUTOR_NAMES, findExecutor, findPlanned } from './executors/executors.ts';
-import { checkWithoutExecutor } from './executors/no-executor.ts';
+import { listed, suggest } from '../report.ts';
 import { checkKeys, countAt, duration, durationAt, listAt, missing, stringAt, tableAt } from '../toml-fields.ts';
+import type { TomlList, TomlTable } from '../toml-tree.ts';
+import { describeToml } from '../toml-tree.ts';
+import type { Executor } from './executors/executor.ts';
+import { EXECUTOR_NAMES, findExecutor } from './executors/executors.ts';
+import { checkWithoutExecutor } from './no-executor.ts';
+import { namesRecovery } from './reference.ts';
 import type { Scope } from './scope.ts';
-import type { NeedSyntax, StepSyntax } from './syntax.ts';
+import { FAILED_STEP } from './scope.ts';
+import type { BlockSyntax, NeedSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
+import { placeholderId } from './syntax.ts';
+import { lowerTarget } from './target.ts';
 import { lowerText } from './text.ts';
 
-const COMMON_KEYS = ['id', 'executor', 'needs', 'on_error', 'timeout', 'retry', 'description'];
-const RETRY_KEYS = ['max_attempts', 'attempts', 'delay', 'backoff'] as const;
+const COMMON_KEYS = ['id', 'executor', 'needs', 'on_error', 'retry', 'description'];
+const RETRY_KEYS = ['max_attempts', 'attempts', 'delay', 'backoff', 'description'] as const;
 const BACKOFFS = ['none', 'linear', 'exponential'] as const;
 const NEEDS_EXAMPLE = 'Write a list of step ids: needs = ["build", "test"].';
 
-/** `index` names a step that has no id, for the time being. */
-export function readStep(report: Report, table: TomlTable, index: number): StepSyntax {
+/** `index` names a step that has no id, for the time being. `readBelow` reads the steps that stand inline in it. */
+export function readStep(
+  report: Report,
+  table: TomlTable,
+  index: number,
+  readBelow: (id: string, key: string, steps: TomlList) => BlockSyntax,
+): StepSyntax {
   const id = readId(report, table, index);
   const executor = readExecutor(report, table);
   const known = executor === null ? null : findExecutor(executor);
-  const planned = executor === null ? null : findPlanned(executor);
-  if (known !== null) {
-    checkKeys(report, table, [...COMMON_KEYS, ...known.keys], `a ${known.name} step`, 'warning');
-  }
+  if (known !== null) checkKeys(report, table, keysOf(known), `${articled(known.name)} step`, 'warning');
+  const recovery = readRecovery(report, table);
+  const targets = known?.targets(report, table, (key, steps) => readBelow(id, key, steps)) ?? [];
   return {
     id,
     place: table.entries.get('id')?.value.place ?? table.place,
     executor,
     needs: readNeeds(report, table),
     table,
-    outputs: known === null ? null : known.outputs(report, table),
-    canGrow: known?.canGrow ?? planned?.canGrow ?? true,
+    outputs: known?.outputs(table) ?? null,
+    targets: recovery === null ? targets : [...targets, recovery],
+    canGrow: known === null || known.canGrow || recovery !== null,
   };
 }
 
@@ -47,34 +57,42 @@ export function lowerStep(scope: Scope, syntax: StepSyntax): Step | null {
   const { id, table } = syntax;
   const executor = syntax.executor === null ? null : findExecutor(syntax.executor);
   stringAt(report, table, 'description');
-  const onError = lowerOnError(report, table);
+  const onError = lowerOnError(scope, syntax);
   const retry = lowerRetry(report, table);
-  const timeout = lowerTimeout(scope, table);
+  const timeout = executor === null || executor.timeout === 'step' ? lowerTimeout(scope, table) : null;
   if (executor === null) {
-    checkWithoutExecutor(scope, table, COMMON_KEYS);
+    checkWithoutExecutor(scope, table, [...COMMON_KEYS, 'timeout']);
     return null;
   }
-  const act = executor.lower(scope, table);
-  if (act === null) return null;
+  const doing = executor.lower(scope, syntax);
+  if (doing === null) return null;
   return {
     id,
     executor: executor.name,
     needs: [...new Set(syntax.needs.map(({ text }) => text))],
-    act,
-    routes: {},
+    act: doing.act,
+    routes: doing.routes ?? {},
     unrouted: 'done',
     onError,
     retry,
     timeout,
-    agent: null,
+    agent: doing.agent ?? null,
   };
+}
+
+function keysOf({ keys, timeout }: Executor): readonly string[] {
+  return [...COMMON_KEYS, ...(timeout === 'none' ? [] : ['timeout']), ...keys];
+}
+
+function articled(executor: string): string {
+  return `${/^[aeiou]/.test(executor) ? 'an' : 'a'} ${executor}`;
 }
 
 function readId(report: Report, table: TomlTable, index: number): string {
   const id = stringAt(report, table, 'id');
   if (id === null) {
     if (!table.entries.has('id')) missing(report, table.place, 'this step', 'id', 'Give it a name: id = "build".');
-    return `?${String(index)}`;
+    return placeholderId(index);
   }
   if (!/^[A-Za-z0-9_-]+$/.test(id.value)) {
     const dotted = id.value.includes('.');
@@ -93,19 +111,22 @@ function readExecutor(report: Report, table: TomlTable): string | null {
     if (!table.entries.has('executor')) {
       missing(report, table.place, 'this step', 'executor', 'Say who runs it: executor = "shell".');
     }
-    return table.entries.has('command') ? 'shell' : null;
+    return GUESSES.find(([key]) => table.entries.has(key))?.[1] ?? null;
   }
   const name = executor.value;
   if (findExecutor(name) !== null) return name;
-  if (findPlanned(name) !== null) {
-    const hint = 'It comes with a later version; until then a shell step has to do.';
-    report.error('executor-unavailable', executor.place, `this version runs shell steps only, not "${name}"`, hint);
-    return name;
-  }
-  const hint = suggest(name, EXECUTOR_NAMES, 'This version knows "shell".');
+  const hint = suggest(name, EXECUTOR_NAMES, `There are ${listed(EXECUTOR_NAMES)}.`);
   report.error('unknown-executor', executor.place, `there is no executor "${name}"`, hint);
   return nearest(name, EXECUTOR_NAMES);
 }
+
+/** What a step seems to be that does not say: each of these keys belongs to one executor. */
+const GUESSES: readonly (readonly [string, string])[] = [
+  ['command', 'shell'],
+  ['prompt', 'agent'],
+  ['condition', 'branch'],
+  ['items', 'foreach'],
+];
 
 function readNeeds(report: Report, table: TomlTable): readonly NeedSyntax[] {
   const value = table.entries.get('needs')?.value;
@@ -118,16 +139,22 @@ function readNeeds(report: Report, table: TomlTable): readonly NeedSyntax[] {
   return needs;
 }
 
-function lowerOnError(report: Report, table: TomlTable): OnError {
-  const value = stringAt(report, table, 'on_error');
-  if (value === null || value.value === 'fail') return { kind: 'fail' };
-  if (value.value === 'continue') return { kind: 'continue' };
-  const hint = suggest(value.value, ['fail', 'continue'], 'Write on_error = "fail" or on_error = "continue".');
-  if (/^[.]|[#/]/.test(value.value)) {
-    report.error('not-available', value.place, 'recovery templates are not available in this version', hint);
-  } else
-    report.error('invalid-value', value.place, `"on_error" must be "fail" or "continue", got "${value.value}"`, hint);
-  return { kind: 'fail' };
+/** `on_error = ".name"`: a workflow that makes good for the step. */
+function readRecovery(report: Report, table: TomlTable): TargetSyntax | null {
+  const reference = stringAt(report, table, 'on_error');
+  if (reference === null || !namesRecovery(reference.value)) return null;
+  const to = { kind: 'template', reference } as const;
+  return { kind: 'recover', key: 'on_error', place: reference.place, to, variables: [], brings: [FAILED_STEP] };
+}
+
+function lowerOnError(scope: Scope, { table, targets }: StepSyntax): OnError {
+  const recovery = targets.find(({ kind }) => kind === 'recover');
+  if (recovery !== undefined) {
+    const target = lowerTarget(scope, recovery);
+    return target === null ? { kind: 'fail' } : { kind: 'recover', target };
+  }
+  const value = table.entries.get('on_error')?.value;
+  return { kind: value?.kind === 'string' && value.value === 'continue' ? 'continue' : 'fail' };
 }
 
 function lowerTimeout(scope: Scope, table: TomlTable): Text | null {

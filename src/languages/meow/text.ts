@@ -1,12 +1,12 @@
 // Strings with {{…}} → Text of the IR: references checked, and in scripts each with the quoting of its place.
 
 import type { QuoteLayer } from '../../ir/quote.ts';
-import type { Part, Text } from '../../ir/text.ts';
+import type { Part, Text, ValueTemplate } from '../../ir/text.ts';
 import { listed } from '../report.ts';
-import type { TomlString } from '../toml-tree.ts';
-import { placeWithin } from '../toml-tree.ts';
+import type { TomlString, TomlValue } from '../toml-tree.ts';
+import { placeWithin, tomlToJson } from '../toml-tree.ts';
 import type { Scope } from './scope.ts';
-import { checkReference } from './scope.ts';
+import { articled, checkReference, typeOfReference } from './scope.ts';
 import { shellContexts } from './shell-context.ts';
 import { HOLE } from './shell-heredoc.ts';
 import type { Hole } from './template.ts';
@@ -17,20 +17,51 @@ export function lowerText(scope: Scope, string: TomlString): Text {
   return toText(readParts(scope, string), () => []);
 }
 
-/** A variable's default: only what is built in has a value where it is filled. */
-export function lowerDefault(scope: Scope, string: TomlString): Text {
-  const { report, builtins } = scope;
-  const variables = new Set<string>();
+/** A value that is handed on: a reference that is a whole text keeps the type of what it refers to. */
+export function lowerValue(scope: Scope, value: TomlValue): ValueTemplate {
+  switch (value.kind) {
+    case 'string': {
+      const text = lowerText(scope, value);
+      return typeof text === 'string' ? { kind: 'literal', value: text } : { kind: 'text', text };
+    }
+    case 'list': {
+      const items = value.items.map((item) => lowerValue(scope, item));
+      return items.every(isLiteral)
+        ? { kind: 'literal', value: items.map((item) => item.value) }
+        : { kind: 'list', items };
+    }
+    case 'table': {
+      const entries = [...value.entries.values()].map(
+        ({ key, value: inner }) => [key, lowerValue(scope, inner)] as const,
+      );
+      const literals = entries.flatMap(([key, inner]) => (isLiteral(inner) ? [[key, inner.value] as const] : []));
+      return literals.length === entries.length
+        ? { kind: 'literal', value: Object.fromEntries(literals) }
+        : { kind: 'map', entries: Object.fromEntries(entries) };
+    }
+    default:
+      return { kind: 'literal', value: tomlToJson(value) };
+  }
+}
+
+function isLiteral(template: ValueTemplate): template is Extract<ValueTemplate, { kind: 'literal' }> {
+  return template.kind === 'literal';
+}
+
+/** A variable's default. `before`: the variables that have their value by then. */
+export function lowerDefault(scope: Scope, before: ReadonlySet<string>, string: TomlString): Text {
+  const { report, builtins, declared } = scope;
+  const later = new Set<string>();
   for (const part of parseTemplate(string.value).parts) {
     if (typeof part === 'string') continue;
     const [name = ''] = part.path;
-    if (builtins.includes(name)) continue;
-    variables.add(name);
-    const place = placeWithin(string, part.from, part.to);
-    const message = `a default cannot refer to "${part.path.join('.')}"`;
-    report.error('unknown-variable', place, message, `A default may use ${listed(builtins)}.`);
+    if (before.has(name) || !declared.some((variable) => variable.name === name)) continue;
+    later.add(name);
+    const message = `a default cannot refer to "${name}", which has no value yet`;
+    const hint = `A default may use ${listed([...builtins, ...before])}: variables that are declared before it.`;
+    report.error('unknown-variable', placeWithin(string, part.from, part.to), message, hint);
   }
-  return lowerText({ ...scope, variables }, string);
+  return lowerText({ ...scope, variables: new Set([...before, ...later]) }, string);
 }
 
 /** As `lowerText`, without the first characters. */
@@ -55,8 +86,11 @@ export function lowerScript(scope: Scope, string: TomlString): Text {
   const reasons = new Set<string>();
   for (const [index, hole] of parts.filter((part) => typeof part !== 'string').entries()) {
     const context = contexts[index];
-    if (context?.kind === 'placed') layers.set(hole, context.layers);
-    else if (context !== undefined && !reasons.has(context.reason)) {
+    if (context?.kind === 'placed') {
+      layers.set(hole, context.layers);
+      if (context.layers.some(({ kind }) => kind === 'integer')) checkInteger(scope, string, hole);
+    }
+    if (context?.kind === 'refused' && !reasons.has(context.reason)) {
       // A script that cannot be followed refuses all its references for one reason: once is enough.
       reasons.add(context.reason);
       const message = `{{${hole.path.join('.')}}} cannot be put here as data: ${context.reason}`;
@@ -65,6 +99,19 @@ export function lowerScript(scope: Scope, string: TomlString): Text {
     }
   }
   return toText(parts, (hole) => layers.get(hole) ?? []);
+}
+
+/** Where the shell calculates, only an integer can stand; what can never be one is a mistake. */
+function checkInteger(scope: Scope, string: TomlString, { path, from, to }: Hole): void {
+  const type = typeOfReference(scope, path);
+  if (type !== 'boolean' && type !== 'json' && type !== 'file_path') return;
+  const message = `{{${path.join('.')}}} is ${articled(type)}, and only an integer can be calculated with`;
+  const hint = {
+    json: 'Name a part of it that is a number, or give it the type "number".',
+    boolean: `Compare it as a text: [ {{${path.join('.')}}} = true ].`,
+    file_path: 'Refer to something of the type "number".',
+  }[type];
+  scope.report.error('output-type', placeWithin(string, from, to), message, hint);
 }
 
 function environmentHint({ variables }: Scope, { path }: Hole): string {

@@ -1,6 +1,6 @@
 // The names of types in MEOW, and the types they stand for.
 
-import type { ValueType } from '../../ir/output.ts';
+import type { Expectation, ValueType } from '../../ir/output.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import type { TomlString } from '../toml-tree.ts';
@@ -15,22 +15,37 @@ const TYPES: Readonly<Record<string, ValueType>> = {
   object: 'json',
 };
 
-/** `any` where none is named, or none that we know; the latter is reported. */
+const EXPECTED: readonly Expectation['type'][] = ['string', 'number', 'boolean', 'json', 'file_path'];
+
+/** Null where there is none of that name. */
+export function findType(name: string): ValueType | null {
+  return (Object.hasOwn(TYPES, name) ? TYPES[name] : undefined) ?? null;
+}
+
+/** The type of a command's output. `any` where none is named, or none that we know; the latter is reported. */
 export function readType(report: Report, name: TomlString | null): ValueType {
   if (name === null) return 'any';
-  const type = Object.hasOwn(TYPES, name.value) ? TYPES[name.value] : undefined;
-  if (type !== undefined) return type;
-  if (name.value === 'file') {
-    const hint = 'Pass the path as a string, and read the file in a step.';
-    report.error('not-available', name.place, 'variables of type "file" are not available in this version', hint);
-  } else {
-    const known = Object.keys(TYPES);
-    report.error(
-      'unknown-type',
-      name.place,
-      `there is no type "${name.value}"`,
-      suggest(name.value, known, `Types are ${listed(known)}.`),
-    );
-  }
-  return 'any';
+  return findType(name.value) ?? unknownType(report, name, Object.keys(TYPES), 'any');
+}
+
+/** The type of a variable, which may be the text of a file that it names. */
+export function readVariableType(
+  report: Report,
+  name: TomlString | null,
+): { readonly type: ValueType; readonly isFile: boolean } {
+  if (name?.value === 'file') return { type: 'string', isFile: true };
+  if (name === null || findType(name.value) !== null) return { type: readType(report, name), isFile: false };
+  return { type: unknownType(report, name, [...Object.keys(TYPES), 'file'], 'any'), isFile: false };
+}
+
+/** The type of what an agent is asked for. */
+export function readExpectedType(report: Report, name: TomlString | null): Expectation['type'] {
+  if (name === null) return 'string';
+  return EXPECTED.find((type) => type === name.value) ?? unknownType(report, name, EXPECTED, 'string');
+}
+
+function unknownType<T>(report: Report, name: TomlString, known: readonly string[], instead: T): T {
+  const hint = suggest(name.value, known, `Types are ${listed(known)}.`);
+  report.error('unknown-type', name.place, `there is no type "${name.value}"`, hint);
+  return instead;
 }

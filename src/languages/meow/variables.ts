@@ -7,7 +7,7 @@ import type { TomlEntry, TomlTable, TomlValue } from '../toml-tree.ts';
 import { describeToml, tomlToJson } from '../toml-tree.ts';
 import { booleanAt, checkKeys, stringAt, tableAt } from '../toml-fields.ts';
 import type { FallbackSyntax, VariableSyntax } from './syntax.ts';
-import { readType } from './value-type.ts';
+import { readVariableType } from './value-type.ts';
 
 const KEYS = ['required', 'default', 'type', 'description'] as const;
 const NAME = /^[A-Za-z0-9_-]+$/;
@@ -34,10 +34,10 @@ export function readVariables(report: Report, workflow: TomlTable): readonly Var
 }
 
 function readVariable(report: Report, { key, keyPlace, value }: TomlEntry): VariableSyntax {
-  const none = { name: key, place: keyPlace, type: 'any', required: false, description: null } as const;
+  const none = { name: key, place: keyPlace, type: 'any', isFile: false, required: false, description: null } as const;
   if (value.kind !== 'table') return { ...none, hasDefault: true, fallback: readFallback(report, value, 'any') };
   checkKeys(report, value, KEYS, `the variable "${key}"`, 'error');
-  const type = readType(report, stringAt(report, value, 'type'));
+  const { type, isFile } = readVariableType(report, stringAt(report, value, 'type'));
   const fallback = value.entries.get('default');
   const required = booleanAt(report, value, 'required');
   if (required === true && fallback !== undefined) {
@@ -47,6 +47,7 @@ function readVariable(report: Report, { key, keyPlace, value }: TomlEntry): Vari
   return {
     ...none,
     type,
+    isFile,
     required: required ?? false,
     hasDefault: fallback !== undefined,
     fallback: fallback === undefined ? null : readFallback(report, fallback.value, type),

@@ -1,45 +1,59 @@
-// A section of a module → syntax: its properties, variables and steps. What the steps do is read when they are lowered.
+// A section of a module → syntax: its properties, variables and steps, and the steps inline within steps. What the steps
+// do is read when they are lowered.
 
 import type { Report } from '../report.ts';
 import { booleanAt, checkKeys, durationAt, listAt, missing, stringAt } from '../toml-fields.ts';
+import type { TomlList } from '../toml-tree.ts';
 import type { Section } from './module.ts';
 import { WORKFLOW_KEYS } from './module.ts';
 import { readStep } from './step.ts';
-import type { StepSyntax, WorkflowSyntax } from './syntax.ts';
+import type { BlockSyntax, StepSyntax, WorkflowSyntax } from './syntax.ts';
 import { readVariables } from './variables.ts';
 
-export function readWorkflow(report: Report, section: Section): WorkflowSyntax {
-  const { name, place, table } = section;
-  checkKeys(report, table, WORKFLOW_KEYS, `the workflow "${name}"`, 'warning');
+/** `name`: what the block is called in the Program. */
+export function readWorkflow(report: Report, section: Section, name: string): BlockSyntax {
+  const { place, table } = section;
+  checkKeys(report, table, WORKFLOW_KEYS, `the workflow "${section.name}"`, 'warning');
   stringAt(report, table, 'name');
   stringAt(report, table, 'description');
   const internal = booleanAt(report, table, 'internal') ?? false;
-  return {
-    name,
+  const workflow: WorkflowSyntax = {
+    name: section.name,
     place,
     internal: internal ? (table.entries.get('internal')?.keyPlace ?? place) : null,
-    variables: readVariables(report, table),
-    steps: readSteps(report, section),
     cleanup: {
       success: stringAt(report, table, 'cleanup_on_success'),
       failure: stringAt(report, table, 'cleanup_on_failure'),
       stop: stringAt(report, table, 'cleanup_on_stop'),
     },
     drainMs: durationAt(report, table, 'drain'),
+    defaultAdapter: stringAt(report, table, 'default_adapter'),
   };
+  const variables = readVariables(report, table);
+  const header = `Each step begins with [[${section.name}.steps]], in double brackets.`;
+  const list = listAt(report, table, 'steps', header);
+  if (!table.entries.has('steps')) missing(report, place, `the workflow "${section.name}"`, 'steps', header);
+  return { name, report, workflow, place, variables, steps: readSteps(report, workflow, name, list, header) };
 }
 
-function readSteps(report: Report, { name, place, table }: Section): readonly StepSyntax[] {
-  const header = `Each step begins with [[${name}.steps]], in double brackets.`;
-  const list = listAt(report, table, 'steps', header);
-  if (!table.entries.has('steps')) missing(report, place, `the workflow "${name}"`, 'steps', header);
+function readSteps(
+  report: Report,
+  workflow: WorkflowSyntax,
+  block: string,
+  list: TomlList | null,
+  hint: string,
+): readonly StepSyntax[] {
   const steps = new Map<string, StepSyntax>();
   for (const item of list?.items ?? []) {
     if (item.kind !== 'table') {
-      report.error('wrong-type', item.place, 'a step must be a table', header);
+      report.error('wrong-type', item.place, 'a step must be a table', hint);
       continue;
     }
-    const step = readStep(report, item, steps.size);
+    const step = readStep(report, item, steps.size, (id, key, inline): BlockSyntax => {
+      const name = `${block}/${id}.${key}`;
+      const below = readSteps(report, workflow, name, inline, 'Write each as { id = "…", executor = "…", … }.');
+      return { name, report, workflow, place: inline.place, variables: [], steps: below };
+    });
     const first = steps.get(step.id);
     if (first === undefined) steps.set(step.id, step);
     else {

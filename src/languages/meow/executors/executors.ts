@@ -1,26 +1,18 @@
 // Every executor that MEOW knows, by name.
 
+import { agent } from './agent.ts';
+import { branch } from './branch.ts';
 import type { Executor } from './executor.ts';
+import { expand } from './expand.ts';
+import { foreach } from './foreach.ts';
+import { kill } from './kill.ts';
 import { shell } from './shell.ts';
+import { spawn } from './spawn.ts';
 
-const AVAILABLE: readonly Executor[] = [shell];
+const EXECUTORS: readonly Executor[] = [agent, branch, expand, foreach, kill, shell, spawn];
 
-/** Part of the language, and not yet of this version. */
-const PLANNED: readonly { readonly name: string; readonly canGrow: boolean }[] = [
-  { name: 'agent', canGrow: false },
-  { name: 'branch', canGrow: true },
-  { name: 'expand', canGrow: true },
-  { name: 'foreach', canGrow: true },
-  { name: 'kill', canGrow: false },
-  { name: 'spawn', canGrow: false },
-];
-
-export const EXECUTOR_NAMES: readonly string[] = [...AVAILABLE, ...PLANNED].map(({ name }) => name).toSorted();
+export const EXECUTOR_NAMES: readonly string[] = EXECUTORS.map(({ name }) => name);
 
 export function findExecutor(name: string): Executor | null {
-  return AVAILABLE.find((executor) => executor.name === name) ?? null;
-}
-
-export function findPlanned(name: string): { readonly canGrow: boolean } | null {
-  return PLANNED.find((executor) => executor.name === name) ?? null;
+  return EXECUTORS.find((executor) => executor.name === name) ?? null;
 }

@@ -1,9 +1,9 @@
-// A step whose executor is unknown, or not of this version: what can be checked of it all the same. Its texts may refer
-// only to what there is, and its scripts must be able to hold what they refer to.
+// A step whose executor is unknown: what can be checked of it all the same. Its texts may refer only to what there is,
+// and its scripts must be able to hold what they refer to.
 
-import type { TomlTable, TomlValue } from '../../toml-tree.ts';
-import type { Scope } from '../scope.ts';
-import { lowerScript, lowerText } from '../text.ts';
+import type { TomlTable, TomlValue } from '../toml-tree.ts';
+import type { Scope } from './scope.ts';
+import { lowerScript, lowerText } from './text.ts';
 
 /** Keys whose text a shell reads. */
 const SCRIPTS: readonly string[] = ['command', 'condition'];

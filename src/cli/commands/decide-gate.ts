@@ -1,0 +1,134 @@
+// `meow approve`, `meow reject` and `meow answer`: what a person decides about a gate. An engine is told, and answers; where
+// none works on the run, the decision is left in its inbox, and applied when the run is resumed.
+
+import { userInfo } from 'node:os';
+import type { JsonMap } from '../../base/json.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import { addressOf, makePrivateFolder } from '../../ipc/address.ts';
+import { ask, leave } from '../../ipc/client.ts';
+import { afterDecision } from '../../ipc/desk.ts';
+import { keptMessages } from '../../ipc/kept.ts';
+import type { Answer } from '../../ipc/protocol.ts';
+import type { GateVerdict } from '../../kernel/input.ts';
+import type { FileStore } from '../../stores/files.ts';
+import { isErrno } from '../../stores/refusal.ts';
+import { openGates } from '../../view/status.ts';
+import { EXIT } from '../exit.ts';
+import { findProject } from '../project.ts';
+import type { ReadRun } from '../runs.ts';
+import { readRun, resolveRun, storeOf } from '../runs.ts';
+import { complain, say } from '../say.ts';
+
+interface DecisionOptions {
+  readonly notes?: string;
+  readonly reason?: string;
+  readonly as?: string;
+}
+
+export function approve(id: string, gate: string, { notes, as }: DecisionOptions): Promise<number> {
+  return decide(id, gate, { approved: true, by: as ?? userName(), notes: notes ?? null, answer: null });
+}
+
+export function reject(id: string, gate: string, { reason, as }: DecisionOptions): Promise<number> {
+  return decide(id, gate, { approved: false, by: as ?? userName(), notes: reason ?? null, answer: null });
+}
+
+/** `gate`: null means the only one that is open. */
+export function answerGate(id: string, gate: string | null, text: string, { as }: DecisionOptions): Promise<number> {
+  return decide(id, gate, { approved: true, by: as ?? userName(), notes: null, answer: text });
+}
+
+async function decide(wanted: string, gate: string | null, verdict: GateVerdict): Promise<number> {
+  const store = storeOf(findProject());
+  const id = await resolveRun(store, wanted);
+  const told = (await store.holder(id)) === null ? null : await tellEngine(store, id, gate, verdict);
+  const answer = told ?? (await leaveWord(store, await readRun(store, id), gate, verdict));
+  if (answer.kind === 'ack') {
+    say(answer.note ?? `${gate ?? 'it'} is ${verbOf(verdict)}`);
+    return EXIT.done;
+  }
+  complain(`meow: ${'message' in answer ? answer.message : answer.kind}`);
+  return EXIT.usage;
+}
+
+/** For an engine that has no socket that we can reach. */
+const PATIENCE_MS = 10_000;
+
+/** Null where the engine has ended meanwhile. */
+async function tellEngine(
+  store: FileStore,
+  id: string,
+  gate: string | null,
+  verdict: GateVerdict,
+): Promise<Answer | null> {
+  const patience = { until: Date.now() + PATIENCE_MS, stays: 'never' } as const;
+  const answer = await ask(reachOf(store, await readRun(store, id)), messageOf(id, gate, verdict), patience);
+  if (answer?.kind === 'timeout') {
+    throw new UsageError(`the engine of run ${id} does not answer`, `look at it: meow status ${id}`);
+  }
+  return answer?.kind === 'error' && answer.code === 'ended' ? null : answer;
+}
+
+async function leaveWord(store: FileStore, run: ReadRun, wanted: string | null, verdict: GateVerdict): Promise<Answer> {
+  const { id, state } = run;
+  if (state.phase === 'ended' && (state.end === 'done' || state.end === 'failed')) {
+    throw new UsageError(`run ${id} has ended: it is ${state.end}`, `meow status ${id} shows it`);
+  }
+  const open = openGates(state).map((gate) => gate.id);
+  const gate = wanted ?? onlyOne(id, open);
+  const reach = reachOf(store, run);
+  const stands = state.gates.get(gate)?.verdict ?? keptVerdict(reach.inbox, id, gate);
+  if (stands !== null) return afterDecision(gate, stands, verdict);
+  makePrivateFolder(reach.inbox);
+  if (!leave(reach, messageOf(id, gate, verdict))) {
+    throw new UsageError(`the inbox of run ${id} cannot be written: ${reach.inbox}`);
+  }
+  const others = open.includes(gate)
+    ? ''
+    : `; nobody has asked for it yet${open.length > 0 ? `, open now: ${open.join(', ')}` : ''}`;
+  const note = `no engine works on run ${id}: that ${gate} is ${verbOf(verdict)} is kept for when it is resumed${others}`;
+  return { kind: 'ack', success: true, note };
+}
+
+function onlyOne(id: string, open: readonly string[]): string {
+  const [only] = open;
+  if (only === undefined) throw new UsageError(`run ${id} has no open gate`, `name one: meow answer ${id} GATE TEXT`);
+  if (open.length === 1) return only;
+  throw new UsageError(`run ${id} has ${open.length} open gates`, `say which: ${open.join(', ')}`);
+}
+
+/** What was decided before, and waits as well. */
+function keptVerdict(inbox: string, id: string, gate: string): GateVerdict | null {
+  for (const message of keptMessages(inbox, id)) {
+    const by = 'by' in message ? (message.by ?? 'somebody') : '';
+    if (message.kind === 'approval' && message.gate === gate)
+      return { approved: message.approved, by, notes: message.notes, answer: null };
+    if (message.kind === 'answer' && message.gate === gate)
+      return { approved: true, by, notes: null, answer: message.text };
+  }
+  return null;
+}
+
+function messageOf(id: string, gate: string | null, { approved, by, notes, answer }: GateVerdict): JsonMap {
+  if (answer !== null) return { type: 'answer', workflow: id, gate_id: gate, text: answer, by };
+  return { type: 'approval', workflow: id, gate_id: gate, approved, ...(approved ? { notes } : { reason: notes }), by };
+}
+
+function reachOf(store: FileStore, { id, state }: ReadRun): { readonly socket: string; readonly inbox: string } {
+  return addressOf(store.runFolder(id), state.request?.mark ?? '');
+}
+
+function verbOf({ approved, answer }: GateVerdict): string {
+  if (answer !== null) return 'answered';
+  return approved ? 'approved' : 'rejected';
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch (error) {
+    // A user that the system has no name for.
+    if (isErrno(error, 'ENOENT')) return process.env['USER'] ?? 'somebody';
+    throw error;
+  }
+}

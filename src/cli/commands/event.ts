@@ -1,0 +1,24 @@
+// `meow event`, where it could not be done without starting a program (bin/event.sh). Whoever calls it does not wait, and
+// is not held up: an event that nobody can hear any more is no failure of the hook that sent it.
+
+import { UsageError } from '../../base/usage-error.ts';
+import { askSocket, leave, newMessageId } from '../../ipc/client.ts';
+import { EXIT } from '../exit.ts';
+import type { Given } from '../flags.ts';
+import { readPairs } from '../flags.ts';
+import { complain } from '../say.ts';
+import { surroundings } from '../surroundings.ts';
+
+export async function event(given: Given): Promise<number> {
+  const [type = ''] = given.arguments;
+  const data = readPairs('data', given.all('data'));
+  if (type === '') throw new UsageError('an event needs a type', 'meow event TYPE [--data NAME=VALUE]…');
+  const around = surroundings();
+  if (around === null) return EXIT.done;
+  const { workflow, agent } = around;
+  const message = { type: 'event', id: newMessageId(), workflow, agent, event_type: type, data };
+  const answer = await askSocket(around, message);
+  if (answer?.kind === 'error' && answer.code === 'malformed') throw new UsageError(answer.message);
+  if (answer?.kind !== 'ack' && !leave(around, message)) complain(`meow: nobody hears the event ${type} any more`);
+  return EXIT.done;
+}

@@ -1,0 +1,69 @@
+// Arguments of the commands that must start fast: a list of flags is all that is known about each. Their help, in full, is
+// with that of all others (conversation-commands.ts); a test holds the two together.
+
+import { nearest } from '../base/nearest.ts';
+import { UsageError } from '../base/usage-error.ts';
+
+export interface FlagList {
+  /** For messages: `GATE`. */
+  readonly arguments: readonly string[];
+  /** Without their dashes. Each may be given more than once; who takes only one takes the last. */
+  readonly values: readonly string[];
+  readonly switches: readonly string[];
+}
+
+export interface Given {
+  readonly arguments: readonly string[];
+  all(flag: string): readonly string[];
+  /** Null where it was not given. */
+  last(flag: string): string | null;
+  has(flag: string): boolean;
+}
+
+export function readFlags(command: string, list: FlagList, args: readonly string[]): Given {
+  const refuse = (message: string, guess: string | null = null): UsageError =>
+    new UsageError(message, `${guess === null ? '' : `did you mean --${guess}? `}its flags: meow help ${command}`);
+  const values = new Map<string, string[]>();
+  const plain: string[] = [];
+  for (let at = 0; at < args.length; at++) {
+    const arg = args[at] ?? '';
+    if (arg === '--') {
+      plain.push(...args.slice(at + 1));
+      break;
+    }
+    const [, flag, , inline] = /^--([^=]+)(=([^]*))?$/.exec(arg) ?? [];
+    if (flag === undefined && arg.startsWith('-') && arg !== '-') throw refuse(`unknown option '${arg}'`);
+    if (flag === undefined) {
+      plain.push(arg);
+      continue;
+    }
+    const isSwitch = list.switches.includes(flag);
+    if (!isSwitch && !list.values.includes(flag)) {
+      throw refuse(`unknown option '--${flag}'`, nearest(flag, [...list.values, ...list.switches]));
+    }
+    const value = isSwitch ? (inline ?? '') : (inline ?? args[++at]);
+    if (value === undefined) throw refuse(`option --${flag} needs a value`);
+    values.set(flag, [...(values.get(flag) ?? []), value]);
+  }
+  const missing = list.arguments[plain.length];
+  if (missing !== undefined) throw refuse(`missing required argument '${missing.toLowerCase()}'`);
+  if (plain.length > list.arguments.length) throw refuse(`unexpected argument '${plain[list.arguments.length] ?? ''}'`);
+  return {
+    arguments: plain,
+    all: (flag) => values.get(flag) ?? [],
+    last: (flag) => values.get(flag)?.at(-1) ?? null,
+    has: (flag) => values.has(flag),
+  };
+}
+
+/** `k=v` pairs; the last of a name stands. */
+export function readPairs(flag: string, pairs: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    pairs.map((pair) => {
+      const equals = pair.indexOf('=');
+      if (equals < 1)
+        throw new UsageError(`--${flag} ${JSON.stringify(pair)} is no pair`, `write --${flag} NAME=VALUE`);
+      return [pair.slice(0, equals), pair.slice(equals + 1)];
+    }),
+  );
+}

@@ -1,0 +1,29 @@
+// The text of the shell that leads an agent's session: it records who it is before anything else, and exclusively (W1 in
+// wrapper.ts), runs the agent's program, and records how that ended. Signals that end the agent do not end the shell
+// before it: as long as the one lives, the other does.
+
+import { present } from '../base/assert.ts';
+import { quote } from '../ir/quote.ts';
+import { join } from 'node:path';
+import { BOOT_ID, HAS_PROC } from './process-table.ts';
+import { UMASK } from './step-folder.ts';
+import { beginning } from './wrapper.ts';
+
+/** `command`: a program and its arguments, each as it is. */
+export function agentShellText(command: readonly string[], folder: string): string {
+  const status = quoted(join(folder, 'status'));
+  return [
+    beginning({ folder, bootId: BOOT_ID, hasUptime: HAS_PROC, umask: UMASK }),
+    // A trap that does something is not passed on to the program; one that does nothing would be.
+    'trap : HUP INT QUIT TERM;',
+    // The shell's own remarks ("Killed") are not the agent's: they go nowhere.
+    'exec 3>&2 2>/dev/null;',
+    `${command.map(quoted).join(' ')} 2>&3 3>&-;`,
+    `meow_status=$?;echo "exit $meow_status">>${status};exit "$meow_status"`,
+  ].join('');
+}
+
+function quoted(text: string): string {
+  const result = quote(text, [{ kind: 'bare' }]);
+  return present(result.ok ? result.value : null, `not quotable: ${text}`);
+}

@@ -1,0 +1,77 @@
+// What is asked for when an agent is to be started, read from its effect: every text whole, its folder there, its
+// environment complete but for what is told apart from start to start.
+
+import { err, ok } from '../base/result.ts';
+import type { Result } from '../base/result.ts';
+import type { Effect, SpawnSpec } from '../ir/effect.ts';
+import type { FilledText } from '../ir/text.ts';
+import type { AgentStart } from './agent-folder.ts';
+import { environmentFor, MARKER } from './environment.ts';
+import { wholeText } from './whole-text.ts';
+import { workFolder } from './work-folder.ts';
+
+export interface WishSurroundings {
+  readonly runId: string;
+  readonly mark: string;
+  readonly runFolder: string;
+  readonly cwd: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly binFolder?: string | null;
+  readonly socket: string;
+  readonly inbox: string;
+}
+
+export interface AgentName {
+  readonly agent: string;
+  readonly adapter: string;
+}
+
+export interface AgentWish {
+  /** Absolute. */
+  readonly workdir: string;
+  /** Null begins a session. */
+  readonly resumeSession: string | null;
+  readonly args: string | null;
+  readonly environmentOf: (start: AgentStart) => Readonly<Record<string, string>>;
+}
+
+/** An error is a sentence. */
+export function agentName(spec: SpawnSpec<FilledText>, runFolder: string): Result<AgentName, string> {
+  const agent = wholeText(spec.agent, runFolder);
+  if (!agent.ok) return agent;
+  const adapter = wholeText(spec.adapter, runFolder);
+  return adapter.ok ? ok({ agent: agent.value, adapter: adapter.value }) : adapter;
+}
+
+/** An error is a sentence. */
+export function agentWish(
+  effect: Effect,
+  spec: SpawnSpec<FilledText>,
+  run: WishSurroundings,
+): Result<AgentWish, string> {
+  const texts: string[] = [];
+  for (const text of [spec.cwd ?? '', spec.resumeSession ?? '', spec.args ?? '', ...Object.values(spec.env)]) {
+    const whole = wholeText(text, run.runFolder);
+    if (!whole.ok) return whole;
+    texts.push(whole.value);
+  }
+  const [folder = '', session = '', args = '', ...values] = texts;
+  const workdir = workFolder(run.cwd, folder);
+  if (!workdir.ok) return err(workdir.error);
+  const own = Object.fromEntries(Object.keys(spec.env).map((key, index) => [key, values[index] ?? '']));
+  const { environment: base, binFolder = null } = run;
+  const whole = environmentFor({ ...run, base, binFolder, effect, own });
+  if (!whole.ok) return whole;
+  return ok({
+    workdir: workdir.value,
+    resumeSession: session === '' ? null : session,
+    args: args === '' ? null : args,
+    environmentOf: (start) => {
+      const environment = { ...whole.value, MEOW_AGENT: start.agent, [MARKER]: start.marker };
+      // Which step it works on changes with every prompt: the one that started it is none of them.
+      return Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_STEPS.has(name)));
+    },
+  });
+}
+
+const OF_STEPS = new Set(['MEOW_STEP', 'MEOW_ATTEMPT']);

@@ -1,0 +1,346 @@
+// The driver of agents that stay: started once, prompted step by step, watched over, ended. One object for the four kinds
+// of effects, for they are about the same agents. Who they are made of is up to hosts (agent-host.ts).
+//
+// P1  An attempt starts at most one agent, however often it is asked for (H1).
+// P2  A prompt is handed over at most once for an effect, in this life of the engine and in all others (H2); and only to
+//     the agent that it was first meant for.
+// P3  A prompt that was taken is open until it is concluded or stopped. That its agent is gone is told once, by the
+//     effect that attends it, and nowhere else.
+// P4  The end of a run leaves agents at their work. They are ended by `kill`, and by nothing else.
+// P5  What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
+
+import { randomUUID } from 'node:crypto';
+import { assert } from '../base/assert.ts';
+import type { Answer, Driver, StopHow } from '../engine/ports.ts';
+import { success } from '../ir/effect.ts';
+import type { AttendSpec, Effect, KillSpec, Outcome, PromptSpec, SpawnSpec } from '../ir/effect.ts';
+import { failure } from '../ir/failure.ts';
+import type { Failure, FailureKind } from '../ir/failure.ts';
+import { keyName, promptText } from '../ir/prompt-text.ts';
+import type { AgentMessage } from '../ir/prompt-text.ts';
+import type { FilledText } from '../ir/text.ts';
+import { AgentFolder, markEnded, wasEndedByUs } from './agent-folder.ts';
+import type { AgentStart } from './agent-folder.ts';
+import type { AgentExit, FoundAgent, HostedAgent, HostFor } from './agent-host.ts';
+import { agentName, agentWish } from './agent-wish.ts';
+import { Asked, soon } from './asked.ts';
+import { markerOf } from './environment.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
+import { endedWith } from './verdict.ts';
+import { wholeText } from './whole-text.ts';
+
+export interface AgentDriverOptions {
+  readonly runId: string;
+  /** Tells the run's processes from those of another with the same id. */
+  readonly mark: string;
+  /** Absolute. */
+  readonly runFolder: string;
+  /** Where agents work that do not say where. Absolute. */
+  readonly cwd: string;
+  /** The caller's environment. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Where `meow` is; in front of the PATH of agents. */
+  readonly binFolder?: string | null;
+  /** Where agents reach the engine: MEOW_ORCH_SOCK and MEOW_INBOX. */
+  readonly socket: string;
+  readonly inbox: string;
+  readonly hosts: HostFor;
+  /** What an agent is given to leave what it is doing when its time is up; 10 seconds, save in tests. */
+  readonly graceMs?: number;
+  /** What a prompt is given to be taken, and an agent to be ready; 30 and 60 seconds, save in tests. */
+  readonly deliveryMs?: number;
+  readonly readyMs?: number;
+}
+
+export function agentDriver(options: AgentDriverOptions): Driver {
+  return new AgentDriver(options);
+}
+
+const GRACE_MS = 10_000;
+const DELIVERY_MS = 30_000;
+const READY_MS = 60_000;
+
+type How = 'start' | 'find';
+
+class AgentDriver implements Driver {
+  readonly #options: AgentDriverOptions;
+  readonly #open = new Map<string, Asked>();
+  /** Those that this life of the engine has met, dead or alive, by name. */
+  readonly #agents = new Map<string, HostedAgent>();
+
+  constructor(options: AgentDriverOptions) {
+    this.#options = options;
+  }
+
+  start(effect: Effect, answer: Answer): void {
+    this.#ask('start', effect, answer);
+  }
+
+  find(effect: Effect, answer: Answer): void {
+    this.#ask('find', effect, answer);
+  }
+
+  stop(effectId: string, how: StopHow): void {
+    this.#open.get(effectId)?.stop(how);
+  }
+
+  conclude(effectId: string): void {
+    this.#open.get(effectId)?.conclude();
+  }
+
+  #ask(how: How, effect: Effect, answer: Answer): void {
+    const known = this.#open.get(effect.id);
+    if (known !== undefined) {
+      known.answers.push(answer);
+      return;
+    }
+    const asked = new Asked(answer);
+    this.#open.set(effect.id, asked);
+    const perform = async (): Promise<void> => {
+      await soon();
+      const outcome = await this.#perform(how, effect, asked);
+      this.#open.delete(effect.id);
+      for (const each of asked.answers) each(outcome);
+    };
+    perform().catch((error: unknown) => {
+      queueMicrotask(() => {
+        throw error;
+      });
+    });
+  }
+
+  async #perform(how: How, effect: Effect, asked: Asked): Promise<Outcome> {
+    const { spec } = effect;
+    switch (spec.kind) {
+      case 'spawn':
+        return this.#spawn(effect, spec, asked);
+      case 'attend':
+        return this.#attend(spec, asked);
+      case 'prompt':
+        return this.#prompt(how, effect, spec, asked);
+      case 'kill':
+        return this.#kill(spec, asked);
+      default:
+        assert(false, `nothing about an agent: ${effect.id} is a ${spec.kind}`);
+    }
+  }
+
+  async #spawn(effect: Effect, spec: SpawnSpec<FilledText>, asked: Asked): Promise<Outcome> {
+    if (asked.isStopped) return this.#neverSpawned(effect, spec);
+    const begun = this.#begin(effect, spec);
+    if ('kind' in begun) return { kind: 'failure', failure: begun };
+    const { start, agent } = begun;
+    if ('kind' in agent) {
+      if (agent.exit.status === null || agent.wasReady) return this.#lost(start);
+      return failed('spawn-failed', unready(start, agent.exit), details(agent.exit));
+    }
+    this.#agents.set(start.agent, agent);
+    const first = await Promise.race([agent.ready(this.#options.readyMs ?? READY_MS), asked.stopped]);
+    if (first === true) {
+      const { agent: name, adapter, workdir, session } = start;
+      const outputs = { agent: name, adapter, workdir, session_id: session, terminal: agent.terminal };
+      return success(outputs, { session });
+    }
+    if (first === false && !agent.alive) {
+      const exit = await agent.ended;
+      if (exit.status === null && !begun.isNew) return this.#lost(start);
+      return failed('spawn-failed', unready(start, exit), details(exit));
+    }
+    markEnded(start);
+    await this.#clear(start, first === false || first.force ? 0 : this.#graceMs, asked.forced);
+    if (first === false) return failed('spawn-failed', `agent ${start.agent} was not ready in time`);
+    return failed('stopped', `agent ${start.agent} was stopped before it was ready`);
+  }
+
+  /** Also what it may have left. */
+  async #lost(start: AgentStart): Promise<Outcome> {
+    await this.#clear(start, 0);
+    return failed('lost', `agent ${start.agent} was started in an earlier life of the engine, and is gone`);
+  }
+
+  /** Stopped in the turn in which it was asked for; an earlier life may have begun it all the same. */
+  async #neverSpawned(effect: Effect, spec: SpawnSpec<FilledText>): Promise<Outcome> {
+    const name = wholeText(spec.agent, this.#options.runFolder);
+    const earlier = name.ok ? this.#folderOf(name.value).start(effect.id) : null;
+    if (earlier !== null) {
+      markEnded(earlier);
+      await this.#clear(earlier, this.#graceMs);
+    }
+    return failed('stopped', 'the agent was stopped before it was started');
+  }
+
+  /** The start of this effect: made now, or found. */
+  #begin(effect: Effect, spec: SpawnSpec<FilledText>): Begun | Failure {
+    const refuse = (reason: string): Failure => failure('spawn-failed', `the agent could not be started: ${reason}`);
+    const name = agentName(spec, this.#options.runFolder);
+    if (!name.ok) return refuse(name.error);
+    const host = this.#options.hosts(name.value.adapter);
+    if (!host.ok) return refuse(host.error);
+    const kept = this.#folderOf(name.value.agent);
+    const earlier = kept.start(effect.id);
+    const found = earlier === null ? null : host.value.find(earlier);
+    if (earlier !== null && found !== null && found.kind !== 'never') {
+      return { start: earlier, agent: found.kind === 'alive' ? found.agent : found, isNew: false };
+    }
+    const other = this.#known(name.value.agent);
+    if (other?.alive === true) return refuse(`${other.start.agent} is there already, started by ${other.start.effect}`);
+    const wish = agentWish(effect, spec, this.#options);
+    if (!wish.ok) return refuse(wish.error);
+    const { workdir, resumeSession, args, environmentOf } = wish.value;
+    // A session that was told before its agent was begun is kept.
+    const session = earlier?.session ?? resumeSession ?? randomUUID();
+    try {
+      const start = kept.makeStart({ ...name.value, effect: effect.id, workdir, session });
+      const environment = environmentOf(start);
+      const agent = host.value.start({ start, environment, resumes: resumeSession !== null, args });
+      return { start, agent, isNew: true };
+    } catch (error) {
+      if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return refuse(error.message);
+      throw error;
+    }
+  }
+
+  async #attend(spec: AttendSpec, asked: Asked): Promise<Outcome> {
+    const agent = this.#known(spec.agent);
+    if (agent === null) {
+      const start = this.#folderOf(spec.agent).current();
+      if (start !== null && wasEndedByUs(start)) return success();
+      return failed('lost', `agent ${spec.agent} is gone, and nobody saw it end`);
+    }
+    const exit = await Promise.race([agent.ended, asked.stopped.then(() => null)]);
+    if (exit === null) return failed('stopped', `agent ${spec.agent} is not watched any more`);
+    if (wasEndedByUs(agent.start)) return success();
+    return failed('agent-crashed', `agent ${spec.agent} ${ended(exit)}`, details(exit));
+  }
+
+  async #prompt(how: How, effect: Effect, spec: PromptSpec<FilledText>, asked: Asked): Promise<Outcome> {
+    const { runFolder } = this.#options;
+    const [name, prompt] = [wholeText(spec.agent, runFolder), wholeText(spec.prompt, runFolder)];
+    if (!name.ok) return failed('not-delivered', name.error);
+    if (!prompt.ok) return failed('not-delivered', prompt.error);
+    const agent = this.#known(name.value);
+    const kept = this.#folderOf(name.value);
+    const meantFor = kept.promptedStart(effect.id);
+    const isOther = meantFor !== null && meantFor !== agent?.start.effect;
+    if (agent === null || !agent.alive || isOther) {
+      // One that died with an earlier life of the engine can be started anew. One that died in this life has been told
+      // of, and one that we ended is not wanted.
+      const current = agent === null ? kept.current() : null;
+      if (how === 'find' || (current !== null && !wasEndedByUs(current))) {
+        return failed('lost', `agent ${name.value} had the prompt, or was to have it, and is gone`);
+      }
+      return failed('agent-not-found', `there is no agent ${name.value} that could be prompted`);
+    }
+    if (asked.isStopped && meantFor === null) return NOT_GIVEN;
+    try {
+      if (meantFor === null) kept.recordPrompt(effect.id, agent.start);
+    } catch (error) {
+      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+      return failed('not-delivered', `the prompt could not be kept: ${error.message}`);
+    }
+    const message = messageOf(effect, spec, prompt.value);
+    const handed = agent.hand(message, this.#options.deliveryMs ?? DELIVERY_MS, asked.stopped);
+    const first = await Promise.race([handed, asked.concluded]);
+    if (first === null) return success();
+    if (first === 'not-taken' && asked.isStopped) return NOT_GIVEN;
+    if (first === 'not-taken') return failed('not-delivered', `agent ${name.value} did not take the prompt in time`);
+    if (spec.mode === 'fire-forget') {
+      if (first === 'taken') return success();
+      return failed('not-delivered', `agent ${name.value} ended before it took the prompt`);
+    }
+    const last = await Promise.race([asked.stopped, asked.concluded]);
+    if (last === null) return success();
+    if (last.why === 'run-ending') return failed('stopped', `the run ends; agent ${name.value} was left at its work`);
+    if (agent.alive) {
+      await Promise.race([agent.interrupt(effect.id, last.force ? 0 : this.#graceMs), asked.forced]);
+    }
+    return failed('stopped', `agent ${name.value} was interrupted`);
+  }
+
+  async #kill(spec: KillSpec<FilledText>, asked: Asked): Promise<Outcome> {
+    const name = wholeText(spec.agent, this.#options.runFolder);
+    if (!name.ok) return failed('agent-not-found', name.error);
+    const start = this.#folderOf(name.value).current();
+    if (start === null) return success();
+    const host = this.#options.hosts(start.adapter);
+    if (!host.ok) return failed('agent-not-found', `agent ${name.value} cannot be ended: ${host.error}`);
+    markEnded(start);
+    const left = await this.#clear(start, spec.graceful ? spec.graceMs : 0, asked.stopped);
+    this.#agents.delete(name.value);
+    if (left.length === 0) return success();
+    return failed('timeout', `agent ${name.value} could not be ended: these processes are left: ${left.join(', ')}`);
+  }
+
+  /** Ends what is left of a start. Resolves to the pids of those that could not be ended. */
+  async #clear(start: AgentStart, graceMs: number, hurry: Promise<unknown> | null = null): Promise<readonly number[]> {
+    const host = this.#options.hosts(start.adapter);
+    // An older or newer meow started it.
+    if (!host.ok) return [];
+    const ending = host.value.clear(start, graceMs);
+    void hurry?.then(() => ending.atOnce());
+    return (await ending.done).map(({ pid }) => pid);
+  }
+
+  /** The agent of this name that counts, dead or alive; null where there is none, or it died in an earlier life. */
+  #known(name: string): HostedAgent | null {
+    const met = this.#agents.get(name);
+    if (met !== undefined) return met;
+    const start = this.#folderOf(name).current();
+    const host = start === null ? null : this.#options.hosts(start.adapter);
+    if (start === null || host?.ok !== true) return null;
+    const found = host.value.find(start);
+    if (found.kind !== 'alive') return null;
+    this.#agents.set(name, found.agent);
+    return found.agent;
+  }
+
+  #folderOf(name: string): AgentFolder {
+    return new AgentFolder(
+      { runFolder: this.#options.runFolder, markerOf: (start) => markerOf(this.#options, start) },
+      name,
+    );
+  }
+
+  get #graceMs(): number {
+    return this.#options.graceMs ?? GRACE_MS;
+  }
+}
+
+interface Begun {
+  readonly start: AgentStart;
+  readonly agent: HostedAgent | Extract<FoundAgent, { kind: 'gone' }>;
+  readonly isNew: boolean;
+}
+
+function messageOf(effect: Effect, spec: PromptSpec<FilledText>, prompt: string): AgentMessage {
+  const key = spec.mode === 'fire-forget' ? keyName(prompt) : null;
+  if (key !== null) return { kind: 'key', id: effect.id, key };
+  const { mode, expects } = spec;
+  return {
+    kind: 'prompt',
+    id: effect.id,
+    step: effect.step,
+    prompt,
+    text: promptText(prompt, mode, expects),
+    mode,
+    expects,
+  };
+}
+
+const NOT_GIVEN = failed('stopped', 'the prompt was not given any more');
+
+function ended({ status }: AgentExit): string {
+  return status === null ? 'is gone without leaving its status' : endedWith(status);
+}
+
+function unready(start: AgentStart, exit: AgentExit): string {
+  return `agent ${start.agent} ${exit.refusal === null ? ended(exit) : `could not be started: ${exit.refusal},`} before it was ready`;
+}
+
+function details({ status, output }: AgentExit): Partial<Failure> {
+  return { code: status, output };
+}
+
+function failed(kind: FailureKind, message: string, more: Partial<Failure> = {}): Outcome {
+  return { kind: 'failure', failure: failure(kind, message, more) };
+}

@@ -1,0 +1,50 @@
+// An effect from being asked for to being answered, and what is said about it meanwhile, as promises that may come true.
+
+import type { Answer, StopHow } from '../engine/ports.ts';
+
+export class Asked {
+  readonly answers: Answer[];
+  /** The first stop. */
+  readonly stopped: Promise<StopHow>;
+  /** The first stop without grace. */
+  readonly forced: Promise<void>;
+  readonly concluded: Promise<null>;
+  #stopped = false;
+  #tellStopped: (how: StopHow) => void = () => undefined;
+  #tellForced: () => void = () => undefined;
+  #tellConcluded: (nothing: null) => void = () => undefined;
+
+  constructor(answer: Answer) {
+    this.answers = [answer];
+    this.stopped = new Promise((resolve) => {
+      this.#tellStopped = resolve;
+    });
+    this.forced = new Promise((resolve) => {
+      this.#tellForced = resolve;
+    });
+    this.concluded = new Promise((resolve) => {
+      this.#tellConcluded = resolve;
+    });
+  }
+
+  get isStopped(): boolean {
+    return this.#stopped;
+  }
+
+  stop(how: StopHow): void {
+    this.#stopped = true;
+    this.#tellStopped(how);
+    if (how.force) this.#tellForced();
+  }
+
+  conclude(): void {
+    this.#tellConcluded(null);
+  }
+}
+
+/** The next turn of the event loop: nobody is answered during the call in which they ask. */
+export function soon(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}

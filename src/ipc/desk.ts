@@ -1,0 +1,333 @@
+// What each message means for a live run: it is judged by the run's state, told to the engine, and answered when that is
+// durable. Sockets and files are not known here; whoever brings a message takes its answer away.
+//
+//   D1  Nothing is answered from what is not durable yet.
+//   D2  A step that waits for events is handed each once: that it was is durable before it is answered, and whoever asks
+//       again, since the engine died in between, is answered the same.
+//   D3  Whoever waits is released when the run begins to end, when the attempt that it waits for is over, and when it is
+//       gone itself.
+//   D4  How many may wait is bounded, and so is how many gates they can bring into being.
+
+import type { Json } from '../base/json.ts';
+import { own } from '../base/json.ts';
+import type { Result } from '../base/result.ts';
+import { formatDuration } from '../base/time.ts';
+import { UsageError } from '../base/usage-error.ts';
+import type { LiveRun } from '../engine/client.ts';
+import type { Clock } from '../engine/ports.ts';
+import { plainText } from '../ir/text.ts';
+import type { JournalRecord } from '../kernel/decision.ts';
+import { verdictFor } from '../kernel/gates.ts';
+import type { GateVerdict } from '../kernel/input.ts';
+import type { Prompting } from '../kernel/prime.ts';
+import { promptFor } from '../kernel/prime.ts';
+import { filesNamed, judgeReport } from '../kernel/report.ts';
+import type { RunState, StepState } from '../kernel/state.ts';
+import { isOpenGate, isOver } from '../kernel/state.ts';
+import { findStep } from './find-step.ts';
+import type { Answer, EventMessage, Message, Waiting } from './protocol.ts';
+import { errorAnswer } from './protocol.ts';
+import type { HeardEvent } from './waiters.ts';
+import { Waiters } from './waiters.ts';
+
+export interface DeskOptions {
+  readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'tell'>;
+  readonly clock: Clock;
+  /** The task as its agent is shown it; an error is a sentence. */
+  whole(prompting: Prompting): Result<string, string>;
+  /** Whether there is such a file, seen from that folder, and it is no folder itself. */
+  isFile(path: string, from: string): boolean;
+  /** For an event that came without an id: never the same twice, in no life of the engine. */
+  newId(): string;
+}
+
+type Of<Kind extends Message['kind']> = Extract<Message, { kind: Kind }>;
+
+export class Desk {
+  readonly #options: DeskOptions;
+  readonly #waiters: Waiters;
+  #whenDurable: (() => void)[] = [];
+  #closed = false;
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+    this.#waiters = new Waiters(options.run.state, options.clock);
+  }
+
+  /** Null where the sender has gone, or the engine has ended before it could answer: then the next one may. */
+  async answer(message: Message, gone: AbortSignal): Promise<Answer | null> {
+    try {
+      await this.#durable();
+      return this.#closed ? null : await this.#answer(message, gone);
+    } catch (error) {
+      // The journal cannot be written, or the run was over first; both are said where the run is driven.
+      if (error instanceof UsageError) return null;
+      throw error;
+    }
+  }
+
+  /** To be told of everything that becomes durable. */
+  seen(records: readonly JournalRecord[], state: RunState): void {
+    for (const resolve of this.#whenDurable.splice(0)) resolve();
+    this.#waiters.seen(records, state);
+  }
+
+  /** There is no engine any more. Who waits is not told so: the next engine may have what it waits for. */
+  close(): void {
+    this.#closed = true;
+    for (const resolve of this.#whenDurable.splice(0)) resolve();
+    this.#waiters.dismissAll();
+  }
+
+  /** While an append is under way, the state is ahead of the journal (D1). */
+  #durable(): Promise<void> {
+    if (this.#options.run.durable) return Promise.resolve();
+    return new Promise((resolve) => this.#whenDurable.push(resolve));
+  }
+
+  #answer(message: Message, gone: AbortSignal): Answer | Promise<Answer | null> {
+    switch (message.kind) {
+      case 'step-done':
+        return this.#stepDone(message);
+      case 'get-prompt':
+        return this.#prompt(message);
+      case 'get-session-id':
+        return this.#sessionId(message);
+      case 'event':
+        return this.#event(message);
+      case 'await-event':
+        return this.#awaitEvent(message, gone);
+      case 'step-status':
+        return this.#stepStatus(message);
+      case 'await-approval':
+        return this.#awaitGate(message, gone);
+      case 'approval':
+        return this.#decideGate(message.gate, {
+          approved: message.approved,
+          by: message.by ?? UNNAMED,
+          notes: message.notes,
+          answer: null,
+        });
+      case 'answer':
+        return this.#answerGate(message);
+      case 'ping':
+        return { kind: 'pong', workflow: this.#options.run.id };
+    }
+  }
+
+  async #stepDone({ agent, step, outputs, notes }: Of<'step-done'>): Promise<Answer> {
+    const { run } = this.#options;
+    const report = { agent, step, outputs };
+    const verdict = judgeReport(run.state, report);
+    if (verdict.kind === 'refused') return errorAnswer(verdict.message, 'refused');
+    if (verdict.kind === 'repeated') return { kind: 'ack', success: true };
+    const absent = filesNamed(run.state, verdict.step, verdict.outputs).filter(
+      ({ path, from }) => !this.#options.isFile(path, from),
+    );
+    if (absent.length > 0) return errorAnswer(absentFiles(absent), 'refused');
+    await run.tell({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes });
+    // Another report, or the end of the step, may have been heard before it.
+    const after = judgeReport(run.state, { ...report, step: verdict.step });
+    if (after.kind !== 'repeated') {
+      return errorAnswer(after.kind === 'refused' ? after.message : 'the step takes no report any more', 'refused');
+    }
+    const warnings = verdict.unknown.map((name) => `the step does not ask for the output ${name}; it is kept`);
+    return { kind: 'ack', success: true, ...(warnings.length > 0 ? { warnings } : {}) };
+  }
+
+  #prompt({ agent }: Of<'get-prompt'>): Answer {
+    const prompt = promptFor(this.#options.run.state, agent);
+    if (prompt === null) return { kind: 'prompt', content: '' };
+    const text = this.#options.whole(prompt);
+    return text.ok
+      ? { kind: 'prompt', content: text.value, step: prompt.step }
+      : errorAnswer(`the prompt of step ${prompt.step}: ${text.error}`, 'refused');
+  }
+
+  #sessionId({ agent }: Of<'get-session-id'>): Answer {
+    const known = this.#options.run.state.agents.get(agent);
+    const session = known?.opening?.session ?? null;
+    if (session !== null) return { kind: 'session-id', session_id: session };
+    return errorAnswer(`the agent ${agent} ${known === undefined ? 'is not known' : 'has no session'}`, 'refused');
+  }
+
+  async #event({ id, eventType, agent, data }: EventMessage): Promise<Answer> {
+    const known = id ?? this.#options.newId();
+    await this.#options.run.tell({ kind: 'event-emitted', event: { id: known, type: eventType, agent, data } });
+    return { kind: 'ack', success: true };
+  }
+
+  async #awaitEvent(message: Of<'await-event'>, gone: AbortSignal): Promise<Answer | null> {
+    const { run, clock } = this.#options;
+    const step = this.#onBehalfOf(message);
+    const refused = await this.#whyNotWait(message, step);
+    if (refused !== null) return refused;
+    const until = deadlineOf(message, clock.now());
+    const matches = (event: HeardEvent): boolean => fits(event, message.filter, run.id);
+    const { asking } = message;
+    const found = await this.#waiters.event({ type: message.eventType, matches, step, asking, until, gone });
+    switch (found.kind) {
+      case 'event': {
+        const { event } = found;
+        if (step !== null) await run.tell({ kind: 'event-received', step: step.id, event: event.seq, asking });
+        const { type, agent, data } = event;
+        return { kind: message.compat ? 'event-match' : 'event-received', event_type: type, agent, data };
+      }
+      case 'timeout':
+        return { kind: 'timeout', message: `no matching event ${message.eventType}${within(message)}` };
+      case 'released':
+        return this.#release(step, found.message);
+      case 'gone':
+        return null;
+    }
+  }
+
+  #stepStatus({ step, asker }: Of<'step-status'>): Answer {
+    const { run } = this.#options;
+    const found = findStep(run.state, step, asker);
+    if (found === null) return errorAnswer(`run ${run.id} has no step ${step}`, 'unknown-step');
+    return { kind: 'step-status', step: found.id, status: found.status };
+  }
+
+  async #awaitGate(message: Of<'await-approval'>, gone: AbortSignal): Promise<Answer | null> {
+    const { run, clock } = this.#options;
+    const { gate } = message;
+    const step = this.#onBehalfOf(message);
+    if (step === null) return errorAnswer(`the gate ${gate} is asked for by no step of run ${run.id}`, 'refused');
+    const refused = await this.#whyNotWait(message, step);
+    if (refused !== null) return refused;
+    if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
+    const until = deadlineOf(message, clock.now());
+    const asked = run.tell({ kind: 'gate-asked', gate, step: step.id, prompt: null });
+    // Its time was up while there was no engine: nothing may come between this and its step's end.
+    if (until === null || until > clock.now()) {
+      await asked;
+      await this.#durable();
+    }
+    const found = await this.#waiters.gate({ gate, step, until, gone });
+    switch (found.kind) {
+      case 'verdict':
+        return decided(gate, found.verdict);
+      case 'timeout': {
+        await Promise.all([asked, run.tell({ kind: 'gate-expired', gate, step: step.id })]);
+        // Somebody may have been heard at the last moment.
+        const verdict = verdictFor(run.state, step);
+        if (verdict !== null) return decided(gate, verdict);
+        return { kind: 'timeout', message: `nobody decided the gate ${gate}${within(message)}` };
+      }
+      case 'released':
+        return this.#release(step, found.message);
+      case 'gone':
+        return null;
+    }
+  }
+
+  #answerGate({ gate, text, by }: Of<'answer'>): Answer | Promise<Answer> {
+    const { run } = this.#options;
+    const open = openGates(run.state);
+    const [only] = open;
+    const meant = gate ?? only;
+    if (meant === undefined) return errorAnswer(`run ${run.id} has no open gate`, 'refused');
+    if (gate === null && open.length > 1) {
+      return errorAnswer(`run ${run.id} has ${open.length} open gates: say which of ${open.join(', ')}`, 'refused');
+    }
+    return this.#decideGate(meant, { approved: true, by: by ?? UNNAMED, notes: null, answer: text });
+  }
+
+  async #decideGate(gate: string, verdict: GateVerdict): Promise<Answer> {
+    const { run } = this.#options;
+    const { end } = run.state;
+    if (end === 'done' || end === 'failed') return errorAnswer(`run ${run.id} has ended: it is ${end}`, 'ended');
+    const before = run.state.gates.get(gate)?.verdict;
+    if (before) return afterDecision(gate, before, verdict);
+    if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
+    const open = openGates(run.state);
+    await run.tell({ kind: 'gate-decided', gate, verdict });
+    // Somebody else may have been heard first.
+    const stands = run.state.gates.get(gate)?.verdict ?? null;
+    if (stands === null) return errorAnswer(`run ${run.id} takes no decision any more`, 'ended');
+    if (!isSame(stands, verdict)) return afterDecision(gate, stands, verdict);
+    if (open.includes(gate)) return { kind: 'ack', success: true };
+    const others = open.length === 0 ? 'no gate is open now' : `open now: ${open.join(', ')}`;
+    return {
+      kind: 'ack',
+      success: true,
+      note: `nobody has asked for the gate ${gate} yet: it is kept for when somebody does (${others})`,
+    };
+  }
+
+  #isOneTooMany(gate: string): boolean {
+    const { gates } = this.#options.run.state;
+    return gates.size >= GATES_MAX && !gates.has(gate);
+  }
+
+  #onBehalfOf({ step, agent }: Waiting): StepState | null {
+    const { state } = this.#options.run;
+    if (step !== null) return state.steps.get(step) ?? null;
+    return agent === null ? null : (state.agents.get(agent)?.busy ?? null);
+  }
+
+  async #whyNotWait({ attempt }: Waiting, step: StepState | null): Promise<Answer | null> {
+    const { run } = this.#options;
+    if (run.state.end !== null) return this.#release(step, `the run is ending: it is ${run.state.end}`);
+    if (step !== null && (isOver(step) || (attempt !== null && attempt !== step.attempt))) {
+      return { kind: 'released', message: `step ${step.id} has gone on without it` };
+    }
+    if (this.#waiters.isFull) return errorAnswer('too many wait already', 'refused');
+    return null;
+  }
+
+  /** What becomes of the step now is not its own doing, and that is durable before it hears of it. */
+  async #release(step: StepState | null, message: string): Promise<Answer> {
+    const { run } = this.#options;
+    if (step !== null && run.state.end !== null) await run.tell({ kind: 'wait-released', step: step.id });
+    return { kind: 'released', message };
+  }
+}
+
+const UNNAMED = 'somebody';
+const GATES_MAX = 10_000;
+
+function decided(gate: string, { approved, by, notes, answer }: GateVerdict): Answer {
+  return { kind: 'gate-decided', gate, approved, by, notes, answer };
+}
+
+function openGates(state: RunState): readonly string[] {
+  return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map(({ name }) => name);
+}
+
+/** The first decision stands; to say it again does no harm. */
+export function afterDecision(gate: string, stands: GateVerdict, wanted: GateVerdict): Answer {
+  const how = stands.answer !== null ? 'answered' : stands.approved ? 'approved' : 'rejected';
+  const told = `the gate ${gate} was ${how} by ${stands.by}`;
+  if (isSame(stands, wanted)) return { kind: 'ack', success: true, note: `${told} already` };
+  return errorAnswer(`${told}, and the first decision stands`, 'refused');
+}
+
+function isSame(a: GateVerdict, b: GateVerdict): boolean {
+  return a.approved === b.approved && a.answer === b.answer;
+}
+
+/** `agent` and `workflow` are asked of the event itself, all else of its data. */
+function fits(event: HeardEvent, filter: Readonly<Record<string, string>>, runId: string): boolean {
+  return Object.entries(filter).every(([key, wanted]) => {
+    if (key === 'workflow') return wanted === runId;
+    if (key === 'agent') return wanted === event.agent;
+    const value = own<Json>(event.data, key);
+    return value !== undefined && plainText(value) === wanted;
+  });
+}
+
+function deadlineOf({ deadline, timeoutMs }: Waiting, now: number): number | null {
+  return deadline ?? (timeoutMs === null ? null : now + timeoutMs);
+}
+
+function within({ timeoutMs }: Waiting): string {
+  return timeoutMs === null ? ' in time' : ` within ${formatDuration(timeoutMs)}`;
+}
+
+function absentFiles(absent: readonly { readonly name: string; readonly path: string }[]): string {
+  const lines = absent.map(({ name, path }) => `  ✗ ${name} (file_path): no such file: ${path}`);
+  const flags = absent.map(({ name }) => `--output ${name}=<path of a file>`);
+  return ['Files that do not exist', '', ...lines, '', 'Usage:', `  meow done ${flags.join(' ')}`].join('\n');
+}

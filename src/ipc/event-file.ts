@@ -1,0 +1,44 @@
+// The message that `meow event` leaves in an inbox without starting anything but a shell (bin/event.sh). A shell can
+// neither quote JSON nor count bytes without help, but it can write a NUL, which no argument contains: so the file is the
+// arguments as they were given, each with a NUL behind it.
+//
+//   meow-event-1 · how many fields follow · the run · the agent · TYPE · --data · k=v · …
+//
+// The shell writes it in place. One that is not complete yet is told apart by the number of its fields.
+
+import type { Result } from '../base/result.ts';
+import { err, ok } from '../base/result.ts';
+import type { EventMessage, Message } from './protocol.ts';
+import { parseMessage } from './protocol.ts';
+
+const MAGIC = 'meow-event-1';
+
+/** Null where its writer has not finished. `id`: what the message is known by. An error is a sentence. */
+export function parseEventFile(text: string, id: string, runId: string): Result<EventMessage, string> | null {
+  const [magic, announced, ...rest] = text.split('\0');
+  if (rest.length === 0) return `${MAGIC}\0`.startsWith(text) || magic === MAGIC ? null : err('it is no event');
+  if (magic !== MAGIC || !/^[1-9]\d{0,5}$/.test(announced ?? '')) return err('it is no event');
+  // Behind the last NUL is nothing.
+  const fields = rest.slice(0, -1);
+  if (fields.length < Number(announced)) return null;
+  const [workflow = '', agent = '', type = '', ...args] = fields;
+  const data = dataOf(args);
+  if (fields.length > Number(announced) || data === null) return err('it is no event');
+  const line = JSON.stringify({ type: 'event', id, workflow, agent, event_type: type, data });
+  const parsed: Result<Message, string> = parseMessage(line, runId);
+  if (!parsed.ok) return parsed;
+  return parsed.value.kind === 'event' ? ok(parsed.value) : err('it is no event');
+}
+
+/** `--data k=v` and `--data=k=v`. */
+function dataOf(args: readonly string[]): Readonly<Record<string, string>> | null {
+  const entries: [string, string][] = [];
+  for (let at = 0; at < args.length; at++) {
+    const flag = args[at] ?? '';
+    const pair = flag === '--data' ? args[++at] : flag.startsWith('--data=') ? flag.slice('--data='.length) : undefined;
+    const equals = pair?.indexOf('=') ?? -1;
+    if (pair === undefined || equals < 1) return null;
+    entries.push([pair.slice(0, equals), pair.slice(equals + 1)]);
+  }
+  return Object.fromEntries(entries);
+}

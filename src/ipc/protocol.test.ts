@@ -1,0 +1,153 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decodeAnswer, encodeAnswer, parseMessage, SMALL_BYTES_MAX } from './protocol.ts';
+
+const RUN = 'wf-1';
+
+function parse(message: unknown): unknown {
+  const parsed = parseMessage(JSON.stringify(message), RUN);
+  return parsed.ok ? parsed.value : parsed.error;
+}
+
+describe('messages of the specification', () => {
+  test('a step that is done', () => {
+    const line =
+      '{"type":"step_done","workflow":"wf-1","agent":"worker-1","step":"impl.write","outputs":{"file":"a.ts"},"notes":"n"}';
+    expect(parseMessage(line, RUN)).toEqual({
+      ok: true,
+      value: { kind: 'step-done', agent: 'worker-1', step: 'impl.write', outputs: { file: 'a.ts' }, notes: 'n' },
+    });
+  });
+
+  test('questions of an agent', () => {
+    expect(parse({ type: 'get_prompt', agent: 'w' })).toEqual({ kind: 'get-prompt', agent: 'w' });
+    expect(parse({ type: 'get_session_id', agent: 'w' })).toEqual({ kind: 'get-session-id', agent: 'w' });
+  });
+
+  test('an approval has notes, a rejection has a reason', () => {
+    const gate = { type: 'approval', gate_id: 'review' };
+    const decided = { kind: 'approval', gate: 'review', by: null };
+    expect(parse({ ...gate, approved: true, notes: 'fine' })).toEqual({ ...decided, approved: true, notes: 'fine' });
+    expect(parse({ ...gate, approved: false, reason: 'no' })).toEqual({ ...decided, approved: false, notes: 'no' });
+  });
+
+  test('an event', () => {
+    expect(parse({ type: 'event', workflow: RUN, agent: 'w', event_type: 'e', data: { tool: 'Write' } })).toEqual({
+      kind: 'event',
+      id: null,
+      eventType: 'e',
+      agent: 'w',
+      data: { tool: 'Write' },
+    });
+  });
+
+  test('waiting for an event, with the time in milliseconds or as a duration', () => {
+    const wait = { type: 'await_event', event_type: 'e', filter: { agent: 'w', n: 3 } };
+    const understood = {
+      kind: 'await-event',
+      eventType: 'e',
+      filter: { agent: 'w', n: '3' },
+      asking: null,
+      compat: false,
+    };
+    const nobody = { asking: null, step: null, attempt: null, agent: null, deadline: null };
+    expect(parse({ ...wait, timeout_ms: 30_000 })).toEqual({ ...understood, ...nobody, timeoutMs: 30_000 });
+    expect(parse({ ...wait, timeout: '30s' })).toEqual({ ...understood, ...nobody, timeoutMs: 30_000 });
+    expect(parse({ ...wait, timeout: 30 })).toEqual({ ...understood, ...nobody, timeoutMs: 30_000 });
+    expect(parse({ ...wait, compat: true })).toEqual({ ...understood, ...nobody, timeoutMs: null, compat: true });
+  });
+});
+
+describe('what is no message', () => {
+  test.each([
+    ['', 'a message is one JSON object on one line'],
+    ['hello', 'a message is one JSON object on one line'],
+    ['[1]', 'a message is one JSON object on one line'],
+    ['{}', '"type" is missing'],
+    ['{"type":7}', '"type" must be a text'],
+    ['{"type":"toString"}', 'there is no message of type "toString"'],
+    ['{"type":"event"}', '"event_type" is missing'],
+    ['{"type":"event","event_type":""}', '"event_type" is missing'],
+    ['{"type":"event","event_type":"a\\nb"}', '"event_type" contains control characters'],
+    ['{"type":"event","event_type":"e","data":[]}', '"data" must be an object'],
+    ['{"type":"approval","gate_id":"g"}', '"approved" must be true or false'],
+    ['{"type":"await_event","event_type":"e","timeout":"soon"}', '"timeout" must be a duration, like 30s'],
+    ['{"type":"await_event","event_type":"e","filter":{"a":{}}}', '"filter.a" must be a text'],
+    ['{"type":"ping","workflow":"wf-2"}', 'this is the run wf-1, not wf-2'],
+  ])('%s', (line, error) => {
+    expect(parseMessage(line, RUN)).toEqual({ ok: false, error });
+  });
+
+  test('a name that is too long', () => {
+    expect(parse({ type: 'await_approval', gate_id: 'g'.repeat(257) })).toBe('"gate_id" is longer than 256 characters');
+  });
+
+  test('an event that is too large', () => {
+    const data = { text: 'x'.repeat(SMALL_BYTES_MAX) };
+    expect(parse({ type: 'event', event_type: 'e', data })).toBe('"data" is larger than 65536 bytes');
+  });
+
+  test('values that are nested without end', () => {
+    const deep = `{"type":"step_done","outputs":{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`;
+    expect(parseMessage(deep, RUN)).toMatchObject({
+      ok: false,
+      error: expect.stringContaining('nested deeper') as string,
+    });
+  });
+
+  test('a key that would reach a prototype', () => {
+    const line = '{"type":"step_done","outputs":{"a":{"__proto__":{"polluted":true}}}}';
+    expect(parseMessage(line, RUN).ok).toBe(false);
+    expect(parseMessage('{"type":"event","event_type":"e","data":{"__proto__":{}}}', RUN).ok).toBe(false);
+  });
+});
+
+test('any text is a message or a sentence (T1)', () => {
+  fc.assert(
+    fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.json()), (line) => {
+      const parsed = parseMessage(line, RUN);
+      expect(parsed.ok ? parsed.value.kind : parsed.error).not.toBe('');
+    }),
+  );
+});
+
+test('any object with a known type is a message or a sentence (T1)', () => {
+  const type = fc.constantFrom(
+    'step_done',
+    'event',
+    'await_event',
+    'approval',
+    'answer',
+    'step_status',
+    'await_approval',
+  );
+  const fields = fc.dictionary(
+    fc.constantFrom(
+      'agent',
+      'step',
+      'outputs',
+      'notes',
+      'event_type',
+      'data',
+      'filter',
+      'timeout',
+      'gate_id',
+      'approved',
+    ),
+    fc.jsonValue(),
+  );
+  fc.assert(
+    fc.property(type, fields, (type, fields) => {
+      const parsed = parseMessage(JSON.stringify({ ...fields, type }), RUN);
+      if (!parsed.ok) expect(parsed.error).toMatch(/./);
+    }),
+  );
+});
+
+test('an answer is one line, and is read as it was written', () => {
+  const answer = { kind: 'event-received', event_type: 'e', agent: null, data: { text: 'a\nb' } } as const;
+  const line = encodeAnswer(answer);
+  expect(line).toBe('{"type":"event_received","event_type":"e","agent":null,"data":{"text":"a\\nb"}}\n');
+  expect(decodeAnswer(line)).toEqual(answer);
+  expect(decodeAnswer('what')).toBeNull();
+});

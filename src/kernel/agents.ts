@@ -1,0 +1,127 @@
+// What happens to agents: they are started and ended by steps, watched over meanwhile, started anew when a run that lost
+// them needs them again, and ended with a run that cleans up.
+
+import { assert, present } from '../base/assert.ts';
+import { own } from '../base/json.ts';
+import type { EffectSpec, Outcome, SpawnSpec, Success } from '../ir/effect.ts';
+import { failure } from '../ir/failure.ts';
+import type { Failure } from '../ir/failure.ts';
+import type { FilledText } from '../ir/text.ts';
+import type { AgentEnd, AgentOpening } from './decision.ts';
+import { startCleanup } from './ending.ts';
+import type { AgentState, StepState } from './state.ts';
+import type { Fail, Turn } from './turn.ts';
+
+/** Whether a step may ask this of its agent now: `wait` where the agent is busy or on its way. */
+export function admission(
+  turn: Turn,
+  step: StepState,
+  effect: EffectSpec<FilledText> | null,
+  name: string | null,
+): 'go' | 'wait' | Failure {
+  if (name === null || effect === null) return 'go';
+  const agent = turn.state.agents.get(name);
+  if (effect.kind === 'spawn') {
+    return agent?.status === 'active' || agent?.status === 'opening'
+      ? failure('spawn-failed', `agent ${name} is there already; kill it before it is spawned again`)
+      : 'go';
+  }
+  if (effect.kind === 'prompt') {
+    if (agent?.status === 'lost') {
+      revive(turn, agent);
+      return 'wait';
+    }
+    if (agent?.status === 'opening') return 'wait';
+    if (agent?.status !== 'active') return failure('agent-not-found', notThere(agent, name));
+  }
+  return step.definition.agent !== null && agent !== undefined && agent.busy !== null ? 'wait' : 'go';
+}
+
+/** A step that started or ended an agent has been answered. */
+export function noteAnswer(turn: Turn, effect: EffectSpec<FilledText> | null, answer: Success, fail: Fail): void {
+  if (effect?.kind === 'spawn') turn.emit({ kind: 'agent-opened', agent: openingOf(effect, answer) });
+  if (effect?.kind === 'kill' && typeof effect.agent === 'string') {
+    const agent = turn.state.agents.get(effect.agent);
+    // That it is gone may have been heard before.
+    if (agent !== undefined && agent.opening !== null && agent.status !== 'closed')
+      close(turn, agent, 'killed', null, fail);
+  }
+}
+
+/** A prompt is lost with its agent, whichever of the two is heard of first. */
+export function noteLost(turn: Turn, { effect, agent: name, agentGeneration }: StepState): void {
+  const agent = turn.state.agents.get(name ?? '');
+  if (effect?.kind !== 'prompt' || agent?.status !== 'active' || agent.generation !== agentGeneration) return;
+  turn.emit({ kind: 'agent-closed', agent: agent.name, how: 'lost', message: null });
+}
+
+/** An answer that belongs to no step: an agent is gone, was started anew, or was ended with the run. */
+export function hearAgent(turn: Turn, agent: AgentState, outcome: Outcome, fail: Fail): void {
+  const message = outcome.kind === 'failure' ? outcome.failure.message : null;
+  switch (agent.status) {
+    case 'opening': {
+      const spawn = present(agent.opening, `agent ${agent.name} was never started`).spawn;
+      if (outcome.kind === 'success') return turn.emit({ kind: 'agent-opened', agent: openingOf(spawn, outcome) });
+      if (outcome.failure.kind === 'lost' || outcome.failure.kind === 'stopped')
+        return close(turn, agent, 'lost', message, fail);
+      turn.emit({ kind: 'warned', message: `agent ${agent.name} could not be started again: ${message ?? ''}` });
+      return close(turn, agent, 'gone', message, fail);
+    }
+    case 'closing':
+      close(turn, agent, 'ended', null, fail);
+      if (![...turn.state.agents.values()].some(({ status }) => status === 'closing')) startCleanup(turn);
+      return;
+    default: {
+      const lost = outcome.kind === 'failure' && outcome.failure.kind === 'lost';
+      return close(turn, agent, outcome.kind === 'success' ? 'killed' : lost ? 'lost' : 'gone', message, fail);
+    }
+  }
+}
+
+function close(turn: Turn, agent: AgentState, how: AgentEnd, message: string | null, fail: Fail): void {
+  const { busy } = agent;
+  turn.emit({ kind: 'agent-closed', agent: agent.name, how, message });
+  // What was lost together with the engine is looked for step by step, and asked for again.
+  if (how === 'lost' || busy === null || busy.status !== 'running') return;
+  const cause = how === 'killed' ? 'it was killed' : (message ?? 'it is gone');
+  fail(turn, busy, failure('agent-crashed', `agent ${agent.name} ended before it had done its work: ${cause}`));
+}
+
+function revive(turn: Turn, agent: AgentState): void {
+  const { spawn, session } = present(agent.opening, `agent ${agent.name} was never started`);
+  const again = session === null ? spawn : { ...spawn, resumeSession: session };
+  turn.emit({ kind: 'agent-reviving', agent: agent.name, spawn: again });
+}
+
+function openingOf(spawn: SpawnSpec<FilledText>, answer: Success): AgentOpening {
+  const text = (name: string): string | null => {
+    const value = own(answer.outputs, name);
+    return typeof value === 'string' ? value : null;
+  };
+  return {
+    name: plain(spawn.agent),
+    adapter: plain(spawn.adapter),
+    workdir: text('workdir') ?? '',
+    session: answer.session,
+    terminal: text('terminal'),
+    spawn,
+  };
+}
+
+/** Names are filled where only a plain string will do. */
+function plain(text: FilledText): string {
+  assert(typeof text === 'string', 'a name that is no plain text');
+  return text;
+}
+
+function notThere(agent: AgentState | undefined, name: string): string {
+  switch (agent?.status) {
+    case 'closed':
+    case 'closing':
+      return `agent ${name} was killed before; spawn it again`;
+    case 'gone':
+      return `agent ${name} is gone; spawn it again`;
+    default:
+      return `agent ${name} was never spawned; spawn it in a step that this one needs`;
+  }
+}

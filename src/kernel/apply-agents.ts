@@ -1,0 +1,119 @@
+// What decisions about agents do to the state, and whom an agent works for: a part of `apply`.
+
+import { present } from '../base/assert.ts';
+import type { AgentOpening, Decision } from './decision.ts';
+import { becomeReady } from './needs.ts';
+import type { AgentState, RunState, StepState } from './state.ts';
+import { agentEffectId, earliest } from './state.ts';
+
+export type AgentDecision = Extract<
+  Decision,
+  { kind: 'agent-opened' | 'agent-reviving' | 'agents-closing' | 'agents-hastened' | 'agent-closed' }
+>;
+
+export function applyToAgents(state: RunState, decision: AgentDecision): void {
+  switch (decision.kind) {
+    case 'agent-opened':
+      return openAgent(state, decision.agent);
+    case 'agent-reviving': {
+      const agent = agentNamed(state, decision.agent);
+      agent.opening = { ...present(agent.opening, `agent ${agent.name} was never started`), spawn: decision.spawn };
+      agent.generation += 1;
+      return setAgentStatus(state, agent, 'opening');
+    }
+    case 'agents-closing':
+      state.phase = 'cleaning';
+      state.timers.delete('drain');
+      for (const name of decision.agents) {
+        const agent = agentNamed(state, name);
+        agent.closingForced = decision.force;
+        setAgentStatus(state, agent, 'closing');
+      }
+      return;
+    case 'agents-hastened':
+      for (const name of decision.agents) agentNamed(state, name).closingForced = true;
+      return;
+    case 'agent-closed': {
+      const agent = agentNamed(state, decision.agent);
+      setAgentStatus(state, agent, AFTER[decision.how]);
+      for (const step of agent.queue) {
+        agent.queue.delete(step);
+        step.queuedFor = null;
+        becomeReady(state, step);
+      }
+      return;
+    }
+  }
+}
+
+const AFTER = { killed: 'closed', ended: 'gone', gone: 'gone', lost: 'lost' } as const;
+
+export function occupy(state: RunState, step: StepState, name: string | null): void {
+  step.agent = name;
+  step.agentGeneration = state.agents.get(name ?? '')?.generation ?? 0;
+  step.queuedFor = null;
+  if (name === null || step.definition.agent === null) return;
+  const agent = agentNamed(state, name);
+  agent.busy = step;
+  agent.latest = step;
+}
+
+/** An agent that is free takes the next step that waits for it. */
+export function release(state: RunState, step: StepState): void {
+  for (const name of new Set([step.agent, step.queuedFor])) {
+    const agent = name === null ? undefined : state.agents.get(name);
+    if (agent === undefined) continue;
+    agent.queue.delete(step);
+    if (agent.busy === step) agent.busy = null;
+    admit(state, agent);
+  }
+}
+
+function admit(state: RunState, agent: AgentState): void {
+  if (agent.status === 'opening') return;
+  for (const step of agent.queue) {
+    // It waited for the agent to be there, not for it to be free.
+    if (step.definition.agent !== null) continue;
+    agent.queue.delete(step);
+    becomeReady(state, step);
+  }
+  if (agent.busy !== null) return;
+  const next = earliest(agent.queue);
+  if (next === undefined) return;
+  agent.queue.delete(next);
+  state.agenda.readyForAgent.add(next);
+}
+
+function openAgent(state: RunState, opening: AgentOpening): void {
+  const agent = agentNamed(state, opening.name);
+  if (agent.status !== 'opening') agent.generation += 1;
+  agent.opening = opening;
+  setAgentStatus(state, agent, 'active');
+  admit(state, agent);
+}
+
+/** What an agent owes apart from any step changes with what it is. */
+function setAgentStatus(state: RunState, agent: AgentState, status: AgentState['status']): void {
+  const before = agentEffectId(agent);
+  if (before !== null) state.agentEffects.delete(before);
+  agent.status = status;
+  const now = agentEffectId(agent);
+  if (now !== null) state.agentEffects.set(now, agent);
+}
+
+function agentNamed(state: RunState, name: string): AgentState {
+  const known = state.agents.get(name);
+  if (known !== undefined) return known;
+  const agent: AgentState = {
+    name,
+    status: 'named',
+    opening: null,
+    generation: 0,
+    closingForced: false,
+    busy: null,
+    latest: null,
+    queue: new Set(),
+  };
+  state.agents.set(name, agent);
+  return agent;
+}

@@ -1,0 +1,145 @@
+// What an agent reports about its step (`meow done`): whether it is its turn, and whether the outputs are what was asked
+// for. Whoever takes the report in asks here first, to say what is wrong; the kernel asks again, and decides.
+
+import type { Json } from '../base/json.ts';
+import { own } from '../base/json.ts';
+import type { Result } from '../base/result.ts';
+import { err, ok } from '../base/result.ts';
+import type { Expectation, Outputs } from '../ir/output.ts';
+import { coerce, misfit } from '../ir/output.ts';
+import { doneLine } from '../ir/prompt-text.ts';
+import type { RunState, StepState } from './state.ts';
+
+export interface Report {
+  /** Who reports; null where nobody says. */
+  readonly agent: string | null;
+  /** Which step it is about; null means what the agent is working on. */
+  readonly step: string | null;
+  readonly outputs: Outputs;
+}
+
+export type ReportVerdict =
+  /** `unknown`: outputs that nobody asked for. They are kept. */
+  | {
+      readonly kind: 'accepted';
+      readonly step: string;
+      readonly outputs: Outputs;
+      readonly unknown: readonly string[];
+    }
+  /** It was accepted before. */
+  | { readonly kind: 'repeated'; readonly step: string }
+  | { readonly kind: 'refused'; readonly message: string };
+
+export function judgeReport(state: RunState, report: Report): ReportVerdict {
+  const step = stepReported(state, report);
+  if (!step.ok) return { kind: 'refused', message: step.error };
+  const { effect, status, id } = step.value;
+  const expects = expectationsOf(step.value);
+  if (expects === null) return { kind: 'refused', message: `step ${id} is no work of an agent` };
+  const typed = typedOutputs(expects, report.outputs);
+  if (status === 'done' || status === 'completing') {
+    return typed.ok && sameOutputs(typed.value, step.value.outputs)
+      ? { kind: 'repeated', step: id }
+      : { kind: 'refused', message: `step ${id} has been reported already, with other outputs` };
+  }
+  if (status !== 'running' || effect?.kind !== 'prompt') {
+    return { kind: 'refused', message: `step ${id} is ${status}: there is nothing to report` };
+  }
+  if (step.value.stopping !== null) return { kind: 'refused', message: `step ${id} is being stopped` };
+  if (!typed.ok) return { kind: 'refused', message: typed.error };
+  const asked = new Set(expects.map(({ name }) => name));
+  const unknown = Object.keys(typed.value).filter((name) => !asked.has(name));
+  return { kind: 'accepted', step: id, outputs: typed.value, unknown };
+}
+
+/** Files that must exist for the outputs to be what was asked for, and the folder that they are seen from. */
+export function filesNamed(
+  state: RunState,
+  stepId: string,
+  outputs: Outputs,
+): readonly { readonly name: string; readonly path: string; readonly from: string }[] {
+  const step = state.steps.get(stepId);
+  const expects = step === undefined ? null : expectationsOf(step);
+  const from = state.agents.get(step?.agent ?? '')?.opening?.workdir ?? state.request?.cwd ?? '';
+  return (expects ?? []).flatMap(({ name, type }) => {
+    const path = own(outputs, name);
+    return type === 'file_path' && typeof path === 'string' ? [{ name, path, from }] : [];
+  });
+}
+
+function stepReported(state: RunState, { agent, step }: Report): Result<StepState, string> {
+  if (step !== null) {
+    const named = state.steps.get(step);
+    if (named === undefined) return err(`there is no step ${step} in this run`);
+    if (agent !== null && named.agent !== null && named.agent !== agent)
+      return err(`step ${step} is the work of agent ${named.agent}, not of ${agent}`);
+    return ok(named);
+  }
+  if (agent === null) return err('nobody says which agent this is: MEOW_AGENT is not set');
+  const busy = state.agents.get(agent)?.busy ?? latestOf(state, agent);
+  return busy === null ? err(`agent ${agent} has nothing to do at the moment`) : ok(busy);
+}
+
+/** What an agent that is idle has worked on last: it may be reporting that again. */
+function latestOf(state: RunState, agent: string): StepState | null {
+  return state.agents.get(agent)?.latest ?? null;
+}
+
+function expectationsOf({ definition: { act } }: StepState): readonly Expectation[] | null {
+  return act.kind === 'effect' && act.effect.kind === 'prompt' ? act.effect.expects : null;
+}
+
+function typedOutputs(expects: readonly Expectation[], outputs: Outputs): Result<Outputs, string> {
+  const typed = new Map(Object.entries(outputs));
+  const problems: string[] = [];
+  for (const expected of expects) {
+    const given = own(outputs, expected.name);
+    if (given === undefined) {
+      if (expected.required) problems.push(`  ✗ ${expected.name} (${expected.type}): Not provided`);
+      continue;
+    }
+    const value = typedOutput(given, expected.type);
+    if (value.ok) typed.set(expected.name, value.value);
+    else problems.push(`  ✗ ${expected.name} (${expected.type}): ${value.error}`);
+  }
+  if (problems.length === 0) return ok(Object.fromEntries(typed));
+  const missing = expects.every(({ name, required }) => !required || own(outputs, name) !== undefined);
+  const what = missing ? 'Invalid outputs' : 'Missing required outputs';
+  return err(
+    [
+      what,
+      '',
+      'Required:',
+      ...problems,
+      '',
+      'Usage:',
+      `  ${doneLine(expects.filter(({ required }) => required))}`,
+    ].join('\n'),
+  );
+}
+
+function typedOutput(given: Json, type: Expectation['type']): Result<Json, string> {
+  switch (type) {
+    case 'string':
+    case 'file_path':
+      if (typeof given !== 'string') return err(misfit(given, 'string') ?? '');
+      return given.trim() === '' ? err('is empty') : ok(given);
+    case 'number':
+    case 'boolean': {
+      if (typeof given === 'string') return coerce(given, type);
+      const problem = misfit(given, type);
+      return problem === null ? ok(given) : err(problem);
+    }
+    case 'json':
+      return typeof given === 'string' ? coerce(given, 'json') : ok(given);
+  }
+}
+
+function sameOutputs(one: Outputs, other: Outputs): boolean {
+  const sorted = (outputs: Outputs): string => JSON.stringify(Object.entries(outputs).toSorted(byName));
+  return sorted(one) === sorted(other);
+}
+
+function byName([one]: readonly [string, Json], [other]: readonly [string, Json]): number {
+  return one < other ? -1 : 1;
+}

@@ -1,0 +1,71 @@
+// `agent`: a task for an agent that was started before. It is done when the agent says so, or with `fire_forget` as soon
+// as the agent has it.
+
+import type { PromptSpec } from '../../../ir/effect.ts';
+import type { Text } from '../../../ir/text.ts';
+import type { Report } from '../../report.ts';
+import { suggest } from '../../report.ts';
+import { missing, stringAt } from '../../toml-fields.ts';
+import type { TomlTable } from '../../toml-tree.ts';
+import { lowerAgent } from '../agent-name.ts';
+import { expectedOutputs, lowerExpectations } from '../expectations.ts';
+import { lowerText } from '../text.ts';
+import type { Executor } from './executor.ts';
+import { NO_TARGETS } from './executor.ts';
+
+const MODES: Readonly<Record<string, PromptSpec<Text>['mode']>> = {
+  autonomous: 'autonomous',
+  interactive: 'interactive',
+  fire_forget: 'fire-forget',
+};
+
+export const agent: Executor = {
+  name: 'agent',
+  keys: ['agent', 'prompt', 'outputs', 'mode'],
+  canGrow: false,
+  timeout: 'step',
+  outputs: (step) => expectedOutputs(step),
+  targets: NO_TARGETS,
+  lower: (scope, { table }) => {
+    const { report } = scope;
+    const name = lowerAgent(scope, table, 'Say who shall do it: agent = "worker", the name that it was spawned with.');
+    const mode = readMode(report, table);
+    const expects = lowerExpectations(report, table);
+    if (mode === 'fire-forget') refuseWaiting(report, table);
+    const prompt = stringAt(report, table, 'prompt');
+    if (prompt === null) {
+      if (!table.entries.has('prompt'))
+        missing(report, table.place, 'this step', 'prompt', 'Say what is to be done: prompt = "Write the tests."');
+      return null;
+    }
+    if (prompt.value.trim() === '') {
+      report.error('empty-prompt', prompt.place, 'the prompt is empty', 'Say what the agent shall do.');
+    }
+    const text = lowerText(scope, prompt);
+    if (name === null) return null;
+    const act = { kind: 'effect', effect: { kind: 'prompt', agent: name, prompt: text, mode, expects } } as const;
+    // Who does not wait for the agent does not keep it busy either.
+    return mode === 'fire-forget' ? { act } : { act, agent: name };
+  },
+};
+
+function readMode(report: Report, step: TomlTable): PromptSpec<Text>['mode'] {
+  const mode = stringAt(report, step, 'mode');
+  if (mode === null) return 'autonomous';
+  const known = Object.hasOwn(MODES, mode.value) ? MODES[mode.value] : undefined;
+  if (known !== undefined) return known;
+  const hint = suggest(mode.value, Object.keys(MODES), 'Write "autonomous", "interactive" or "fire_forget".');
+  report.error('invalid-value', mode.place, `there is no mode "${mode.value}"`, hint);
+  return 'autonomous';
+}
+
+/** Nobody waits for an agent that is only told something, so it can neither answer nor be late. */
+function refuseWaiting(report: Report, step: TomlTable): void {
+  const why = 'the step is done as soon as the agent has the prompt';
+  for (const key of ['outputs', 'timeout']) {
+    const entry = step.entries.get(key);
+    if (entry === undefined) continue;
+    const hint = 'Remove it, or let the step wait: mode = "autonomous".';
+    report.error('fire-forget', entry.keyPlace, `"${key}" cannot be used with mode "fire_forget": ${why}`, hint);
+  }
+}

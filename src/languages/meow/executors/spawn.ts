@@ -1,0 +1,61 @@
+// `spawn`: starts an agent that stays, to be prompted by later steps.
+
+import type { Text } from '../../../ir/text.ts';
+import { stringAt } from '../../toml-fields.ts';
+import type { TomlTable } from '../../toml-tree.ts';
+import { lowerAgent } from '../agent-name.ts';
+import { lowerEnvironment } from '../environment.ts';
+import type { Scope } from '../scope.ts';
+import { lowerText } from '../text.ts';
+import type { Executor } from './executor.ts';
+import { NO_OUTPUTS, NO_TARGETS } from './executor.ts';
+
+export const spawn: Executor = {
+  name: 'spawn',
+  keys: ['agent', 'adapter', 'workdir', 'env', 'resume_session', 'spawn_args'],
+  canGrow: false,
+  timeout: 'step',
+  outputs: () => NO_OUTPUTS,
+  targets: NO_TARGETS,
+  lower: (scope, { table }) => {
+    const agent = lowerAgent(scope, table, 'Give the agent a name: agent = "worker".');
+    const text = (key: string): Text | null => {
+      const value = stringAt(scope.report, table, key);
+      return value === null ? null : lowerText(scope, value);
+    };
+    const rest = {
+      adapter: lowerAdapter(scope, table),
+      cwd: text('workdir'),
+      env: lowerEnvironment(scope, table),
+      resumeSession: text('resume_session'),
+      args: text('spawn_args'),
+    };
+    return agent === null ? null : { act: { kind: 'effect', effect: { kind: 'spawn', agent, ...rest } } };
+  },
+};
+
+function lowerAdapter(scope: Scope, step: TomlTable): Text {
+  const { report, workflow } = scope;
+  const own = stringAt(report, step, 'adapter');
+  const named = own ?? workflow.defaultAdapter;
+  if (named?.value.trim() === '') {
+    report.error('invalid-value', named.place, 'the name of the adapter is empty', 'For example adapter = "claude".');
+  }
+  const adapter = chooseAdapter(scope, named === null ? null : lowerText(scope, named));
+  const { available } = scope.adapter;
+  if (typeof adapter === 'string' && available !== null && !available.includes(adapter)) {
+    const message = `this version of meow has no adapter "${adapter}", and would refuse to run this`;
+    const hint = 'Try it with simulated agents, without an account: meow run --adapter sim.';
+    report.warning('adapter-unavailable', own?.place ?? step.place, message, hint);
+  }
+  return adapter;
+}
+
+/** The step's own, else the workflow's, be it a property or a variable of that name, else what holds around it. */
+function chooseAdapter({ adapter, onUse }: Scope, named: Text | null): Text {
+  if (adapter.forced !== null) return adapter.forced;
+  if (named !== null) return named;
+  if (!adapter.hasVariable) return adapter.fallback;
+  onUse('default_adapter');
+  return { parts: [{ path: ['default_adapter'], quote: [] }] };
+}

@@ -1,0 +1,138 @@
+// What variables are known to be before anything runs: what the run is given, defaults, and what templates are handed.
+// By name alone, over all files: a value too many costs nothing, for it only says what a reference might come to.
+
+import type { Json } from '../../base/json.ts';
+import { isJsonMap } from '../../base/json.ts';
+import type { TomlTable, TomlValue } from '../toml-tree.ts';
+import { tomlToJson } from '../toml-tree.ts';
+import type { Section } from './module.ts';
+import { stepTables, targetTables } from './step-tables.ts';
+import type { Hole } from './template.ts';
+import { parseTemplate } from './template.ts';
+
+/** A value, and the file that it is written in; null where it was given to the run. */
+export interface KnownValue {
+  readonly value: Json;
+  readonly file: string | null;
+}
+
+export interface KnownValues {
+  /** Every text that a text with holes may come to, with the files that its values stand in. */
+  readonly textsOf: (
+    parts: readonly (string | Hole)[],
+  ) => readonly { readonly text: string; readonly file: string | null }[];
+}
+
+/** One text with several holes can come to very many; more than this nobody meant. */
+const TEXTS_MAX = 500;
+/** A variable may stand for another one, and that for a third; more than this are going in circles. */
+const NAMES_MAX = 200;
+
+export function collectValues(
+  modules: Iterable<{ readonly file: string; readonly sections: readonly Section[] }>,
+  given: Readonly<Record<string, Json>>,
+): KnownValues {
+  const values = new Map<string, KnownValue[]>();
+  const aliases = new Map<string, (readonly string[])[]>();
+  const add = (name: string, value: TomlValue, file: string): void => {
+    const alias = value.kind === 'string' ? wholeReference(value.value) : null;
+    if (alias !== null) push(aliases, name, alias);
+    else if (value.kind !== 'string' || !value.value.includes('{{')) {
+      push(values, name, { value: tomlToJson(value), file });
+    }
+  };
+  for (const [name, value] of Object.entries(given)) push(values, name, { value, file: null });
+  for (const { file, sections } of modules) {
+    for (const section of sections) {
+      for (const [name, value] of defaultsOf(section.table)) add(name, value, file);
+      for (const step of stepTables(section)) {
+        for (const [name, value] of [...passedBy(step), ...itemsOf(step)]) add(name, value, file);
+      }
+    }
+  }
+  // A variable is often handed on under its own name, so each name is looked at once.
+  const valuesAt = (path: readonly string[]): readonly KnownValue[] => {
+    const found: KnownValue[] = [];
+    const seen = new Set<string>();
+    const open = [path];
+    for (let next = open.pop(); next !== undefined && seen.size < NAMES_MAX; next = open.pop()) {
+      const [name = '', ...rest] = next;
+      if (seen.has(next.join('.'))) continue;
+      seen.add(next.join('.'));
+      for (const { value, file } of values.get(name) ?? []) {
+        const part = dig(value, rest);
+        if (part !== undefined) found.push({ value: part, file });
+      }
+      for (const alias of aliases.get(name) ?? []) open.push([...alias, ...rest]);
+    }
+    return found.slice(0, TEXTS_MAX);
+  };
+  return { textsOf: (parts) => combine(parts, valuesAt) };
+}
+
+function combine(
+  parts: readonly (string | Hole)[],
+  valuesAt: (path: readonly string[]) => readonly KnownValue[],
+): readonly { readonly text: string; readonly file: string | null }[] {
+  let texts: readonly { readonly text: string; readonly file: string | null }[] = [{ text: '', file: null }];
+  for (const part of parts) {
+    const choices: readonly KnownValue[] =
+      typeof part === 'string' ? [{ value: part, file: null }] : valuesAt(part.path);
+    texts = texts
+      .flatMap(({ text, file }) =>
+        choices.flatMap((choice) =>
+          typeof choice.value === 'string' || typeof choice.value === 'number'
+            ? [{ text: text + String(choice.value), file: file ?? choice.file }]
+            : [],
+        ),
+      )
+      .slice(0, TEXTS_MAX);
+  }
+  return texts;
+}
+
+function* defaultsOf(workflow: TomlTable): Generator<readonly [string, TomlValue]> {
+  const variables = workflow.entries.get('variables')?.value;
+  if (variables?.kind !== 'table') return;
+  for (const { key, value } of variables.entries.values()) {
+    const fallback = value.kind === 'table' ? value.entries.get('default')?.value : value;
+    if (fallback !== undefined) yield [key, fallback];
+  }
+}
+
+function* passedBy(step: TomlTable): Generator<readonly [string, TomlValue]> {
+  for (const table of targetTables(step)) {
+    const variables = table.entries.get('variables')?.value;
+    if (variables?.kind !== 'table') continue;
+    for (const { key, value } of variables.entries.values()) yield [key, value];
+  }
+}
+
+/** The items of a list that is written out are what its item is known to be. */
+function* itemsOf(step: TomlTable): Generator<readonly [string, TomlValue]> {
+  const items = step.entries.get('items')?.value;
+  const name = step.entries.get('item_var')?.value;
+  if (items?.kind !== 'list') return;
+  for (const item of items.items) yield [name?.kind === 'string' ? name.value : 'item', item];
+}
+
+function wholeReference(text: string): readonly string[] | null {
+  const [only, ...more] = parseTemplate(text).parts;
+  return only === undefined || typeof only === 'string' || more.length > 0 ? null : only.path;
+}
+
+function dig(value: Json, path: readonly string[]): Json | undefined {
+  let now: Json | undefined = value;
+  for (const segment of path) {
+    if (Array.isArray(now)) now = (now as readonly Json[])[/^\d+$/.test(segment) ? Number(segment) : -1];
+    else now = isJsonMap(now) && Object.hasOwn(now, segment) ? now[segment] : undefined;
+    if (now === undefined) return undefined;
+  }
+  return now;
+}
+
+function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key);
+  if (list === undefined) map.set(key, [value]);
+  else list.push(value);
+}

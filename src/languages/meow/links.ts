@@ -1,0 +1,70 @@
+// What a target leads to, once every file is read: the answer to all questions about what is below or around a step.
+
+import { segmentMatcher } from '../../base/segment-pattern.ts';
+import { listed, suggest } from '../report.ts';
+import type { BlockSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
+
+export interface Links {
+  /** Null where it leads nowhere, which has been reported. */
+  readonly of: (target: TargetSyntax) => Link | null;
+}
+
+export type Link =
+  | { readonly kind: 'known'; readonly block: BlockSyntax }
+  /** The reference has holes: what it may come to, as far as that can be known. */
+  | { readonly kind: 'open'; readonly names: ReadonlyMap<string, BlockSyntax> };
+
+/** The steps that an id below a step may name, `*` included; null where that cannot be known beforehand. */
+export function stepsBelow(links: Links, step: StepSyntax, segments: readonly string[]): readonly StepSyntax[] | null {
+  let isCertain = true;
+  // By how many segments are used up, each step once: a pattern in a workflow that leads to itself has no end of ways.
+  const reached = segments.map(() => new Set<StepSyntax>());
+  const found = new Set<StepSyntax>();
+  const follow = (from: StepSyntax, at: number): void => {
+    if (from.targets.length === 0 && from.canGrow) isCertain = false;
+    for (const target of from.targets) {
+      const head = lengthOfHead(target, segments.slice(at, at + 2));
+      if (head === null) continue;
+      const link = links.of(target);
+      const segment = segments[at + head];
+      if (link?.kind !== 'known' || segment === undefined) {
+        isCertain = false;
+        continue;
+      }
+      const fits = segmentMatcher(segment);
+      for (const child of link.block.steps) {
+        if (!fits(child.id)) continue;
+        if (at + head + 1 === segments.length) found.add(child);
+        else reached[at + head + 1]?.add(child);
+      }
+    }
+  };
+  follow(step, 0);
+  for (const [at, steps] of reached.entries()) for (const child of steps) follow(child, at);
+  return isCertain ? [...found] : null;
+}
+
+/** For hints: what stands below a step, and what may have been meant. */
+export function knownBelow(links: Links, step: StepSyntax, wanted: string): string {
+  const ids = step.targets.flatMap((target) => {
+    const link = links.of(target);
+    const head = { expand: '', branch: '', each: '0.', recover: 'recover.1.' }[target.kind];
+    return link?.kind === 'known' ? link.block.steps.map(({ id }) => `${step.id}.${head}${id}`) : [];
+  });
+  if (ids.length === 0) return `"${step.id}" brings no steps into being.`;
+  const there = new Set(ids);
+  return suggest(wanted, there, `Below "${step.id}" ${there.size === 1 ? 'is' : 'are'} ${listed(there)}.`);
+}
+
+/** How many segments stand before the ids of a block's own steps; null where they name something else. */
+function lengthOfHead({ kind }: TargetSyntax, [first = '', second]: readonly string[]): number | null {
+  switch (kind) {
+    case 'expand':
+    case 'branch':
+      return 0;
+    case 'each':
+      return 1;
+    case 'recover':
+      return segmentMatcher(first)('recover') && (second === undefined || /^[\d*]+$/.test(second)) ? 2 : null;
+  }
+}

@@ -1,0 +1,78 @@
+// Which other files a file's references may mean. Whoever reads files adds them here one by one, and is told what to look
+// for next, until there is nothing more.
+
+import type { Json } from '../../base/json.ts';
+import type { TomlTable } from '../toml-tree.ts';
+import type { KnownValues } from './known-values.ts';
+import { collectValues } from './known-values.ts';
+import type { MeowFile } from './modules.ts';
+import { openModule } from './modules.ts';
+import type { Section } from './module.ts';
+import { fileOf, namesRecovery, parseReference } from './reference.ts';
+import { stepTables, targetTables } from './step-tables.ts';
+import { parseTemplate } from './template.ts';
+
+/** A file that is named `name` in the file `from`. */
+export interface Wanted {
+  readonly from: string;
+  readonly name: string;
+}
+
+export interface Search {
+  /** What has become of interest by this file, each once. */
+  readonly add: (file: MeowFile) => readonly Wanted[];
+}
+
+/** `given`: what the run is given, for references that are named by a variable. */
+export function createSearch(given: Readonly<Record<string, Json>>): Search {
+  const modules: { readonly file: string; readonly sections: readonly Section[] }[] = [];
+  const told = new Set<string>();
+  return {
+    add: (file) => {
+      modules.push({ file: file.file, sections: openModule(file, '').sections });
+      const known = collectValues(modules, given);
+      const wanted: Wanted[] = [];
+      for (const module of modules) {
+        for (const each of wantedBy(module, known)) {
+          const key = JSON.stringify([each.from, each.name]);
+          if (told.has(key)) continue;
+          told.add(key);
+          wanted.push(each);
+        }
+      }
+      return wanted;
+    },
+  };
+}
+
+function* wantedBy(
+  { file, sections }: { readonly file: string; readonly sections: readonly Section[] },
+  known: KnownValues,
+): Generator<Wanted> {
+  const own = new Set(sections.map(({ name }) => name));
+  for (const text of sections.flatMap(referencesIn)) {
+    const { parts } = parseTemplate(text);
+    const isOpen = parts.some((part) => typeof part !== 'string');
+    for (const possible of isOpen ? known.textsOf(parts) : [{ text, file: null }]) {
+      const reference = parseReference(possible.text);
+      if (reference === null || (reference.kind === 'either' && own.has(reference.name))) continue;
+      const name = fileOf(reference);
+      if (name === null) continue;
+      yield { from: file, name };
+      if (possible.file !== null && possible.file !== file) yield { from: possible.file, name };
+    }
+  }
+}
+
+function referencesIn(section: Section): readonly string[] {
+  return stepTables(section).flatMap((step) => {
+    const templates = targetTables(step).map((table) => textAt(table, 'template'));
+    const recovery = textAt(step, 'on_error').filter(namesRecovery);
+    return [...templates.flat(), ...recovery];
+  });
+}
+
+function textAt(table: TomlTable, key: string): readonly string[] {
+  const value = table.entries.get(key)?.value;
+  return value?.kind === 'string' ? [value.value] : [];
+}

@@ -1,0 +1,127 @@
+// What a block sees of those that lead to it. Whoever is led to sees all that its caller sees, and what it is handed. Where
+// several lead to a block, what any of them brings counts as there: a mistake is only what is one on every way.
+
+import type { Call, Linked } from './link.ts';
+import type { Around, Order } from './needs.ts';
+import { checkNeeds } from './needs.ts';
+import type { Openness, Surroundings } from './scope.ts';
+import type { BlockSyntax, StepSyntax } from './syntax.ts';
+
+/** Where a run can begin: what it is given beside what the block declares, and who else may lead there. */
+export interface Root {
+  readonly block: BlockSyntax;
+  readonly given: readonly string[];
+  readonly openness: Openness;
+}
+
+export interface Sight {
+  readonly around: (block: BlockSyntax) => Surroundings;
+  readonly orderOf: (block: BlockSyntax) => Order;
+}
+
+export function lookAround(linked: Linked, roots: readonly Root[]): Sight {
+  const callsTo = groupBy(linked.calls, ({ to }) => to);
+  const stepsOf = new Map(linked.blocks.map((block) => [block, new Map(block.steps.map((step) => [step.id, step]))]));
+  const views = spread(linked, roots);
+  const orders = new Map<BlockSyntax, Order>();
+  const orderOf = (block: BlockSyntax): Order => orders.get(block) ?? { isBefore: () => false };
+  const seenFrom = (block: BlockSyntax, id: string): Generator<Seen> => searchAround(callsTo, stepsOf, block, id);
+  for (const block of linked.blocks) {
+    const around = (id: string): Around => {
+      const [nearest] = seenFrom(block, id);
+      return nearest === undefined ? 'nothing' : nearest.step === nearest.call.step ? 'leads-here' : 'around';
+    };
+    orders.set(block, checkNeeds(block, linked, around));
+  }
+  const isFinished = ({ step, call }: Seen): boolean =>
+    step === call.step || orderOf(call.from).isBefore(step.id, call.step);
+  return {
+    orderOf,
+    around: (block) => ({
+      ...(views.get(block) ?? NOTHING),
+      findStep: (id) => {
+        const all = [...seenFrom(block, id)];
+        const found = all.find(isFinished) ?? all[0];
+        return found === undefined ? null : { step: found.step, isFinished: isFinished(found) };
+      },
+    }),
+  };
+}
+
+/** A step, and the call through which it is seen. */
+interface Seen {
+  readonly step: StepSyntax;
+  readonly call: Call;
+}
+
+interface View {
+  readonly names: ReadonlySet<string>;
+  readonly openness: Openness;
+}
+
+const NOTHING: View = { names: new Set(), openness: 'closed' };
+const OPENNESS: readonly Openness[] = ['closed', 'called'];
+
+/** What is known around a block goes on to those that it leads to, until nothing changes any more. */
+function spread(linked: Linked, roots: readonly Root[]): ReadonlyMap<BlockSyntax, View> {
+  const views = new Map<BlockSyntax, { readonly names: Set<string>; openness: Openness }>();
+  const callsFrom = groupBy(linked.calls, ({ from }) => from);
+  const open = new Set<BlockSyntax>();
+  const bring = (block: BlockSyntax, names: Iterable<string>, openness: Openness): void => {
+    const view = views.get(block) ?? { names: new Set<string>(), openness: 'closed' };
+    const before = view.names.size;
+    for (const name of names) view.names.add(name);
+    const isNew = !views.has(block) || view.names.size > before || rank(openness) > rank(view.openness);
+    if (rank(openness) > rank(view.openness)) view.openness = openness;
+    views.set(block, view);
+    if (isNew) open.add(block);
+  };
+  for (const { block, given, openness } of roots) bring(block, given, openness);
+  // What a reference with holes may come to may be meant for others; unless it is known to be entered as well.
+  const entered = new Set([
+    ...roots.map(({ block }) => block),
+    ...linked.calls.filter(({ isCertain }) => isCertain).map(({ to }) => to),
+  ]);
+  for (const block of open) {
+    open.delete(block);
+    const view = views.get(block) ?? NOTHING;
+    const seen = [...view.names, ...block.variables.map(({ name }) => name)];
+    for (const { to, target, isCertain } of callsFrom.get(block) ?? []) {
+      const names = [...seen, ...target.brings, ...target.variables.map(({ key }) => key)];
+      bring(to, names, !isCertain && !entered.has(to) ? 'called' : view.openness);
+    }
+  }
+  return views;
+}
+
+function rank(openness: Openness): number {
+  return OPENNESS.indexOf(openness);
+}
+
+/** Steps of that id in the blocks that lead here, the nearest of each way. */
+function* searchAround(
+  callsTo: ReadonlyMap<BlockSyntax, readonly Call[]>,
+  stepsOf: ReadonlyMap<BlockSyntax, ReadonlyMap<string, StepSyntax>>,
+  block: BlockSyntax,
+  id: string,
+): Generator<Seen> {
+  // A set gives what is added while it is walked through.
+  const open = new Set([block]);
+  for (const inner of open) {
+    for (const call of callsTo.get(inner) ?? []) {
+      const step = stepsOf.get(call.from)?.get(id);
+      if (step === undefined) open.add(call.from);
+      else yield { step, call };
+    }
+  }
+}
+
+function groupBy<K, V>(values: readonly V[], keyOf: (value: V) => K): ReadonlyMap<K, readonly V[]> {
+  const groups = new Map<K, V[]>();
+  for (const value of values) {
+    const group = groups.get(keyOf(value));
+    if (group === undefined) groups.set(keyOf(value), [value]);
+    else group.push(value);
+  }
+  return groups;
+}

@@ -1,0 +1,83 @@
+// Where a step leads: `template = "…"` or `inline = […]`, with `variables` for it. Reading finds every target before
+// anything is lowered, so that all blocks are known; lowering fills in what they are handed.
+
+import type { Target } from '../../ir/follow.ts';
+import { targetOf } from '../../ir/follow.ts';
+import type { ValueTemplate } from '../../ir/text.ts';
+import type { Report } from '../report.ts';
+import { checkKeys, listAt, missing, stringAt, tableAt } from '../toml-fields.ts';
+import type { TomlEntry, TomlList, TomlTable } from '../toml-tree.ts';
+import type { Scope } from './scope.ts';
+import type { BlockSyntax, TargetSyntax } from './syntax.ts';
+import { lowerText, lowerValue } from './text.ts';
+
+/** Reads the steps that stand inline under a key of a step. */
+export type ReadInline = (key: string, steps: TomlList) => BlockSyntax;
+
+const EXAMPLE = 'For example { template = ".name", variables = { key = "value" } }, or { inline = [] }.';
+
+/** `on_true = { template = "…" }` or `{ inline = […] }`. Null where there is none, or none that can be followed. */
+export function readTarget(report: Report, step: TomlTable, key: string, readInline: ReadInline): TargetSyntax | null {
+  const value = step.entries.get(key)?.value;
+  const hint = value?.kind === 'string' ? `Write ${key} = { template = "${value.value}" }.` : EXAMPLE;
+  const table = tableAt(report, step, key, hint);
+  if (table === null) return null;
+  checkKeys(report, table, ['template', 'inline', 'variables', 'description'], `"${key}"`, 'error');
+  const reference = stringAt(report, table, 'template');
+  const steps = listAt(report, table, 'inline', 'Write inline = [{ id = "…", executor = "…", … }].');
+  const variables = readPassed(report, table);
+  if (reference !== null && steps !== null) {
+    report.error('invalid-value', steps.place, `"${key}" has both "template" and "inline"`, 'Keep one of the two.');
+  }
+  const rest = { kind: 'branch', key, variables, brings: [] } as const;
+  if (reference !== null) return { ...rest, place: reference.place, to: { kind: 'template', reference } };
+  if (steps !== null) return { ...rest, place: steps.place, to: { kind: 'inline', block: readInline(key, steps) } };
+  if (!table.entries.has('template') && !table.entries.has('inline')) {
+    missing(report, table.place, `"${key}"`, 'template', EXAMPLE);
+  }
+  return null;
+}
+
+/** `template` and `variables` of the step itself. */
+export function readStepTarget(
+  report: Report,
+  step: TomlTable,
+  kind: 'expand' | 'each',
+  brings: readonly string[],
+): readonly TargetSyntax[] {
+  const variables = readPassed(report, step);
+  const reference = stringAt(report, step, 'template');
+  if (reference === null) {
+    const hint = 'Say which workflow: template = ".name" for one of this file, "file#name" for another\'s.';
+    if (!step.entries.has('template')) missing(report, step.place, 'this step', 'template', hint);
+    return [];
+  }
+  return [{ kind, key: 'template', place: reference.place, to: { kind: 'template', reference }, variables, brings }];
+}
+
+export function lowerTarget(scope: Scope, target: TargetSyntax): Target | null {
+  const inside: Scope = {
+    ...scope,
+    variables: new Set([...scope.variables, ...target.brings]),
+    // What a condition has left behind can be handed on; an expansion or a list leaves nothing.
+    ownOutputs: target.kind === 'branch',
+  };
+  const variables: Readonly<Record<string, ValueTemplate>> = Object.fromEntries(
+    target.variables.map(({ key, value }) => [key, lowerValue(inside, value)]),
+  );
+  const link = scope.links.of(target);
+  const block = target.to.kind === 'template' ? lowerText(inside, target.to.reference) : target.to.block.name;
+  if (link === null) return null;
+  if (link.kind === 'known') return targetOf(link.block.name, variables);
+  return { block, names: Object.fromEntries([...link.names].map(([text, { name }]) => [text, name])), variables };
+}
+
+function readPassed(report: Report, table: TomlTable): readonly TomlEntry[] {
+  const passed = tableAt(report, table, 'variables', 'Write variables = { name = "value" }.');
+  return [...(passed?.entries.values() ?? [])].filter(({ key, keyPlace }) => {
+    if (/^[A-Za-z0-9_-]+$/.test(key)) return true;
+    const hint = 'Names of variables are made of letters, digits, - and _.';
+    report.error('invalid-name', keyPlace, `"${key}" is no name for a variable`, hint);
+    return false;
+  });
+}

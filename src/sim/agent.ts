@@ -1,0 +1,170 @@
+// The simulated agent: a program that stays, takes prompts from its mailbox one after the other, and does about them
+// what its script says. Without a script it reports a fitting value for whatever it is asked for.
+//
+// What it says goes to stdout: that is its transcript. What it must remember when it is started anew (how often it
+// followed a rule) is written down before it acts. It ends when it is asked to, when its folder is gone, and when it has
+// had neither a prompt nor an engine for an hour: it has no terminal in which anybody could find it.
+
+import { existsSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs';
+import type { PromptMessage } from '../ir/prompt-text.ts';
+import { isInterrupt } from '../ir/prompt-text.ts';
+import type { Letter } from './mail.ts';
+import { readMail } from './mail.ts';
+import type { Memory } from './rules.ts';
+import { NOTHING_REMEMBERED, ruleFor, withPrompt, withRule } from './rules.ts';
+import type { SimScript } from './script.ts';
+import { Turn } from './turn.ts';
+
+export interface SimAgentOptions {
+  readonly name: string;
+  readonly script: SimScript;
+  readonly mailbox: string;
+  /** The file of what it remembers; it may be absent. */
+  readonly memory: string;
+  /** The engine's socket: there as long as the run has an engine. */
+  readonly socket: string | null;
+}
+
+const LOOK_MS = 5_000;
+/** Where the system has no watches left. */
+const LOOK_UNWATCHED_MS = 100;
+const USELESS_MS = 60 * 60_000;
+
+export class SimAgent {
+  readonly #options: SimAgentOptions;
+  readonly #queue: PromptMessage[] = [];
+  /** Interrupts that are taken once the agent is idle. */
+  readonly #interrupts: Letter[] = [];
+  #memory: Memory;
+  #turn: AbortController | null = null;
+  #deaf = false;
+  #usefulAt = Date.now();
+
+  constructor(options: SimAgentOptions) {
+    this.#options = options;
+    this.#memory = readMemory(options.memory);
+  }
+
+  /** From here on prompts are taken. */
+  open(): void {
+    for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => this.#askedToEnd(signal));
+    process.on('SIGINT', () => this.#turn?.abort());
+    const watched = this.#watch();
+    setInterval(() => this.#look(), watched ? LOOK_MS : LOOK_UNWATCHED_MS);
+    this.#look();
+  }
+
+  #watch(): boolean {
+    try {
+      watch(this.#options.mailbox, () => this.#look());
+      return true;
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EMFILE'))
+        return false;
+      throw error;
+    }
+  }
+
+  #look(): void {
+    if (this.#deaf) return;
+    const { mailbox, socket } = this.#options;
+    if (!existsSync(mailbox)) process.exit(0);
+    for (const letter of readMail(mailbox)) this.#receive(letter);
+    const used = this.#turn !== null || (socket !== null && existsSync(socket));
+    if (used) this.#usefulAt = Date.now();
+    else if (Date.now() - this.#usefulAt > USELESS_MS) process.exit(0);
+  }
+
+  #receive(letter: Letter): void {
+    const { message } = letter;
+    this.#usefulAt = Date.now();
+    if (message.kind === 'prompt') {
+      if (!letter.take()) return;
+      this.#queue.push(message);
+      this.#next();
+    } else if (isInterrupt(message.key) && this.#turn !== null) {
+      if (this.#interrupts.every((other) => other.message.id !== message.id)) this.#interrupts.push(letter);
+      this.#turn.abort();
+    } else {
+      say(`[${message.key}]`);
+      letter.take();
+    }
+  }
+
+  #next(): void {
+    if (this.#turn !== null) return;
+    const message = this.#queue.shift();
+    if (message === undefined) return;
+    const turn = new AbortController();
+    this.#turn = turn;
+    this.#work(message, turn.signal)
+      .then(() => {
+        if (turn.signal.aborted) say('[interrupted]');
+        this.#turn = null;
+        for (const letter of this.#interrupts.splice(0)) letter.take();
+        this.#next();
+      })
+      .catch((error: unknown) => {
+        // As a program that has a fault of its own does.
+        process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+        process.exit(70);
+      });
+  }
+
+  async #work(message: PromptMessage, interrupt: AbortSignal): Promise<void> {
+    const { name, script } = this.#options;
+    this.#remember(withPrompt(this.#memory));
+    say(`> ${message.text.split('\n').join('\n> ')}`);
+    const situation = { agent: name, step: message.step, prompt: message.prompt };
+    const turn = new Turn({
+      agent: name,
+      message,
+      number: this.#memory.prompts,
+      interrupt,
+      say,
+      goDeaf: () => {
+        this.#deaf = true;
+      },
+    });
+    for (let from = 0; ; ) {
+      const found = ruleFor(script.rules, situation, this.#memory, from);
+      if (found === null) {
+        await turn.oblige();
+        return;
+      }
+      this.#remember(withRule(this.#memory, found.number));
+      const end = await turn.follow(found.rule.actions);
+      if (end !== 'stopped' || message.mode === 'fire-forget' || !(await turn.prime())) return;
+      from = found.number + 1;
+    }
+  }
+
+  #remember(memory: Memory): void {
+    this.#memory = memory;
+    const { memory: file } = this.#options;
+    writeFileSync(`${file}.new`, `${JSON.stringify(memory)}\n`, { mode: 0o600 });
+    renameSync(`${file}.new`, file);
+  }
+
+  #askedToEnd(signal: string): void {
+    if (this.#deaf) return;
+    say(`[${signal}]`);
+    this.#turn?.abort();
+    process.exit(0);
+  }
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function readMemory(path: string): Memory {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Memory;
+  } catch (error) {
+    const isAbsent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    // The machine may have lost its end.
+    if (isAbsent || error instanceof SyntaxError) return NOTHING_REMEMBERED;
+    throw error;
+  }
+}

@@ -1,0 +1,68 @@
+// Programs that a simulated agent starts: shell commands of its script, and `meow`, from PATH as a real agent finds it.
+// Each knows the step that it is started for, so that a report that comes late can complete no other step.
+
+import { spawn } from 'node:child_process';
+import { constants } from 'node:os';
+
+export interface ChildRequest {
+  readonly program: string;
+  readonly args: readonly string[];
+  readonly step: string;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+}
+
+export interface ChildEnd {
+  /** 128 + N where a signal ended it, 127 where it could not be started. */
+  readonly status: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export function runChild({ program, args, step, signal }: ChildRequest): Promise<ChildEnd> {
+  return new Promise((resolve) => {
+    const env = { ...process.env, MEOW_STEP: step };
+    // A group of its own: an interrupt ends all of it.
+    const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+    const said = { stdout: '', stderr: '' };
+    for (const name of ['stdout', 'stderr'] as const) {
+      child[name].setEncoding('utf8').on('data', (text: string) => {
+        if (said[name].length < OUTPUT_MAX) said[name] += text;
+      });
+    }
+    const abort = (): void => {
+      endGroup(child.pid, 'SIGTERM');
+      setTimeout(() => endGroup(child.pid, 'SIGKILL'), GRACE_MS).unref();
+    };
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    const end = (status: number): void => {
+      signal.removeEventListener('abort', abort);
+      resolve({ status, ...said });
+    };
+    child.once('error', (error) => {
+      said.stderr += `${error.message}\n`;
+      end(127);
+    });
+    child.once('exit', (code, killedBy) => {
+      const status = killedBy === null ? (code ?? 0) : 128 + constants.signals[killedBy];
+      child.once('close', () => end(status));
+      // What the child leaves running keeps the pipes open.
+      setTimeout(() => end(status), LAST_WORDS_MS);
+    });
+  });
+}
+
+function endGroup(pid: number | undefined, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
+}
+
+const GRACE_MS = 1_000;
+const LAST_WORDS_MS = 200;
+/** What is kept of either stream. */
+const OUTPUT_MAX = 1_000_000;

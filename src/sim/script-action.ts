@@ -1,0 +1,179 @@
+// What a simulated agent can be told to do, one verb in each table. Half of them are misbehaviour.
+
+import type { JsonMap } from '../base/json.ts';
+import type { Report } from '../languages/report.ts';
+import { listed, suggest } from '../languages/report.ts';
+import { checkKeys, duration, stringAt, tableAt } from '../languages/toml-fields.ts';
+import type { TomlEntry, TomlTable, TomlValue } from '../languages/toml-tree.ts';
+import { describeToml, tomlToJson } from '../languages/toml-tree.ts';
+
+export type Action =
+  | { readonly kind: 'say'; readonly text: string }
+  | { readonly kind: 'wait'; readonly ms: number }
+  | { readonly kind: 'write'; readonly path: string; readonly text: string }
+  | { readonly kind: 'run'; readonly command: string }
+  | { readonly kind: 'event'; readonly event: string; readonly data: JsonMap }
+  /** Without a gate it is a question into the void, as agents ask them: the turn is over. */
+  | { readonly kind: 'ask'; readonly question: string; readonly gate: string | null }
+  /** Outputs null: a fitting value for each that is asked for. */
+  | { readonly kind: 'done'; readonly outputs: JsonMap | null; readonly notes: string | null; readonly twice: boolean }
+  /** What the stop hook does; the turn is over where it is given no prompt. */
+  | { readonly kind: 'prime' }
+  /** Reports what will be refused; null: nothing that was asked for. */
+  | { readonly kind: 'wrong'; readonly outputs: JsonMap | null }
+  | { readonly kind: 'crash'; readonly how: number | NodeJS.Signals }
+  /** `hard`: no interrupt reaches it, and it does not end when it is asked to. */
+  | { readonly kind: 'hang'; readonly hard: boolean }
+  /** Swallows the prompt. */
+  | { readonly kind: 'ignore' }
+  | { readonly kind: 'stop' }
+  | { readonly kind: 'limit'; readonly text: string };
+
+type Reader = (entry: TomlEntry, table: TomlTable, report: Report) => Action | null;
+
+interface Verb {
+  readonly read: Reader;
+  /** Keys that may stand beside it. */
+  readonly beside?: readonly string[];
+}
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  say: text((value) => ({ kind: 'say', text: value })),
+  wait: {
+    read: ({ key, value }, _, report) => {
+      const ms = duration(report, key, value);
+      return ms === null ? null : { kind: 'wait', ms };
+    },
+  },
+  write: {
+    beside: ['text'],
+    read: (entry, table, report) => {
+      const path = stringAt(report, table, entry.key);
+      return path && { kind: 'write', path: path.value, text: stringAt(report, table, 'text')?.value ?? '' };
+    },
+  },
+  run: text((value) => ({ kind: 'run', command: value })),
+  event: {
+    beside: ['data'],
+    read: (entry, table, report) => {
+      const event = stringAt(report, table, entry.key);
+      const data = tableAt(report, table, 'data', 'For example { event = "built", data = { file = "a.ts" } }.');
+      return event && { kind: 'event', event: event.value, data: data === null ? {} : mapOf(data) };
+    },
+  },
+  ask: {
+    beside: ['gate'],
+    read: (entry, table, report) => {
+      const question = stringAt(report, table, entry.key);
+      const gate = stringAt(report, table, 'gate')?.value ?? null;
+      return question && { kind: 'ask', question: question.value, gate };
+    },
+  },
+  done: done(false),
+  done_twice: done(true),
+  wrong: {
+    read: (entry, _, report) => {
+      const outputs = outputsIn(entry, report);
+      return outputs === undefined ? null : { kind: 'wrong', outputs };
+    },
+  },
+  prime: flag({ kind: 'prime' }),
+  ignore: flag({ kind: 'ignore' }),
+  stop: flag({ kind: 'stop' }),
+  hang: {
+    read: ({ key, value }, _, report) => {
+      if (value.kind === 'boolean' && value.value) return { kind: 'hang', hard: false };
+      if (value.kind === 'string' && value.value === 'hard') return { kind: 'hang', hard: true };
+      return wrong(report, key, value, 'true or "hard"', 'A hard one cannot be interrupted, nor ended with TERM.');
+    },
+  },
+  crash: {
+    read: ({ key, value }, _, report) => {
+      if (value.kind === 'integer' && value.value >= 0 && value.value <= 255)
+        return { kind: 'crash', how: value.value };
+      if (value.kind === 'string' && SIGNALS.has(value.value)) {
+        return { kind: 'crash', how: value.value as NodeJS.Signals };
+      }
+      const hint = `For example { crash = 1 } or { crash = "SIGKILL" }. Signals: ${listed(SIGNALS)}.`;
+      return wrong(report, key, value, 'an exit status or a signal', hint);
+    },
+  },
+  limit: text((value) => ({ kind: 'limit', text: value })),
+};
+
+/** Those that end a program that does nothing about them. */
+const SIGNALS = new Set(['SIGKILL', 'SIGTERM', 'SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGHUP', 'SIGINT', 'SIGQUIT']);
+
+/** Null where the report says why. */
+export function readAction(report: Report, value: TomlValue): Action | null {
+  if (value.kind !== 'table') {
+    const hint = 'Each action is a table with one verb: { say = "…" }.';
+    report.error('wrong-type', value.place, `an action must be a table, got ${describeToml(value)}`, hint);
+    return null;
+  }
+  const verbs = [...value.entries.values()].filter(({ key }) => Object.hasOwn(VERBS, key));
+  const [entry, second] = verbs;
+  if (entry === undefined) {
+    const known = Object.keys(VERBS);
+    const [written = ''] = value.entries.keys();
+    const hint = suggest(written, known, `Verbs are ${known.join(', ')}.`);
+    report.error('unknown-action', value.place, 'the action has no verb that is known', hint);
+    return null;
+  }
+  if (second !== undefined) {
+    const message = `the action has two verbs, "${entry.key}" and "${second.key}"`;
+    report.error('two-actions', second.keyPlace, message, 'Write them as two actions, in the order that you mean.');
+    return null;
+  }
+  const verb = VERBS[entry.key];
+  if (verb === undefined) return null;
+  checkKeys(report, value, [entry.key, ...(verb.beside ?? [])], `the action "${entry.key}"`, 'error');
+  return verb.read(entry, value, report);
+}
+
+function text(make: (value: string) => Action): Verb {
+  return {
+    read: (entry, table, report) => {
+      const value = stringAt(report, table, entry.key);
+      return value && make(value.value);
+    },
+  };
+}
+
+function flag(action: Action): Verb {
+  return {
+    read: ({ key, value }, _, report) =>
+      value.kind === 'boolean' && value.value
+        ? action
+        : wrong(report, key, value, 'true', `Write { ${key} = true }, or leave it out.`),
+  };
+}
+
+function done(twice: boolean): Verb {
+  return {
+    beside: ['notes'],
+    read: (entry, table, report) => {
+      const outputs = outputsIn(entry, report);
+      const notes = stringAt(report, table, 'notes')?.value ?? null;
+      return outputs === undefined ? null : { kind: 'done', outputs, notes, twice };
+    },
+  };
+}
+
+/** Undefined where the report says why. */
+function outputsIn({ key, value }: TomlEntry, report: Report): JsonMap | null | undefined {
+  if (value.kind === 'table') return mapOf(value);
+  if (value.kind === 'boolean' && value.value) return null;
+  wrong(report, key, value, 'true or a table of outputs', `For example { ${key} = { file = "a.ts" } }.`);
+  return undefined;
+}
+
+function mapOf(table: TomlTable): JsonMap {
+  return tomlToJson(table) as JsonMap;
+}
+
+function wrong(report: Report, key: string, value: TomlValue, expected: string, hint: string): null {
+  const got = value.kind === 'string' ? JSON.stringify(value.value) : describeToml(value);
+  report.error('wrong-type', value.place, `"${key}" must be ${expected}, got ${got}`, hint);
+  return null;
+}

@@ -1,0 +1,111 @@
+// The script of simulated agents: `NAME.sim.toml` beside `NAME.meow.toml`. Rules are tried in order; the first that fits
+// a prompt says what the agent does about it, and a prompt that none fits is done as asked.
+//
+//   [[on]]
+//   agent = "worker-*"      all of these may be left out; `*` stands for anything
+//   step = "build.*"
+//   prompt = "fix"          a part of the prompt, or a pattern: "/fix(es)?/"
+//   times = 1               how often each agent follows it; later prompts go on to the next rule
+//   do = [{ say = "…" }, { done = { k = "v" } }]
+//
+// A rule that ends without a report ends the agent's turn: its stop hook asks for the prompt again, and the rules after
+// it are tried. In every text `{{agent}}`, `{{step}}` and `{{n}}` (how many prompts the agent has had) are filled in.
+
+import type { Diagnostic } from '../base/diagnostic.ts';
+import { hasErrors } from '../base/diagnostic.ts';
+import { makeSource } from '../base/source.ts';
+import type { Json, JsonMap } from '../base/json.ts';
+import type { Report } from '../languages/report.ts';
+import { createReport } from '../languages/report.ts';
+import { readToml } from '../languages/toml.ts';
+import { checkKeys, countAt, listAt, missing, stringAt } from '../languages/toml-fields.ts';
+import type { TomlTable } from '../languages/toml-tree.ts';
+import { placeWithin } from '../languages/toml-tree.ts';
+import { readAction } from './script-action.ts';
+import type { Action } from './script-action.ts';
+
+export interface SimScript {
+  readonly rules: readonly Rule[];
+}
+
+export interface Rule {
+  /** Patterns with `*`; null fits everything. */
+  readonly agent: string | null;
+  readonly step: string | null;
+  readonly prompt: PromptPattern | null;
+  readonly times: number | null;
+  readonly actions: readonly Action[];
+}
+
+export type PromptPattern =
+  | { readonly kind: 'part'; readonly text: string }
+  | { readonly kind: 'expression'; readonly expression: RegExp };
+
+/** `name`: the path as the user knows it. The script is null where a diagnostic is an error. */
+export function readSimScript(
+  text: string,
+  name: string,
+): { readonly script: SimScript | null; readonly diagnostics: readonly Diagnostic[] } {
+  const report = createReport(makeSource(name, text));
+  const root = text.trim() === '' ? null : readToml(report);
+  const script = { rules: root === null ? [] : readRules(report, root) };
+  const diagnostics = report.diagnostics();
+  return { script: hasErrors(diagnostics) ? null : script, diagnostics };
+}
+
+/** A value with its placeholders filled in. */
+export function filled<T extends Json>(value: T, words: Readonly<Record<string, string>>): T {
+  return fill(value, words) as T;
+}
+
+function fill(value: Json, words: Readonly<Record<string, string>>): Json {
+  if (typeof value === 'string') {
+    return value.replaceAll(/\{\{\s*(agent|step|n)\s*\}\}/g, (whole, word: string) => words[word] ?? whole);
+  }
+  if (Array.isArray(value)) return (value as readonly Json[]).map((item) => fill(item, words));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value as JsonMap).map(([key, item]) => [key, fill(item, words)]));
+}
+
+const RULE_KEYS = ['agent', 'step', 'prompt', 'times', 'do'];
+const RULES_HINT = 'Write each rule as a table of its own: [[on]], and below it do = [{ done = true }].';
+
+function readRules(report: Report, root: TomlTable): readonly Rule[] {
+  checkKeys(report, root, ['on'], 'the script', 'error');
+  return (listAt(report, root, 'on', RULES_HINT)?.items ?? []).flatMap((item) => {
+    if (item.kind === 'table') return [readRule(report, item)];
+    report.error('wrong-type', item.place, 'a rule must be a table', RULES_HINT);
+    return [];
+  });
+}
+
+function readRule(report: Report, table: TomlTable): Rule {
+  checkKeys(report, table, RULE_KEYS, 'a rule', 'error');
+  if (!table.entries.has('do')) {
+    missing(report, table.place, 'the rule', 'do', 'Say what is to be done: do = [{ done = true }].');
+  }
+  return {
+    agent: stringAt(report, table, 'agent')?.value ?? null,
+    step: stringAt(report, table, 'step')?.value ?? null,
+    prompt: readPattern(report, table),
+    times: countAt(report, table, 'times', 1),
+    actions: (listAt(report, table, 'do', 'Write a list of actions: do = [{ say = "…" }].')?.items ?? []).flatMap(
+      (item) => readAction(report, item) ?? [],
+    ),
+  };
+}
+
+function readPattern(report: Report, table: TomlTable): PromptPattern | null {
+  const text = stringAt(report, table, 'prompt');
+  if (text === null) return null;
+  const { value } = text;
+  if (value.length < 3 || !value.startsWith('/') || !value.endsWith('/')) return { kind: 'part', text: value };
+  try {
+    return { kind: 'expression', expression: new RegExp(value.slice(1, -1), 's') };
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    const place = placeWithin(text, 1, value.length - 1);
+    report.error('invalid-pattern', place, error.message, 'What stands between slashes is a regular expression.');
+    return null;
+  }
+}

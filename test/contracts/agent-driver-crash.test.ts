@@ -1,0 +1,115 @@
+// The engine is killed with -9 at every point between two acts of it, and after each the next engine finds what there is:
+// one agent, prompted once.
+
+import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Effect } from '../../src/ir/effect.ts';
+import { AgentRig, failedWith, SUCCESS } from './agent-rig.ts';
+
+const SCRIPT =
+  '[[on]]\nstep = "note"\ndo = [{ say = "noted" }]\n[[on]]\nstep = "task"\ndo = [{ say = "works" }, { hang = true }]';
+
+let rig: AgentRig;
+beforeEach(() => {
+  rig = new AgentRig({ script: SCRIPT });
+});
+afterEach(() => rig.close());
+
+const effects = (): readonly Effect[] => [
+  rig.spawning('worker'),
+  rig.prompting('worker', 'note this', { id: 'note#1', mode: 'fire-forget' }),
+  rig.prompting('worker', 'do this', { id: 'task#1' }),
+];
+
+/** Another process with a driver like ours. */
+function engineOf(asked: readonly Effect[], more: Record<string, string>): ChildProcessByStdio<null, Readable, null> {
+  const fixture = fileURLToPath(new URL('../fixtures/agents/engine.ts', import.meta.url));
+  const args = ['--import', 'tsx', fixture, ...[rig.options, ...asked].map((value) => JSON.stringify(value))];
+  return spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...more } });
+}
+
+/** It is killed when it has said `until`, after so many milliseconds more. */
+async function killedEngine(asked: readonly Effect[], until: string, laterMs = 0): Promise<void> {
+  const engine = engineOf(asked, {});
+  const ended = new Promise((resolve) => engine.once('exit', resolve));
+  for await (const line of createInterface({ input: engine.stdout })) {
+    if (line === until) break;
+  }
+  if (laterMs > 0) await pause(laterMs);
+  engine.kill('SIGKILL');
+  await ended;
+}
+
+/** The next engine takes up what the one before may have asked for, until the agent works on the last of it. */
+async function takeUp(): Promise<void> {
+  rig.nextLife();
+  const [spawning, note, work] = effects() as [Effect, Effect, Effect];
+  expect(await rig.find(spawning)).toMatchObject(SUCCESS);
+  const attended = rig.find(rig.attending('worker'));
+  expect(await rig.find(note)).toMatchObject(SUCCESS);
+  const worked = rig.find(work);
+  await rig.says('worker', 'hangs');
+  rig.driver.conclude?.(work.id);
+  expect(await worked).toMatchObject(SUCCESS);
+  expect(rig.left()).toHaveLength(2);
+  expect(rig.timesBegun({ ...spawning, step: 'worker' })).toBe(1);
+  for (const words of ['> note this', '> do this', 'noted', 'works']) {
+    expect(rig.transcript('worker').split(`${words}\n`), words).toHaveLength(2);
+  }
+  expect(await rig.find(rig.killing('worker', 100))).toMatchObject(SUCCESS);
+  expect(await attended).toMatchObject(SUCCESS);
+  expect(rig.left()).toEqual([]);
+}
+
+describe('after kill -9 of the engine', () => {
+  test('before it asked for anything, all is asked for once', () => takeUp());
+
+  test.each([0, 1, 3, 6, 10, 20, 40])('%i ms after it asked for the agent, there is one', async (ms) => {
+    await killedEngine(effects(), 'asks spawn-worker#1', ms);
+    await takeUp();
+  });
+
+  test.each(['answered spawn-worker#1 success', 'asks note#1', 'answered note#1 success', 'asks task#1'])(
+    'when it had said %j, each prompt is given once',
+    async (said) => {
+      await killedEngine(effects(), said);
+      await takeUp();
+    },
+  );
+
+  test('when the agent was at work, it is left at work', async () => {
+    const engine = engineOf(effects(), {});
+    const ended = new Promise((resolve) => engine.once('exit', resolve));
+    await rig.says('worker', 'hangs');
+    engine.kill('SIGKILL');
+    await ended;
+    await takeUp();
+  });
+
+  test('in several lives in a row, each prompt is given once', async () => {
+    await killedEngine(effects().slice(0, 1), 'answered spawn-worker#1 success');
+    await killedEngine(effects().slice(1), 'answered note#1 success');
+    await killedEngine(effects().slice(2), 'asks task#1');
+    await takeUp();
+  });
+
+  test('while it killed the agent, the agent is killed', async () => {
+    await killedEngine([rig.spawning('worker'), rig.killing('worker')], 'asks kill-1#1', 5);
+    rig.nextLife();
+    expect(await rig.find(rig.killing('worker'))).toMatchObject(SUCCESS);
+    expect(rig.left()).toEqual([]);
+    const attended = await rig.find(rig.attending('worker'));
+    expect([SUCCESS.kind, failedWith('lost').kind]).toContain(attended.kind);
+  });
+});
+
+test('an engine that has nothing else to do ends, though its agent lives', async () => {
+  const engine = engineOf([rig.spawning('worker'), rig.attending('worker')], { ENDS: '1' });
+  expect(await new Promise((resolve) => engine.once('exit', resolve))).toBe(0);
+  expect(rig.left()).toHaveLength(2);
+});

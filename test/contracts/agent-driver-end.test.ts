@@ -1,0 +1,176 @@
+// How agents end, and who is told: H3, and kill.
+
+import { existsSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { present } from '../../src/base/assert.ts';
+import { AgentRig, failedWith, RUN_ENDS, SUCCESS } from './agent-rig.ts';
+import { appears, gone } from './driver-command-rig.ts';
+
+const SCRIPT = `
+[[on]]
+prompt = "crash"
+do = [{ say = "oh" }, { crash = 3 }]
+[[on]]
+prompt = "killed"
+do = [{ crash = "SIGKILL" }]
+[[on]]
+prompt = "deaf"
+do = [{ hang = "hard" }]
+[[on]]
+prompt = "server"
+do = [{ run = "setsid sh -c 'trap \\"\\" TERM; echo > server; sleep 1000; true' >/dev/null 2>&1 &" }, { say = "serving" }]
+`;
+
+let rig: AgentRig;
+beforeEach(async () => {
+  rig = new AgentRig({ script: SCRIPT });
+  await rig.spawned('worker');
+});
+afterEach(() => rig.close());
+
+describe('an agent that ends by itself', () => {
+  test('is told of with its status and its last words', async () => {
+    const outcome = rig.start(rig.attending('worker'));
+    void rig.start(rig.prompting('worker', 'crash'));
+    expect(await outcome).toMatchObject({
+      failure: {
+        kind: 'agent-crashed',
+        message: 'agent worker exited with status 3',
+        code: 3,
+        output: expect.stringMatching(/oh$/) as unknown,
+      },
+    });
+  });
+
+  test('is told of with the signal that ended it', async () => {
+    const outcome = rig.start(rig.attending('worker'));
+    void rig.start(rig.prompting('worker', 'killed'));
+    expect(await outcome).toMatchObject({
+      failure: { kind: 'agent-crashed', code: 137, message: expect.stringContaining('SIGKILL') as unknown },
+    });
+  });
+
+  test('is told of, though it had ended before anybody attended it', async () => {
+    void rig.start(rig.prompting('worker', 'crash'));
+    await gone(rig.leader('worker'));
+    expect(await rig.start(rig.attending('worker'))).toMatchObject(failedWith('agent-crashed'));
+  });
+
+  test.each(['this life', 'an earlier life'])('is told of within a second, when it was started in %s', async (life) => {
+    if (life === 'an earlier life') rig.nextLife();
+    const outcome = rig.find(rig.attending('worker'));
+    // The slow look has become as slow as it gets.
+    await pause(1_500);
+    process.kill(-rig.leader('worker'), 'SIGKILL');
+    const before = performance.now();
+    expect(await outcome).toMatchObject(failedWith('agent-crashed'));
+    expect(performance.now() - before).toBeLessThan(1_000);
+  });
+
+  test('is told of at once where it leaves its status, also to an engine that found it', async () => {
+    rig.nextLife();
+    const outcome = rig.find(rig.attending('worker'));
+    void rig.start(rig.prompting('worker', 'crash'));
+    expect(await outcome).toMatchObject({ failure: { kind: 'agent-crashed', code: 3 } });
+  });
+
+  test('is ended for good, where only its shell was killed', async () => {
+    const outcome = rig.start(rig.attending('worker'));
+    process.kill(rig.leader('worker'), 'SIGKILL');
+    expect(await outcome).toMatchObject(failedWith('agent-crashed'));
+    expect(rig.left()).toEqual([]);
+  });
+
+  test('while no engine watched is lost', async () => {
+    const pid = rig.leader('worker');
+    process.kill(-pid, 'SIGKILL');
+    await gone(pid);
+    rig.nextLife();
+    expect(await rig.find(rig.attending('worker'))).toMatchObject(failedWith('lost'));
+  });
+});
+
+test('who does not attend an agent any more leaves it alone', async () => {
+  const outcome = rig.start(rig.attending('worker'));
+  rig.driver.stop('@worker#1', RUN_ENDS);
+  expect(await outcome).toMatchObject(failedWith('stopped'));
+  expect(rig.left()).toHaveLength(2);
+});
+
+describe('an agent that is killed', () => {
+  test('ends, and whoever attends it is told that it was us', async () => {
+    const attended = rig.start(rig.attending('worker'));
+    expect(await rig.start(rig.killing('worker'))).toMatchObject(SUCCESS);
+    expect(rig.left()).toEqual([]);
+    expect(await attended).toMatchObject(SUCCESS);
+  });
+
+  test('though it does not want to end', async () => {
+    void rig.start(rig.prompting('worker', 'deaf'));
+    await rig.says('worker', 'hangs');
+    expect(await rig.start(rig.killing('worker', 50))).toMatchObject(SUCCESS);
+    expect(rig.left()).toEqual([]);
+  });
+
+  test('has the time that it is given, unless we are in a hurry', async () => {
+    void rig.start(rig.prompting('worker', 'deaf'));
+    await rig.says('worker', 'hangs');
+    const effect = rig.killing('worker');
+    const outcome = rig.start(effect);
+    await pause(100);
+    expect(rig.left()).not.toEqual([]);
+    rig.driver.stop(effect.id, { force: true, why: 'run-ending' });
+    expect(await outcome).toMatchObject(SUCCESS);
+    expect(rig.left()).toEqual([]);
+  });
+
+  test('takes with it what it has started', async () => {
+    void rig.start(rig.prompting('worker', 'server'));
+    await appears(rig.path('server'));
+    expect(await rig.start(rig.killing('worker', 50))).toMatchObject(SUCCESS);
+    expect(rig.left()).toEqual([]);
+  });
+
+  test('can be started anew', async () => {
+    await rig.start(rig.killing('worker'));
+    expect(await rig.start(rig.prompting('worker', 'go'))).toMatchObject(failedWith('agent-not-found'));
+    await rig.spawned('worker', { id: 'second#1' });
+    void rig.start(rig.prompting('worker', 'go', { id: 'task#1' }));
+    await rig.called('task|done');
+  });
+
+  test('by an engine that found it ends as well', async () => {
+    rig.nextLife();
+    const attended = rig.find(rig.attending('worker'));
+    expect(await rig.find(rig.killing('worker'))).toMatchObject(SUCCESS);
+    expect(await attended).toMatchObject(SUCCESS);
+  });
+
+  test('by an engine that died over it is no loss', async () => {
+    const effect = rig.killing('worker');
+    await rig.start(effect);
+    rig.nextLife();
+    expect(await rig.find(rig.attending('worker'))).toMatchObject(SUCCESS);
+    expect(await rig.find(effect)).toMatchObject(SUCCESS);
+  });
+
+  test('leaves the others alone', async () => {
+    await rig.spawned('other');
+    await rig.start(rig.killing('worker'));
+    expect(rig.left()).toHaveLength(2);
+    void rig.start(rig.prompting('other', 'go', { id: 'task#1' }));
+    await rig.called('task|done');
+  });
+});
+
+test.each(['nobody', ''])('to kill an agent that was never started (%j) is to have killed it', async (name) => {
+  expect(await rig.start(rig.killing(name))).toMatchObject(SUCCESS);
+});
+
+test('an agent whose run folder is gone ends by itself', async () => {
+  const pids = rig.left();
+  await rig.close();
+  for (const pid of pids) await gone(present(pid, 'a pid'));
+  expect(existsSync(rig.folder)).toBe(false);
+});

@@ -1,0 +1,192 @@
+// Starting agents: P1 and H1.
+
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Outcome } from '../../src/ir/effect.ts';
+import type { Outputs } from '../../src/ir/output.ts';
+import { AgentRig, failedWith, SUCCESS } from './agent-rig.ts';
+import { driverContract } from './driver.ts';
+
+driverContract('the driver of agents, where it starts them,', () => Promise.resolve(new AgentRig()));
+
+let rig: AgentRig;
+beforeEach(() => {
+  rig = new AgentRig();
+});
+afterEach(() => rig.close());
+
+const outputsOf = (outcome: Outcome): Outputs => (outcome.kind === 'success' ? outcome.outputs : {});
+
+describe('an agent that is started', () => {
+  test('is told of with its folder and its session', async () => {
+    mkdirSync(rig.path('deep'));
+    const outcome = await rig.start(rig.spawning('worker', { cwd: 'deep' }));
+    expect(outcome).toMatchObject({
+      kind: 'success',
+      outputs: { agent: 'worker', adapter: 'sim', workdir: rig.path('deep'), terminal: null },
+      session: expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown,
+    });
+    expect(outcome).toMatchObject({ outputs: { session_id: (outcome as { session: unknown }).session } });
+  });
+
+  test('goes on with the session that it is given', async () => {
+    expect(await rig.spawned('worker', { resumeSession: 'abc' })).toMatchObject({ session: 'abc' });
+  });
+
+  test('finds the way to its run in its environment, and no step of another', async () => {
+    const env = { MINE: 'x', MEOW_AGENT: 'somebody else' };
+    const script = '[[on]]\ndo = [{ run = "env > environment" }, { done = true }]';
+    await using own = { rig: new AgentRig({ script }), [Symbol.asyncDispose]: () => own.rig.close() };
+    await own.rig.spawned('worker', { env });
+    void own.rig.start(own.rig.prompting('worker', 'go', { id: 'task#1' }));
+    await own.rig.called('task|done');
+    const lines = readFileSync(own.rig.path('environment'), 'utf8').split('\n');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'MINE=x',
+        'MEOW_AGENT=worker',
+        `MEOW_WORKFLOW=${own.rig.runId}`,
+        `MEOW_ORCH_SOCK=${own.rig.options.socket}`,
+        `MEOW_INBOX=${own.rig.options.inbox}`,
+        'MEOW_STEP=task',
+      ]),
+    );
+    expect(lines.filter((line) => line.startsWith('MEOW_ATTEMPT'))).toEqual([]);
+  });
+
+  test('may have any name', async () => {
+    const name = '../a b/ö"\n';
+    await rig.spawned(name);
+    void rig.start(rig.prompting(name, 'go', { id: 'task#1' }));
+    await rig.called('task|done');
+  });
+
+  test('is private to its user', async () => {
+    await rig.spawned('worker');
+    for (const name of ['', 'start.json', 'status', 'stdout', 'mail', 'ready']) {
+      expect(statSync(rig.startFile('worker', name)).mode & 0o077, name).toBe(0);
+    }
+  });
+});
+
+describe('an agent is not started', () => {
+  test('where its folder is missing', async () => {
+    expect(await rig.start(rig.spawning('worker', { cwd: 'nowhere' }))).toMatchObject({
+      failure: {
+        kind: 'spawn-failed',
+        message: expect.stringContaining(`${rig.path('nowhere')} does not exist`) as unknown,
+      },
+    });
+  });
+
+  test('where its adapter is unknown, and which there are is told', async () => {
+    expect(await rig.start(rig.spawning('worker', { adapter: 'clod' }))).toMatchObject({
+      failure: { kind: 'spawn-failed', message: expect.stringMatching(/no adapter "clod": there is sim/) as unknown },
+    });
+  });
+
+  test('where one of its name lives', async () => {
+    await rig.spawned('worker');
+    expect(await rig.start(rig.spawning('worker', { id: 'again#1' }))).toMatchObject({
+      failure: { kind: 'spawn-failed', message: expect.stringContaining('started by spawn-worker#1') as unknown },
+    });
+    rig.nextLife();
+    expect(await rig.start(rig.spawning('worker', { id: 'again#2' }))).toMatchObject(failedWith('spawn-failed'));
+  });
+
+  test('where the folder of its run cannot be written', async () => {
+    writeFileSync(`${rig.runFolder}/agents`, 'a file where a folder should be');
+    expect(await rig.start(rig.spawning('worker'))).toMatchObject(failedWith('spawn-failed'));
+  });
+
+  test('where it ends before it is ready, and its last words are told', async () => {
+    await using own = {
+      rig: new AgentRig({ command: ['sh', '-c', 'echo no account >&2; exit 3'] }),
+      [Symbol.asyncDispose]: () => own.rig.close(),
+    };
+    expect(await own.rig.start(own.rig.spawning('worker'))).toMatchObject({
+      failure: { kind: 'spawn-failed', code: 3, output: 'no account' },
+    });
+  });
+
+  test('where it is not ready in time; then nothing of it is left', async () => {
+    await using own = {
+      rig: new AgentRig({ command: ['sh', '-c', "trap '' TERM; sleep 1000; true"], readyMs: 50 }),
+      [Symbol.asyncDispose]: () => own.rig.close(),
+    };
+    expect(await own.rig.start(own.rig.spawning('worker'))).toMatchObject(failedWith('spawn-failed'));
+    expect(own.rig.left()).toEqual([]);
+  });
+
+  test('where its script cannot be read, and the place is told', async () => {
+    await using own = {
+      rig: new AgentRig({ script: '[[on]]\ndo = [{ sya = "x" }]' }),
+      [Symbol.asyncDispose]: () => own.rig.close(),
+    };
+    expect(await own.rig.start(own.rig.spawning('worker'))).toMatchObject({
+      failure: { kind: 'spawn-failed', output: expect.stringContaining('sim.toml:2:7:') as unknown },
+    });
+  });
+});
+
+describe('after the engine is gone', () => {
+  test('an agent that lives is found, with the session that it has', async () => {
+    const first = outputsOf(await rig.spawned('worker'));
+    rig.nextLife();
+    expect(outputsOf(await rig.find(rig.spawning('worker')))).toEqual(first);
+    expect(rig.left()).toHaveLength(2);
+  });
+
+  test('an agent that was to be started and never was keeps its session', async () => {
+    const first = outputsOf(await rig.spawned('worker'));
+    const ended = rig.start(rig.attending('worker'));
+    await rig.lose({ ...rig.spawning('worker'), step: 'worker' });
+    await ended;
+    // As if the engine had died between the record and the start.
+    for (const name of ['status', 'ready']) rmSync(rig.startFile('worker', name));
+    rig.nextLife();
+    expect(outputsOf(await rig.find(rig.spawning('worker')))).toEqual(first);
+  });
+
+  test('an agent that died is lost, and can be started anew in its session', async () => {
+    const { session_id: session } = outputsOf(await rig.spawned('worker'));
+    await rig.lose({ ...rig.spawning('worker'), step: 'worker' });
+    rig.nextLife();
+    expect(await rig.find(rig.spawning('worker'))).toMatchObject(failedWith('lost'));
+    const revival = { id: '@spawn worker#2', resumeSession: session as string };
+    expect(await rig.start(rig.spawning('worker', revival))).toMatchObject({ ...SUCCESS, session });
+  });
+
+  test('an agent that a stop meets before anybody has looked for it is ended', async () => {
+    await rig.spawned('worker');
+    rig.nextLife();
+    const outcome = rig.find(rig.spawning('worker'));
+    rig.driver.stop('spawn-worker#1', { force: false, why: 'run-ending' });
+    expect(await outcome).toMatchObject(failedWith('stopped'));
+    expect(rig.left()).toEqual([]);
+  });
+
+  test('a script that has changed since is not followed', async () => {
+    const script = '[[on]]\ndo = [{ done = { first = true } }]';
+    await using own = { rig: new AgentRig({ script }), [Symbol.asyncDispose]: () => own.rig.close() };
+    await own.rig.spawned('a');
+    const other = new AgentRig({ ...own.rig.options, script: '' });
+    await other.spawned('b');
+    void other.start(other.prompting('b', 'go', { id: 'task#1' }));
+    await own.rig.called('task|done --json {"first":true}');
+    await other.close();
+  });
+});
+
+test('engines that ask at the same time start one agent', async () => {
+  const outcomes = Array.from({ length: 4 }, () => {
+    rig.nextLife();
+    return rig.start(rig.spawning('worker'));
+  });
+  const sessions = (await Promise.all(outcomes)).map((outcome) =>
+    outcome.kind === 'success' ? outcome.session : null,
+  );
+  expect(sessions).not.toContain(null);
+  expect(rig.timesBegun({ ...rig.spawning('worker'), step: 'worker' })).toBe(1);
+  expect(rig.left()).toHaveLength(2);
+});

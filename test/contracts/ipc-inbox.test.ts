@@ -1,0 +1,225 @@
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import type { Reach } from '../../src/ipc/client.ts';
+import { ask as askRun, leave } from '../../src/ipc/client.ts';
+import { until } from '../rig/rig.ts';
+import { IpcRig } from './ipc-rig.ts';
+
+const MEOW = resolve(import.meta.dirname, '../../bin/meow');
+const FOR_EVER = { until: null, stays: 'never' } as const;
+const EVENT = { type: 'event', id: 'once', event_type: 'tool', data: {} };
+
+function ask(reach: Reach, message: Parameters<typeof askRun>[1], patience: Parameters<typeof askRun>[2] = FOR_EVER) {
+  return askRun(reach, message, patience);
+}
+
+function put(rig: IpcRig, name: string, text: string): void {
+  writeFileSync(join(rig.address.inbox, name), text);
+}
+
+function lone(rig: IpcRig): { readonly socket: null; readonly inbox: string } {
+  return { socket: null, inbox: rig.address.inbox };
+}
+
+function emitByShell(rig: IpcRig, ...args: readonly string[]): void {
+  const env = { PATH: '/nowhere', MEOW_INBOX: rig.address.inbox, MEOW_WORKFLOW: 'wf-1', MEOW_AGENT: 'w' };
+  execFileSync('/bin/sh', [MEOW, 'event', ...args], { env });
+}
+
+test('what a shell left is heard, without any program being started', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  emitByShell(rig, 'tool', '--data', 'text=a\nb\'"$(x)`', '--data', 'é=ü');
+  await until(() => rig.run.state.events.count === 1, 'the event');
+  expect(rig.run.state.events.latest).toMatchObject([
+    { type: 'tool', agent: 'w', data: { text: 'a\nb\'"$(x)`', é: 'ü' } },
+  ]);
+  await until(() => rig.inbox().length === 0, 'the inbox to be empty');
+});
+
+test('what was left while there was no engine is heard in its order, and by its id once (I1, I2)', async () => {
+  await using rig = new IpcRig();
+  rig.listen();
+  await rig.close();
+  for (let n = 0; n < 300; n++) emitByShell(rig, 'tool', '--data', `n=${n}`);
+  await sleep(20);
+  leave(lone(rig), EVENT);
+  leave(lone(rig), EVENT);
+  rig.open();
+  await until(() => rig.inbox().length === 0, 'the inbox to be empty');
+  const heard = rig.run.state.events.latest.map(({ data }) => data['n']);
+  expect(heard.slice(0, 300)).toEqual(Array.from({ length: 300 }, (_, n) => String(n)));
+  expect(rig.run.state.events.count).toBe(301);
+});
+
+test('a file that could not be deleted is not heard twice by the next engine', async () => {
+  await using rig = new IpcRig();
+  rig.listen();
+  await rig.close();
+  emitByShell(rig, 'tool');
+  const [name = ''] = rig.inbox();
+  const path = join(rig.address.inbox, name);
+  const bytes = readFileSync(path);
+  rig.open();
+  await until(() => rig.inbox().length === 0, 'the inbox to be empty');
+  await rig.close();
+  // As a crash between the record and the deletion leaves it: the same file. A copy of it is another message.
+  writeFileSync(path, bytes);
+  expect(rig.run.state.events.count).toBe(1);
+});
+
+test('a question is answered in the inbox, and both files are taken away', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  const answer = await ask(lone(rig), { type: 'step_status', step: 'a' });
+  expect(answer).toEqual({ kind: 'step-status', step: 'a', status: 'running' });
+  expect(rig.inbox()).toEqual([]);
+});
+
+test('who waits is answered when an engine is there again', async () => {
+  await using rig = new IpcRig();
+  rig.listen();
+  await rig.close();
+  const answer = ask(rig.address, { type: 'await_event', event_type: 'tool', step: 'a' });
+  await until(() => rig.inbox().length === 1, 'the question');
+  rig.open();
+  await sleep(50);
+  await rig.ask(EVENT);
+  expect(await answer).toMatchObject({ kind: 'event-received', event_type: 'tool' });
+});
+
+test('an engine that dies while somebody waits is succeeded by the next', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  const answer = ask(rig.address, { type: 'await_event', event_type: 'tool', step: 'a' });
+  await sleep(50);
+  await rig.close();
+  await until(() => rig.inbox().length === 1, 'the question to be left in the inbox');
+  rig.open();
+  await sleep(50);
+  await rig.ask(EVENT);
+  expect(await answer).toMatchObject({ kind: 'event-received' });
+});
+
+test('who waits without an engine gives up in time', async () => {
+  await using rig = new IpcRig();
+  rig.listen();
+  await rig.close();
+  const gone = await ask(rig.address, { type: 'ping' }, { until: Date.now() + 100, stays: 'never' });
+  expect(gone).toMatchObject({ kind: 'timeout' });
+  expect(rig.inbox()).toEqual([]);
+  await ask(rig.address, { type: 'ping' }, { until: Date.now() + 100, stays: 'when-late' });
+  expect(rig.inbox()).toHaveLength(1);
+});
+
+test('a question that its sender took back is waited for no longer (I4)', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  put(rig, '.q.ask', `${JSON.stringify({ type: 'await_event', event_type: 'tool', step: 'a' })}\n`);
+  execFileSync('mv', [join(rig.address.inbox, '.q.ask'), join(rig.address.inbox, 'q.ask')]);
+  await sleep(50);
+  unlinkSync(join(rig.address.inbox, 'q.ask'));
+  await sleep(50);
+  await rig.ask(EVENT);
+  await sleep(50);
+  expect(rig.run.told.map(({ kind }) => kind)).not.toContain('event-received');
+  expect(rig.inbox()).toEqual([]);
+});
+
+test('what is no message is put aside, and said (I5)', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  put(rig, 'a.tell', 'nonsense');
+  put(rig, 'b.event', 'nonsense');
+  put(rig, 'c.tell', 'x'.repeat(2 * 1024 * 1024));
+  await until(() => rig.notes.length === 3, 'three notes');
+  expect(rig.notes.toSorted()).toEqual([
+    expect.stringMatching(/a\.tell is no message: a message is one JSON object/),
+    expect.stringMatching(/b\.event is no message: it is no event/),
+    expect.stringMatching(/c\.tell is no message: it has more than 1048576 bytes/),
+  ]);
+  expect(rig.inbox()).toEqual(['refused']);
+  expect(readdirSync(join(rig.address.inbox, 'refused')).toSorted()).toEqual(['a.tell', 'b.event', 'c.tell']);
+  for (let n = 0; n < 60; n++) put(rig, `x${n}.tell`, 'nonsense');
+  await until(() => rig.inbox().length === 1, 'all to be put aside');
+  expect(readdirSync(join(rig.address.inbox, 'refused'))).toHaveLength(32);
+  expect(rig.notes.length).toBeLessThanOrEqual(32);
+});
+
+test('whose question is no message is told so', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  expect(await ask(lone(rig), { type: 'launch' })).toMatchObject({ kind: 'error', code: 'malformed' });
+});
+
+test('what was begun and never finished is put aside after a while', async () => {
+  await using rig = new IpcRig();
+  rig.listen();
+  await rig.close();
+  put(rig, '17.event', 'meow-event-1\x008\0');
+  put(rig, '18.event', 'meow-event-1\x008\0');
+  utimesSync(join(rig.address.inbox, '18.event'), 1, 1);
+  rig.open();
+  await until(() => rig.notes.length === 1, 'a note');
+  expect(rig.notes[0]).toContain('18.event is no message: it was never finished');
+  expect(rig.inbox()).toEqual(['17.event', 'refused']);
+});
+
+test('other files, folders, links and pipes are left alone (I3)', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  const { inbox } = rig.address;
+  writeFileSync(join(rig.base, 'secret'), `${JSON.stringify(EVENT)}\n`);
+  symlinkSync(join(rig.base, 'secret'), join(inbox, 'link.tell'));
+  mkdirSync(join(inbox, 'folder.tell'));
+  execFileSync('/bin/sh', ['-c', 'mkfifo "$0"', join(inbox, 'pipe.tell')]);
+  put(rig, 'README', 'hello');
+  put(rig, 'a b.tell', 'hello');
+  emitByShell(rig, 'last');
+  await until(() => rig.run.state.events.count === 1, 'the event');
+  expect(rig.run.state.events.latest[0]?.type).toBe('last');
+  await rig.close();
+  expect(rig.inbox()).toEqual(['README', 'a b.tell', 'folder.tell', 'link.tell', 'pipe.tell']);
+  expect(rig.notes).toEqual([]);
+});
+
+test('an event that was left before a message of the socket is heard before it (R2)', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  for (let n = 0; n < 20; n++) {
+    emitByShell(rig, 'tool');
+    await rig.ask({ type: 'event', event_type: 'after' });
+  }
+  const heard = rig.run.state.events.latest.map(({ type }) => type);
+  expect(heard).toEqual(Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? 'tool' : 'after')));
+});
+
+test('what cannot be made durable stays for the next engine (I1)', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  rig.run.breakDisk();
+  emitByShell(rig, 'tool');
+  await sleep(100);
+  await rig.close();
+  expect(rig.inbox()).toHaveLength(1);
+});
+
+test('the inbox of a run that is over is gone, and who still asks is told so', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  await rig.close(true);
+  expect(existsSync(rig.address.inbox)).toBe(false);
+  expect(await ask(rig.address, { type: 'ping' })).toBeNull();
+});

@@ -1,0 +1,129 @@
+// A reception in a folder of its own, for a run that decides and does nothing else.
+
+import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { createConnection } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ok } from '../../src/base/result.ts';
+import { systemClock } from '../../src/drivers/clock.ts';
+import type { Address } from '../../src/ipc/address.ts';
+import { addressOf } from '../../src/ipc/address.ts';
+import { Reception } from '../../src/ipc/reception.ts';
+import type { ToldRun } from '../kernel-rig/told-run.ts';
+import { toldRun } from '../kernel-rig/told-run.ts';
+
+export class IpcRig implements AsyncDisposable {
+  readonly base = realpathSync(mkdtempSync(join(tmpdir(), 'meow-ipc-')));
+  readonly runFolder: string;
+  readonly mark: string;
+  readonly address: Address;
+  readonly notes: string[] = [];
+  readonly run: ToldRun;
+  #reception: Reception | null = null;
+
+  constructor({ folder = 'run', program = ['a', 'b needs a'] }: { folder?: string; program?: readonly string[] } = {}) {
+    this.runFolder = join(this.base, folder);
+    mkdirSync(this.runFolder, { recursive: true, mode: 0o700 });
+    this.mark = `t${process.pid}x${Math.random().toString(36).slice(2, 8)}`;
+    this.address = addressOf(this.runFolder, this.mark);
+    this.run = toldRun(program);
+  }
+
+  /** As an engine does it. */
+  open(): void {
+    this.listen();
+    this.#reception?.open(this.run);
+  }
+
+  /** The socket is there, and nobody answers yet. */
+  listen(): void {
+    const { runFolder, mark, run } = this;
+    const reception = new Reception({
+      runId: run.id,
+      mark,
+      runFolder,
+      clock: systemClock,
+      whole: ({ prompt }) => ok(JSON.stringify(prompt)),
+      note: (line) => this.notes.push(line),
+    });
+    run.watch((records, state) => reception.seen(records, state));
+    this.#reception = reception;
+  }
+
+  async close(over = false): Promise<void> {
+    await this.#reception?.close(over);
+    this.#reception = null;
+  }
+
+  connect(): Talk {
+    return new Talk(createConnection({ path: this.address.socket }));
+  }
+
+  /** One question on a connection of its own. */
+  async ask(message: object): Promise<Reply> {
+    using talk = this.connect();
+    talk.say(message);
+    return await talk.next();
+  }
+
+  inbox(): readonly string[] {
+    return readdirSync(this.address.inbox).toSorted();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
+
+export type Reply = Readonly<Record<string, unknown>>;
+
+/** A connection that a test talks by. */
+export class Talk implements Disposable {
+  readonly socket: Socket;
+  readonly closed: Promise<void>;
+  #text = '';
+  #wake: () => void = () => {};
+  #over = false;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      this.#text += text;
+      this.#wake();
+    });
+    socket.on('error', () => {}); // the other side has hung up, and 'close' follows
+    this.closed = new Promise((resolve) => {
+      socket.on('close', () => {
+        this.#over = true;
+        this.#wake();
+        resolve();
+      });
+    });
+  }
+
+  say(message: object | string): void {
+    this.socket.write(typeof message === 'string' ? message : `${JSON.stringify(message)}\n`);
+  }
+
+  /** The next answer. */
+  async next(): Promise<Reply> {
+    for (;;) {
+      const end = this.#text.indexOf('\n');
+      if (end >= 0) {
+        const line = this.#text.slice(0, end);
+        this.#text = this.#text.slice(end + 1);
+        return JSON.parse(line) as Reply;
+      }
+      if (this.#over) throw new Error('hung up');
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.socket.destroy();
+  }
+}

@@ -1,0 +1,232 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { IpcRig } from './ipc-rig.ts';
+
+const ACK = { type: 'ack', success: true };
+const EVENT = { type: 'event', event_type: 'tool', data: { n: 1 } };
+
+test('a message is answered by a line', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  expect(await rig.ask({ type: 'ping' })).toEqual({ type: 'pong', workflow: 'wf-1' });
+  expect(await rig.ask(EVENT)).toEqual(ACK);
+  expect(rig.run.state.events.count).toBe(1);
+});
+
+test('several messages of one connection are answered in their order (S1)', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  using talk = rig.connect();
+  talk.say(`${JSON.stringify(EVENT)}\nnonsense\n${JSON.stringify({ type: 'step_status', step: 'a' })}\n{"type":`);
+  expect(await talk.next()).toEqual(ACK);
+  expect(await talk.next()).toMatchObject({ type: 'error', code: 'malformed' });
+  expect(await talk.next()).toEqual({ type: 'step_status', step: 'a', status: 'running' });
+  talk.say('"ping"}\n');
+  expect(await talk.next()).toMatchObject({ type: 'pong' });
+});
+
+test('one who says all and closes its side is answered', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  using talk = rig.connect();
+  talk.say(EVENT);
+  talk.socket.end();
+  expect(await talk.next()).toEqual(ACK);
+  await talk.closed;
+});
+
+test('a message for another run, and one of an unknown type, are refused', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  expect(await rig.ask({ ...EVENT, workflow: 'wf-2' })).toMatchObject({ type: 'error' });
+  expect(await rig.ask({ type: 'launch' })).toMatchObject({ message: 'there is no message of type "launch"' });
+  expect(rig.run.state.events.count).toBe(0);
+});
+
+test('what is said before the engine is there is answered when it is (R1)', async () => {
+  await using rig = new IpcRig();
+  rig.listen();
+  const answer = rig.ask({ type: 'ping' });
+  await sleep(20);
+  expect(rig.notes).toEqual([]);
+  await rig.close();
+  await expect(answer).rejects.toThrow('hung up');
+  rig.open();
+  expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+});
+
+test('one who goes away while it waits takes no event with it (S5)', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  const wait = { type: 'await_event', event_type: 'tool', step: 'a' };
+  {
+    using gone = rig.connect();
+    gone.say(wait);
+    await sleep(50);
+  }
+  await sleep(50);
+  await rig.ask(EVENT);
+  expect(await rig.ask(wait)).toMatchObject({ type: 'event_received', data: { n: 1 } });
+});
+
+describe('the place of the socket', () => {
+  test('is the run, closed to others, and free again at the end', async () => {
+    await using rig = new IpcRig();
+    rig.open();
+    expect(rig.address.socket).toBe(join(rig.runFolder, 'sock'));
+    expect(statSync(rig.address.socket).mode & 0o777).toBe(0o600);
+    expect(statSync(rig.address.inbox).mode & 0o777).toBe(0o700);
+    await rig.close();
+    expect(existsSync(rig.address.socket)).toBe(false);
+  });
+
+  test('is a private folder with a name that nobody can guess, where the path is too long', async () => {
+    await using rig = new IpcRig({ folder: `${'long'.repeat(30)}/run` });
+    rig.open();
+    expect(rig.address.socket).toBe(join(tmpdir(), `meow-${rig.mark}`, 'sock'));
+    expect(statSync(dirname(rig.address.socket)).mode & 0o777).toBe(0o700);
+    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+    await rig.close();
+    expect(existsSync(dirname(rig.address.socket))).toBe(false);
+  });
+
+  test('is not a folder that somebody else has made there: then the inbox has to do (R4)', async () => {
+    await using rig = new IpcRig({ folder: `${'long'.repeat(30)}/run` });
+    const folder = dirname(rig.address.socket);
+    mkdirSync(folder);
+    chmodSync(folder, 0o755);
+    rig.open();
+    expect(rig.notes).toEqual([expect.stringContaining('talked to by its inbox alone')]);
+    expect(existsSync(rig.address.socket)).toBe(false);
+    const { rmdirSync } = await import('node:fs');
+    rmdirSync(folder);
+  });
+
+  test('is taken again after an engine that died', async () => {
+    await using first = new IpcRig();
+    first.listen();
+    const second = first;
+    second.open();
+    expect(await second.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+  });
+
+  test('is not had where something else stands, and the run goes on without', async () => {
+    await using rig = new IpcRig();
+    writeFileSync(rig.address.socket, 'precious');
+    rig.open();
+    await sleep(20);
+    expect(rig.notes).toEqual([expect.stringContaining('EADDRINUSE')]);
+    await rig.close();
+    expect(readdirSync(rig.runFolder)).toContain('sock');
+  });
+});
+
+describe('a hostile client', () => {
+  test('may send any bytes', async () => {
+    await using rig = new IpcRig();
+    rig.open();
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 5 }), async (chunks) => {
+        using talk = rig.connect();
+        for (const chunk of chunks) talk.socket.write(chunk);
+        talk.say('\n{"type":"ping"}\n');
+        for (;;) if ((await talk.next())['type'] === 'pong') return;
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('is told once that its line is too long, and cut off', async () => {
+    await using rig = new IpcRig();
+    rig.open();
+    const before = process.memoryUsage().rss;
+    using talk = rig.connect();
+    const chunk = Buffer.alloc(1024 * 1024, 'x');
+    let sent = 0;
+    const flood = async (): Promise<void> => {
+      for (; sent < 100 && !talk.socket.destroyed; sent++) {
+        await new Promise<void>((resolve) => {
+          talk.socket.write(chunk, () => resolve());
+          talk.socket.once('close', () => resolve());
+        });
+      }
+    };
+    await Promise.all([flood(), talk.closed]);
+    expect(sent).toBeLessThan(100);
+    expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
+    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+  });
+
+  test('may connect as often as it likes', async () => {
+    await using rig = new IpcRig();
+    rig.open();
+    const before = process.memoryUsage().rss;
+    for (let batch = 0; batch < 20; batch++) {
+      const talks = Array.from({ length: 500 }, () => rig.connect());
+      await sleep(5);
+      for (const talk of talks) if (batch % 2 === 0) talk.socket.destroy();
+    }
+    expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
+    // Those that are idle make room.
+    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+  });
+
+  test('that waits with all its connections keeps others from the socket, and says so', async () => {
+    await using rig = new IpcRig();
+    rig.open();
+    const talks = Array.from({ length: 256 }, () => rig.connect());
+    for (const talk of talks) talk.say({ type: 'await_event', event_type: 'never' });
+    for (const talk of talks)
+      if (talk.socket.connecting) await new Promise((resolve) => talk.socket.once('connect', resolve));
+    await sleep(100);
+    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'error', code: 'busy' });
+    for (const talk of talks) talk.socket.destroy();
+    await sleep(100);
+    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+  });
+
+  test('that does not read its answers is not read any further', async () => {
+    await using rig = new IpcRig();
+    rig.open();
+    using talk = rig.connect();
+    talk.socket.pause();
+    const line = `${JSON.stringify({ type: 'x'.repeat(250) })}\n`.repeat(1_000);
+    let flushed = 0;
+    for (let n = 0; n < 200; n++) talk.socket.write(line, () => (flushed += 1));
+    await sleep(500);
+    const stuck = flushed;
+    await sleep(300);
+    expect(flushed).toBe(stuck);
+    expect(flushed).toBeLessThan(200);
+    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+  });
+
+  test('keeps no run from its end (R3)', async () => {
+    await using rig = new IpcRig();
+    rig.open();
+    const talks = Array.from({ length: 20 }, () => rig.connect());
+    for (const talk of talks.slice(0, 5)) talk.say({ type: 'await_event', event_type: 'never' });
+    for (const talk of talks.slice(5, 10)) talk.say('{"type":');
+    await sleep(50);
+    const began = performance.now();
+    await rig.close();
+    expect(performance.now() - began).toBeLessThan(2_000);
+    await Promise.all(talks.map(({ closed }) => closed));
+  });
+});
+
+test('who waits is answered before the run is closed', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  using talk = rig.connect();
+  talk.say({ type: 'await_approval', gate_id: 'g', step: 'a' });
+  await sleep(50);
+  await rig.run.tell({ kind: 'stop-requested', by: 'me', force: false });
+  const answer = talk.next();
+  await rig.close();
+  expect(await answer).toEqual({ type: 'released', message: 'the run is ending: it is stopped' });
+});

@@ -1,0 +1,209 @@
+// The simulated agent as the program that it is: what it does about prompts, well and badly, with a `meow` that writes
+// down how it is called.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Expectation } from '../../src/ir/output.ts';
+import { AgentRig, expected, failedWith } from './agent-rig.ts';
+import { appears, gone } from './driver-command-rig.ts';
+
+let rig: AgentRig;
+afterEach(() => rig.close());
+
+/** An agent `worker` with a script, and a first prompt for the step `task`. */
+async function prompted(
+  script: string,
+  more: { expects?: readonly Expectation[]; prompt?: string } = {},
+): Promise<void> {
+  rig = new AgentRig({ script });
+  await rig.spawned('worker');
+  prompt('task', more.prompt ?? 'go', more.expects);
+}
+
+function prompt(step: string, text = 'go', expects: readonly Expectation[] = []): void {
+  void rig.start(rig.prompting('worker', text, { id: `${step}#1`, expects }));
+}
+
+describe('without a script', () => {
+  test('it reports a value for every output that is asked for', async () => {
+    const expects = [
+      expected('title'),
+      expected('count', 'number'),
+      expected('approved', 'boolean'),
+      expected('has_more', 'boolean'),
+      expected('tasks', 'json'),
+    ];
+    await prompted('', { expects });
+    const item = { id: 'sim-id', name: 'sim-name', title: 'sim-title', description: 'sim-description' };
+    const outputs = { title: 'sim-title', count: 1, approved: true, has_more: false, tasks: [item] };
+    await rig.called(`task|done --json ${JSON.stringify(outputs)}`);
+  });
+
+  test('it makes the files that it names', async () => {
+    await prompted('', { expects: [expected('report', 'file_path')] });
+    await rig.called('task|done --json {"report":"sim-worker-report.txt"}');
+    expect(readFileSync(rig.path('sim-worker-report.txt'), 'utf8')).toContain('report');
+  });
+
+  test('it tries once more when it is refused, and then waits', async () => {
+    rig = new AgentRig();
+    rig.refuseDone(2);
+    await rig.spawned('worker');
+    prompt('task');
+    prompt('next');
+    await rig.called('next|done');
+    expect(rig.calls()).toEqual(['task|done', 'task|done', 'next|done']);
+    expect(rig.transcript('worker')).toContain('not so');
+  });
+});
+
+describe('with a script', () => {
+  test('it says, writes, runs, emits and reports, with the placeholders filled in', async () => {
+    await prompted(`
+[[on]]
+do = [
+  { say = "I am {{agent}}" },
+  { write = "out/{{step}}.txt", text = "prompt {{n}}\\n" },
+  { run = "echo $MEOW_STEP >> ran" },
+  { event = "built", data = { step = "{{step}}", count = 2, list = [1] } },
+  { done = { file = "out/{{step}}.txt", n = 3, deep = { a = [true] } }, notes = "by {{agent}}" },
+]`);
+    await rig.called('task|done --json {"file":"out/task.txt","n":3,"deep":{"a":[true]}} --notes by worker');
+    expect(rig.calls()[0]).toBe('task|event built --data step=task --data count=2 --data list=[1]');
+    expect(rig.transcript('worker')).toContain('I am worker');
+    expect(readFileSync(rig.path('out/task.txt'), 'utf8')).toBe('prompt 1\n');
+    expect(readFileSync(rig.path('ran'), 'utf8')).toBe('task\n');
+  });
+
+  test('it follows the first rule that fits, as often as that says', async () => {
+    await prompted(`
+[[on]]
+agent = "nobody"
+do = [{ done = { rule = 1 } }]
+[[on]]
+step = "ta*"
+prompt = "/^g.$/"
+times = 2
+do = [{ done = { rule = 2 } }]
+[[on]]
+prompt = "g"
+do = [{ done = { rule = 3 } }]`);
+    for (const step of ['tall', 'taut', 'last']) prompt(step);
+    prompt('odd', 'x');
+    await rig.called('odd|done');
+    expect(rig.calls()).toEqual([
+      'task|done --json {"rule":2}',
+      'tall|done --json {"rule":2}',
+      'taut|done --json {"rule":3}',
+      'last|done --json {"rule":3}',
+      'odd|done',
+    ]);
+  });
+
+  test('it waits as long as it is told to', async () => {
+    await prompted('[[on]]\ndo = [{ wait = "30ms" }, { done = true }]');
+    await rig.called('task|done');
+  });
+
+  test('it asks at a gate and goes on when that is passed', async () => {
+    await prompted('[[on]]\ndo = [{ ask = "Shall I?", gate = "shall-{{agent}}" }, { done = true }]');
+    await rig.called('task|done');
+    expect(rig.calls()).toEqual(['task|await-approval shall-worker', 'task|done']);
+    expect(rig.transcript('worker')).toContain('Shall I?');
+  });
+});
+
+describe('misbehaving', () => {
+  test('it crashes, and started anew it remembers that it did', async () => {
+    await prompted('[[on]]\ntimes = 1\ndo = [{ crash = 4 }]');
+    expect(await rig.start(rig.attending('worker'))).toMatchObject({ failure: { kind: 'agent-crashed', code: 4 } });
+    await rig.spawned('worker', { id: '@spawn worker#2', resumeSession: 's' });
+    prompt('again');
+    await rig.called('again|done');
+  });
+
+  test('it is killed by a signal', async () => {
+    await prompted('[[on]]\ndo = [{ crash = "SIGTERM" }]');
+    expect(await rig.start(rig.attending('worker'))).toMatchObject({ failure: { code: 143 } });
+  });
+
+  test('it reports twice, both times for the step that it was prompted for', async () => {
+    await prompted('[[on]]\nstep = "task"\ndo = [{ done_twice = { a = 1 } }]');
+    prompt('next');
+    await rig.called('next|done');
+    expect(rig.calls()).toEqual(['task|done --json {"a":1}', 'task|done --json {"a":1}', 'next|done']);
+  });
+
+  test('it reports wrongly, and then rightly', async () => {
+    const expects = [expected('n', 'number')];
+    await prompted('[[on]]\ndo = [{ wrong = { n = "many" } }, { wrong = true }, { done = true }]', { expects });
+    await rig.called('task|done --json {"n":1}');
+    expect(rig.calls()).toEqual(['task|done --json {"n":"many"}', 'task|done', 'task|done --json {"n":1}']);
+  });
+
+  test('it swallows the prompt', async () => {
+    await prompted('[[on]]\nstep = "task"\ndo = [{ ignore = true }]');
+    prompt('next');
+    await rig.called('next|done');
+    expect(rig.calls()).toEqual(['next|done']);
+  });
+
+  test('it runs into a limit, says so, and stays where it is', async () => {
+    await prompted('[[on]]\nstep = "task"\ndo = [{ limit = "resets 4:20am" }]');
+    prompt('next');
+    await rig.called('next|done');
+    expect(rig.calls()).toEqual(['next|done']);
+    expect(rig.transcript('worker')).toContain('usage limit reached, resets 4:20am');
+  });
+
+  test.each(['{ stop = true }', '{ ask = "What now?" }', '{ say = "I am done!" }'])(
+    'it stops without a report (%s); given its prompt again it goes on with the next rule',
+    async (action) => {
+      rig = new AgentRig({ script: `[[on]]\ndo = [${action}]\n[[on]]\ndo = [{ done = { second = true } }]` });
+      rig.primeWith('go on');
+      await rig.spawned('worker');
+      prompt('task');
+      await rig.called('task|done --json {"second":true}');
+      expect(rig.calls()).toEqual(['task|prime --format prompt', 'task|done --json {"second":true}']);
+    },
+  );
+
+  test('it stops without a report, and stays where it is when it is given no prompt', async () => {
+    await prompted('[[on]]\nstep = "task"\ndo = [{ stop = true }]\n[[on]]\nstep = "task"\ndo = [{ done = true }]');
+    prompt('next');
+    await rig.called('next|done');
+    expect(rig.calls()).toEqual(['task|prime --format prompt', 'next|done']);
+  });
+
+  test('it asks for its prompt in the middle of its work', async () => {
+    rig = new AgentRig({ script: '[[on]]\ndo = [{ prime = true }, { done = { a = 1 } }]' });
+    rig.primeWith('go on');
+    await rig.spawned('worker');
+    prompt('task');
+    await rig.called('task|done --json {"a":1}');
+    expect(rig.calls()[0]).toBe('task|prime --format prompt');
+  });
+});
+
+describe('an interrupt', () => {
+  test('ends what the agent has started, and drops the rest', async () => {
+    const run = 'sleep 1000 & echo $! > there; wait; echo > late';
+    await prompted(`[[on]]\nstep = "task"\ndo = [{ run = "${run}" }, { done = true }]`);
+    const pid = Number(await appears(rig.path('there')));
+    await rig.start(rig.prompting('worker', 'Escape', { mode: 'fire-forget' }));
+    await gone(pid);
+    prompt('next');
+    await rig.called('next|done');
+    expect(rig.calls()).toEqual(['next|done']);
+    expect(existsSync(rig.path('late'))).toBe(false);
+  });
+
+  test('of a hard hang has no effect', async () => {
+    rig = new AgentRig({ script: '[[on]]\ndo = [{ hang = "hard" }]', deliveryMs: 100 });
+    await rig.spawned('worker');
+    prompt('task');
+    await rig.says('worker', 'hangs');
+    const key = rig.prompting('worker', 'C-c', { mode: 'fire-forget' });
+    expect(await rig.start(key)).toMatchObject(failedWith('not-delivered'));
+  });
+});

@@ -1,0 +1,96 @@
+// A run that is told things and decides at once, with the real kernel and no engine: what becomes of it is up to the test.
+//
+//   const run = toldRun(['a']);
+//   run.watch((records, state) => desk.seen(records, state));
+//   await run.tell({ kind: 'stop-requested', by: 'me', force: false });
+
+import { UsageError } from '../../src/base/usage-error.ts';
+import type { LiveRun } from '../../src/engine/client.ts';
+import type { Observer } from '../../src/engine/loop.ts';
+import type { Clock } from '../../src/engine/ports.ts';
+import { UNLIMITED } from '../../src/ir/program.ts';
+import { decide } from '../../src/kernel/decide.ts';
+import type { Input } from '../../src/kernel/input.ts';
+import { initialState } from '../../src/kernel/state.ts';
+import { parseProgram } from './program-text.ts';
+
+export interface ToldRun extends LiveRun {
+  /** What it was told, from the first to the last. */
+  readonly told: readonly Input[];
+  watch(observer: Observer): void;
+  /** What it is told from now on is decided, and not durable before `release`. */
+  hold(): void;
+  release(): void;
+  /** From now on its journal cannot be written. */
+  breakDisk(): void;
+}
+
+export function toldRun(program: readonly string[], id = 'wf-1'): ToldRun {
+  const state = initialState(parseProgram(program));
+  const told: Input[] = [];
+  let observe: Observer = () => {};
+  let seq = 0;
+  let broken = false;
+  let held: (() => void)[] | null = null;
+  const tell = async (input: Input): Promise<void> => {
+    if (broken) throw new UsageError('the disk is full');
+    told.push(input);
+    const decisions = decide(state, input, seq);
+    if (decisions.length === 0) return;
+    seq += 1;
+    const record = { seq, at: seq, input, decisions };
+    if (held !== null) await new Promise<void>((resolve) => held?.push(resolve));
+    observe([record], state);
+  };
+  const request = { id, mark: 'm', variables: {}, meta: {}, cwd: '/', allowance: UNLIMITED };
+  void tell({ kind: 'run-requested', request, programHash: '' });
+  told.length = 0;
+  return {
+    id,
+    state,
+    told,
+    get durable() {
+      return held === null || held.length === 0;
+    },
+    ended: new Promise(() => {}),
+    stop: (by, force) => void tell({ kind: 'stop-requested', by, force }),
+    pause: (reason) => void tell({ kind: 'pause-requested', reason }),
+    tell,
+    watch(observer) {
+      observe = observer;
+    },
+    hold() {
+      held = [];
+    },
+    release() {
+      const waiting = held ?? [];
+      held = null;
+      for (const resolve of waiting) resolve();
+    },
+    breakDisk() {
+      broken = true;
+    },
+  };
+}
+
+/** Time passes when it is told to. */
+export function handClock(): Clock & { pass(ms: number): void } {
+  let now = 1_000;
+  const calls = new Set<{ readonly at: number; readonly call: () => void }>();
+  return {
+    now: () => now,
+    at(at, call) {
+      const one = { at, call };
+      calls.add(one);
+      return () => void calls.delete(one);
+    },
+    pass(ms) {
+      now += ms;
+      for (const one of calls) {
+        if (one.at > now) continue;
+        calls.delete(one);
+        one.call();
+      }
+    },
+  };
+}
