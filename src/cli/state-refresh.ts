@@ -92,19 +92,20 @@ export class StateRefresh {
     if (this.#yaml === null || state === null) return;
     const began = performance.now();
     this.#dirty = false;
-    const text = this.#yaml.text();
-    if (Buffer.byteLength(text) > this.#options.bytesMax) {
+    const pieces = this.#yaml.pieces();
+    const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
+    if (bytes > this.#options.bytesMax) {
       if (!this.#refused) this.#options.tooLarge(formatBytes(this.#options.bytesMax));
       this.#refused = true;
     } else {
-      await this.#write(text);
+      await this.#write(pieces);
     }
     const now = performance.now();
     this.#nextAt = now + Math.max(INTERVAL_MIN_MS, (now - began) * COST_SHARE);
   }
 
   /** The journal is the truth, so a state file that cannot be written is said, once, and no reason to stop. */
-  async #write(text: string): Promise<void> {
+  async #write(text: readonly string[]): Promise<void> {
     try {
       await this.#options.file.write(text);
     } catch (error) {

@@ -7,7 +7,8 @@ import { canGrow } from '../ir/program.ts';
 import { applyToAgents, occupy, release } from './apply-agents.ts';
 import { applyTalk } from './apply-talk.ts';
 import type { Decision, FrameOpening } from './decision.ts';
-import { insert } from './id-tree.ts';
+import type { IdTree } from './id-tree.ts';
+import { descend, insert } from './id-tree.ts';
 import { awaitNeeds, becomeReady, fulfil, grow, settle } from './needs.ts';
 import { reopen } from './reopen.ts';
 import type { FrameState, LaneState, RunState, StepState } from './state.ts';
@@ -255,8 +256,11 @@ export function apply(state: RunState, decision: Decision, at: number): void {
 
 function openFrame(state: RunState, opening: FrameOpening): void {
   assert(!state.frames.has(opening.id), `frame ${JSON.stringify(opening.id)} is opened twice`);
+  const around = opening.scope === null ? {} : frameOf(state, opening.scope).sight;
   const frame: FrameState = {
     ...opening,
+    sight: { ...around, ...opening.variables },
+    node: nodeOf(state, opening),
     steps: [],
     open: 0,
     failing: false,
@@ -270,8 +274,8 @@ function openFrame(state: RunState, opening: FrameOpening): void {
   if (frame.replaces !== null || frame.caller !== null || frame.forkedFrom !== null) state.transitions += 1;
   state.agenda.closable.add(frame);
   if (!state.lanes.has(frame.lane)) {
-    const around = frame.forkedFrom === null ? {} : laneOf(state, frame.forkedFrom).variables;
-    const variables = { ...around, ...frame.variables };
+    const parents = frame.forkedFrom === null ? {} : laneOf(state, frame.forkedFrom).variables;
+    const variables = { ...parents, ...frame.variables };
     state.lanes.set(frame.lane, { variables, visits: 0, visitsOf: new Map(), latest: new Map(), forks: 0 });
   }
   if (frame.forkedFrom !== null) laneOf(state, frame.forkedFrom).forks += 1;
@@ -299,6 +303,14 @@ function openFrame(state: RunState, opening: FrameOpening): void {
     owner.openChildren += 1;
   }
   if (frame.join === 'inline') owner.frame.open += 1;
+}
+
+/** Below the step that it stands below; ids are as long as a run is deep, and are not gone through from their beginning. */
+function nodeOf(state: RunState, { owner, prefix }: FrameOpening): IdTree<StepState> {
+  const step = owner === null ? undefined : stepOf(state, owner);
+  if (step === undefined || !prefix.startsWith(`${step.id}.`)) return descend(state.tree, prefix);
+  const own = step.id.slice(step.frame.prefix.length);
+  return descend(step.frame.node, `${own}${prefix.slice(step.id.length)}`);
 }
 
 function closeFrame(state: RunState, frame: FrameState, ok: boolean, value: FrameState['value']): void {
@@ -372,7 +384,7 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       recoveries: 0,
     };
     state.steps.set(id, step);
-    insert(state.tree, id, step);
+    insert(frame.node, id.slice(frame.prefix.length), step);
     return step;
   });
   const lane = laneOf(state, frame.lane);

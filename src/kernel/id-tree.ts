@@ -12,8 +12,13 @@ export function emptyTree<T>(): IdTree<T> {
 }
 
 export function insert<T>(tree: IdTree<T>, id: string, value: T): void {
+  descend(tree, `${id}.`).value = value;
+}
+
+/** The node of a prefix (`each.0.`), made where it is missing. */
+export function descend<T>(tree: IdTree<T>, prefix: string): IdTree<T> {
   let node = tree;
-  for (const segment of id.split('.')) {
+  for (const segment of prefix.split('.').slice(0, -1)) {
     let next = node.below.get(segment);
     if (next === undefined) {
       next = emptyTree();
@@ -21,7 +26,7 @@ export function insert<T>(tree: IdTree<T>, id: string, value: T): void {
     }
     node = next;
   }
-  node.value = value;
+  return node;
 }
 
 export function find<T>(tree: IdTree<T>, segments: readonly string[]): IdTree<T> | null {

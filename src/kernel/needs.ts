@@ -3,7 +3,7 @@
 // hope, kept at that step and looked at again when it has grown.
 
 import type { IdTree } from './id-tree.ts';
-import { find, matches } from './id-tree.ts';
+import { descend, matches } from './id-tree.ts';
 import type { Hope, RunState, StepState } from './state.ts';
 import { wantsAgent } from './state.ts';
 
@@ -32,7 +32,7 @@ export function grow(state: RunState, step: StepState): void {
   for (const { waiter, rest, pattern, fulfilled } of step.hopes.splice(0)) {
     if (fulfilled) continue;
     waiter.unmet -= 1;
-    awaitPath(state, waiter, step.id.split('.'), rest, pattern);
+    awaitPath(state, waiter, nodeOf(step), rest, pattern);
     reconsider(state, waiter);
   }
 }
@@ -57,21 +57,22 @@ export function fulfil(state: RunState, step: StepState): void {
 }
 
 function awaitNeed(state: RunState, waiter: StepState, need: string): void {
-  const { prefix } = waiter.frame;
-  const from = prefix === '' ? [] : prefix.slice(0, -1).split('.');
-  awaitPath(state, waiter, from, need.split('.'), need.includes('*'));
+  awaitPath(state, waiter, waiter.frame.node, need.split('.'), need.includes('*'));
+}
+
+function nodeOf({ id, frame }: StepState): IdTree<StepState> {
+  return descend(frame.node, `${id.slice(frame.prefix.length)}.`);
 }
 
 /** A pattern that fits nothing is met; a name that can no longer come into being is hopeless. */
 function awaitPath(
   state: RunState,
   waiter: StepState,
-  from: readonly string[],
+  node: IdTree<StepState>,
   segments: readonly string[],
   pattern: boolean,
 ): void {
-  const node = find(state.tree, from);
-  const found = node === null ? 0 : awaitBelow(state, waiter, node, segments, pattern);
+  const found = awaitBelow(state, waiter, node, segments, pattern);
   if (found > 0 || pattern) return;
   if (waiter.status === 'pending') state.agenda.hopeless.add(waiter);
 }

@@ -27,7 +27,7 @@ export function lookupFrom(state: RunState, frame: FrameState, step: StepState |
       const known = builtIn(state, frame, step, at, name) ?? own(state.request?.meta ?? {}, name);
       if (known !== undefined) return ok(known);
     }
-    return err(unknownName(state, frame, path));
+    return err(unknownName(frame, path));
   };
 }
 
@@ -50,31 +50,19 @@ export function dig(value: Json, path: readonly string[], name: string): Result<
 
 /** All variables in sight, and the outputs of the steps it names as needs: what a command finds in its environment. */
 export function variablesInSight(state: RunState, step: StepState): JsonMap {
-  const found: Record<string, Json> = {};
-  for (let frame: FrameState | undefined = step.frame; frame !== undefined; frame = scopeOf(state, frame)) {
-    for (const [name, value] of Object.entries(frame.variables)) found[name] ??= value;
-  }
-  for (const [name, value] of Object.entries(state.lanes.get(step.frame.lane)?.variables ?? {})) found[name] ??= value;
+  const found: Record<string, Json> = { ...state.lanes.get(step.frame.lane)?.variables, ...step.frame.sight };
   for (const need of step.definition.needs) {
-    const outputs = state.steps.get(`${step.frame.prefix}${need}`)?.outputs ?? {};
-    const kept = state.steps.get(`${step.frame.prefix}${need}`)?.kept ?? [];
-    for (const [name, value] of Object.entries(outputs)) {
-      if (!kept.includes(name)) found[`${need}.outputs.${name}`] = value;
+    const needed = state.steps.get(`${step.frame.prefix}${need}`);
+    for (const [name, value] of Object.entries(needed?.outputs ?? {})) {
+      if (needed?.kept.includes(name) !== true) found[`${need}.outputs.${name}`] = value;
     }
   }
   return found;
 }
 
-function findVariable(state: RunState, from: FrameState, name: string): Json | undefined {
-  for (let frame: FrameState | undefined = from; frame !== undefined; frame = scopeOf(state, frame)) {
-    if (Object.hasOwn(frame.variables, name)) return frame.variables[name];
-  }
-  const ofLane = state.lanes.get(from.lane)?.variables ?? {};
-  return Object.hasOwn(ofLane, name) ? ofLane[name] : undefined;
-}
-
-function scopeOf(state: RunState, frame: FrameState): FrameState | undefined {
-  return frame.scope === null ? undefined : state.frames.get(frame.scope);
+function findVariable(state: RunState, { sight, lane }: FrameState, name: string): Json | undefined {
+  if (Object.hasOwn(sight, name)) return sight[name];
+  return own(state.lanes.get(lane)?.variables ?? {}, name);
 }
 
 /** `build` within `each.0.` is tried as `each.0.build`, `each.build`, `build`. */
@@ -84,10 +72,10 @@ function findOutput(
   name: string,
   path: readonly string[],
 ): Result<Json | KeptFile, string> {
-  const segments = frame.prefix === '' ? [] : frame.prefix.slice(0, -1).split('.');
-  for (let length = segments.length; length >= 0; length--) {
-    const step = state.steps.get([...segments.slice(0, length), name].join('.'));
+  for (let prefix = frame.prefix; ; prefix = prefix.slice(0, prefix.lastIndexOf('.', prefix.length - 2) + 1)) {
+    const step = state.steps.get(`${prefix}${name}`);
     if (step !== undefined) return outputOf(step, path);
+    if (prefix === '') break;
   }
   const visited = state.lanes.get(frame.lane)?.latest.get(name);
   return visited === undefined ? err(`there is no step ${name}`) : outputOf(visited, path);
@@ -149,12 +137,9 @@ function builtIn(
   }
 }
 
-function unknownName(state: RunState, frame: FrameState, path: readonly string[]): string {
-  const names = new Set<string>();
-  for (let now: FrameState | undefined = frame; now !== undefined; now = scopeOf(state, now)) {
-    for (const name of Object.keys(now.variables)) names.add(name);
-  }
+function unknownName({ sight }: FrameState, path: readonly string[]): string {
+  const names = Object.keys(sight);
   const near = nearest(path[0] ?? '', names);
-  const known = names.size === 0 ? 'there are no variables here' : `known here: ${[...names].join(', ')}`;
+  const known = names.length === 0 ? 'there are no variables here' : `known here: ${names.join(', ')}`;
   return `{{${path.join('.')}}} is unknown${near === null ? '' : `; did you mean ${near}?`} (${known})`;
 }

@@ -158,6 +158,10 @@ export interface Hope {
 }
 
 export interface FrameState extends FrameOpening {
+  /** All variables that are seen from it, its own and those of the frames around it. */
+  readonly sight: Readonly<Record<string, Json>>;
+  /** Where the ids of its steps begin. */
+  readonly node: IdTree<StepState>;
   readonly steps: StepState[];
   /** Its unfinished steps, the inline frames below them, and the frame it called. */
   open: number;

@@ -46,6 +46,7 @@ export class FileJournal implements Journal {
   readonly #parts: FileJournalParts;
   #durableBytes: number;
   #lastSeq: number;
+  #durableSeq: number;
   #waiting: Waiting[] = [];
   #draining: Promise<void> | null = null;
   #failure: Error | null = null;
@@ -57,6 +58,7 @@ export class FileJournal implements Journal {
     this.programHash = parts.run.programHash;
     this.records = parts.run.records;
     this.#lastSeq = parts.run.records.length;
+    this.#durableSeq = this.#lastSeq;
     this.#durableBytes = parts.size;
   }
 
@@ -66,9 +68,9 @@ export class FileJournal implements Journal {
     checkSequence(this.#lastSeq, records);
     if (records.length === 0) return;
     this.#lastSeq += records.length;
-    const text = encodeRecords(records);
+    const text = encodeRecords(records, this.#durableSeq);
     await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ text, resolve, reject });
+      this.#waiting.push({ text, lastSeq: this.#lastSeq, resolve, reject });
       this.#draining ??= this.#drain();
     });
   }
@@ -100,6 +102,7 @@ export class FileJournal implements Journal {
         await this.#spoil(error, group);
         break;
       }
+      this.#durableSeq = group.at(-1)?.lastSeq ?? this.#durableSeq;
       for (const { resolve } of group) resolve();
     }
     this.#draining = null;
@@ -138,6 +141,7 @@ function asError(error: unknown): Error {
 
 interface Waiting {
   readonly text: string;
+  readonly lastSeq: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }

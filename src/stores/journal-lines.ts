@@ -1,9 +1,12 @@
-// Records as lines of JSON: `{"seq":1,"at":"2026-…Z","input":…,"decisions":[…],"crc":"1a2b3c4d"}`.
+// Records as lines of JSON: `{"seq":2,"at":"2026-…Z","durable":1,"input":…,"decisions":[…],"crc":"1a2b3c4d"}`.
 //
 // J1  The CRC is that of the line's text without its `crc` member, and is the last member of the line.
 // J2  The first line begins with `"format":1`, so that a later version can tell what it reads before it trusts a CRC.
 // J3  A line counts once it is whole, with its line end: only then can it have been acknowledged.
 // J4  What follows the last whole line, or a last line whose CRC is wrong, is a write that was cut off: it is dropped.
+// J5  So is a line with a hole in it (bytes that never came are zero) and whole lines behind it, where none of those was
+//     written after it had become durable: a line says up to which record it knew the journal to be durable. The pages of
+//     one write may reach the disk in any order.
 //     Anything else that is wrong is damage. To drop records behind it would forget finished work, so nothing is read.
 
 import { crc32 } from 'node:zlib';
@@ -13,6 +16,7 @@ import { err, ok } from '../base/result.ts';
 import { formatMoment } from '../base/time.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import type { Input } from '../kernel/input.ts';
+import { lengthener, longIdIn, shortener } from './long-ids.ts';
 
 export interface JournalText {
   readonly records: readonly JournalRecord[];
@@ -25,16 +29,16 @@ export type JournalDamage =
   | { readonly kind: 'damaged'; readonly line: number; readonly why: string }
   | { readonly kind: 'later-format'; readonly format: number };
 
-export function encodeRecords(records: readonly JournalRecord[]): string {
+/** `durable`: the number of the last record that is known to be durable. */
+export function encodeRecords(records: readonly JournalRecord[], durable: number): string {
   let text = '';
   for (const { seq, at, input, decisions } of records) {
-    const body = JSON.stringify({
-      ...(seq === 1 ? { format: FORMAT } : {}),
-      seq,
-      at: formatMoment(at),
-      input,
-      decisions,
-    });
+    const head = { ...(seq === 1 ? { format: FORMAT } : {}), seq, at: formatMoment(at), durable };
+    const under = longIdIn(input, decisions);
+    const body =
+      under === null
+        ? JSON.stringify({ ...head, input, decisions })
+        : `${JSON.stringify({ ...head, under }).slice(0, -1)},${JSON.stringify({ input, decisions }, shortener(under)).slice(1)}`;
     text += `${body.slice(0, -1)}${seal(crc32(body))}\n`;
   }
   return text;
@@ -53,11 +57,12 @@ export function decodeRecords(bytes: Buffer): Result<JournalText, JournalDamage>
     const line = end === -1 ? null : readLine(bytes, start, end);
     if (line === null) {
       if (isLast && !holdsWholeRecord(bytes, start)) break;
+      if (!isLast && bytes.subarray(start, end).includes(0) && wasNeverDurable(bytes, end + 1, seq)) break;
       return err({ kind: 'damaged', line: seq, why: 'its checksum is wrong' });
     }
     if (format === null) return err({ kind: 'damaged', line: seq, why: 'it names no format' });
     if (line.seq !== seq) return err({ kind: 'damaged', line: seq, why: `it is numbered ${line.seq}` });
-    records.push(line);
+    records.push(recordOf(line));
     start = end + 1;
   }
   return ok({ records, wholeBytes: start });
@@ -74,8 +79,8 @@ export function decodeLastRecord(bytes: Buffer, piece: 'whole-file' | 'tail'): J
     if (end < 0) break;
     const before = end === 0 ? -1 : bytes.lastIndexOf(LINE_END, end - 1);
     if (before === -1 && piece === 'tail') break;
-    const record = readLine(bytes, before + 1, end);
-    if (record !== null) return record;
+    const line = readLine(bytes, before + 1, end);
+    if (line !== null) return recordOf(line);
     if (end + 1 < bytes.length) return null;
     end = before;
   }
@@ -93,20 +98,44 @@ const CRC_LENGTH = CRC_BEFORE.length + 8 + 2;
 interface Line {
   readonly seq: number;
   readonly at: string;
+  /** Absent in journals of older versions: then it knew of all before it. */
+  readonly durable?: number;
+  /** Where ids are long (long-ids.ts). */
+  readonly under?: string;
   readonly input: Input;
   readonly decisions: readonly Decision[];
 }
 
 /** Null where the text before `end` is not what was written. */
-function readLine(bytes: Buffer, start: number, end: number): JournalRecord | null {
+function readLine(bytes: Buffer, start: number, end: number): Line | null {
   const crcStart = end - CRC_LENGTH;
   if (crcStart <= start) return null;
   const crc = crcOfBody(crc32(bytes.subarray(start, crcStart)));
   if (bytes.toString('latin1', crcStart, end) !== seal(crc)) return null;
-  const line = parse(bytes.toString('utf8', start, end));
-  if (line === null) return null;
-  const at = Date.parse(line.at);
-  return Number.isNaN(at) ? null : { seq: line.seq, at, input: line.input, decisions: line.decisions };
+  const text = bytes.toString('utf8', start, end);
+  const line = parse(text);
+  if (line === null || Number.isNaN(Date.parse(line.at))) return null;
+  return line.under === undefined ? line : (JSON.parse(text, lengthener(line.under)) as Line);
+}
+
+function recordOf({ seq, at, input, decisions }: Line): JournalRecord {
+  return { seq, at: Date.parse(at), input, decisions };
+}
+
+/** Whether some of the lines behind a wrong one are whole, and all of those were written before it was durable (J5). */
+function wasNeverDurable(bytes: Buffer, from: number, wrong: number): boolean {
+  let whole = 0;
+  for (let start = from; start < bytes.length; ) {
+    const end = bytes.indexOf(LINE_END, start);
+    if (end === -1) break;
+    const line = readLine(bytes, start, end);
+    if (line !== null) {
+      if ((line.durable ?? line.seq - 1) >= wrong) return false;
+      whole += 1;
+    }
+    start = end + 1;
+  }
+  return whole > 0;
 }
 
 /** A text that is no JSON in spite of its CRC was not written by us. */

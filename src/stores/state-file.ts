@@ -7,8 +7,11 @@ import { open, rename, unlink } from 'node:fs/promises';
 import { isSystemError, refusalOf } from './refusal.ts';
 
 export interface StateFile {
-  /** Resolves when this text, or one that came after it, can be read. After a rejection the next write tries anew. */
-  write(text: string): Promise<void>;
+  /**
+   * Resolves when this text, or one that came after it, can be read. After a rejection the next write tries anew. A long
+   * text comes in pieces, and is never put together.
+   */
+  write(text: string | readonly string[]): Promise<void>;
 }
 
 export function stateFile(path: string): StateFile {
@@ -42,16 +45,16 @@ export function stateFile(path: string): StateFile {
 }
 
 interface Waiting {
-  readonly text: string;
+  readonly text: string | readonly string[];
   readonly callers: readonly { readonly resolve: () => void; readonly reject: (error: unknown) => void }[];
 }
 
-async function replace(path: string, scratch: string, text: string): Promise<void> {
+async function replace(path: string, scratch: string, text: string | readonly string[]): Promise<void> {
   // One that a crash left behind is written over.
   const file = await open(scratch, 'w', 0o600);
   try {
     await file.chmod(0o600);
-    await file.writeFile(text);
+    for (const piece of typeof text === 'string' ? [text] : text) await file.appendFile(piece);
     await file.datasync();
     await rename(scratch, path);
   } catch (error) {

@@ -4,7 +4,7 @@
 import { formatDuration } from '../base/time.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import type { Paint } from './paint.ts';
-import { cut, tame } from './row.ts';
+import { brief, cut, tame } from './row.ts';
 import type { Counts, RunStatus } from './status.ts';
 import { countSteps, openGates, runStatus } from './status.ts';
 
@@ -17,7 +17,7 @@ export function census(state: RunState, paint: Paint): readonly string[] {
   const lines = [headline(state, status, paint)];
   const failed = failedSteps(state);
   for (const step of failed.slice(0, FAILED_SHOWN_MAX)) {
-    lines.push(`${paint.red('failed:')} ${paint.bold(tame(step.id))} ${failureText(step)}`);
+    lines.push(`${paint.red('failed:')} ${paint.bold(brief(step.id))} ${failureText(step)}`);
   }
   if (failed.length > FAILED_SHOWN_MAX) lines.push(paint.dim(`… ${failed.length - FAILED_SHOWN_MAX} more failed`));
   for (const warning of state.warnings) lines.push(`${paint.yellow('warning:')} ${tame(warning)}`);

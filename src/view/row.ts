@@ -15,6 +15,15 @@ export function tame(text: string): string {
   return text.replaceAll(COMMANDS, '').replaceAll(BLANKS, ' ').replaceAll(CONTROLS, '').trimEnd();
 }
 
+/** An id for a line of text. Of one that is long, its two ends: a workflow that calls itself has ids of many thousand letters. */
+export function brief(id: string): string {
+  const text = tame(id);
+  return text.length <= BRIEF_MAX ? text : `${text.slice(0, BRIEF_HEAD)}…${text.slice(BRIEF_HEAD + 1 - BRIEF_MAX)}`;
+}
+
+const BRIEF_MAX = 100;
+const BRIEF_HEAD = 40;
+
 /** Columns that a tame text takes. */
 export function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length;

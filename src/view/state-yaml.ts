@@ -10,6 +10,7 @@ import type { CommandSpec } from '../ir/effect.ts';
 import type { Text } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
+import { isOver } from '../kernel/state.ts';
 import {
   agentStatus,
   expandedInto,
@@ -45,10 +46,19 @@ export class StateYaml {
   }
 
   text(): string {
+    return this.pieces().join('');
+  }
+
+  /** What the text is made of, in order: a long one need not be put together. */
+  pieces(): readonly string[] {
     this.#adoptNewSteps();
-    for (let index = 0; index < this.#chunks.length; index++) this.#chunks[index] ??= this.#chunkText(index);
-    const none = this.#chunks.length === 0 ? ' {}' : '';
-    return `${head(this.#state)}steps:${none}\n${this.#chunks.join('')}`;
+    const none = this.#state.steps.size === 0 ? ' {}' : '';
+    const chunks = this.#chunks.map((known, index) => {
+      const text = known ?? this.#chunkText(index);
+      this.#chunks[index] = text.length > CHUNK_KEPT_MAX ? null : text;
+      return text;
+    });
+    return [`${head(this.#state)}steps:${none}\n`, ...chunks];
   }
 
   /** Steps are never taken away, so the new ones are the last. */
@@ -68,8 +78,14 @@ export class StateYaml {
 
   #chunkText(index: number): string {
     const part = this.#steps.slice(index * CHUNK, (index + 1) * CHUNK);
-    for (const known of part) known.text ??= stepText(known.step);
-    return part.map(({ text }) => text).join('');
+    return part
+      .map((known) => {
+        const text = known.text ?? stepText(known.step);
+        // What is over is not touched again, save by who resumes the run; what is long is dear to keep twice.
+        known.text = isOver(known.step) || text.length > LONG_ID ? null : text;
+        return text;
+      })
+      .join('');
   }
 }
 
@@ -123,6 +139,8 @@ export function stepsTouched(records: readonly JournalRecord[]): readonly string
 }
 
 const CHUNK = 64;
+/** Longer ones are dear to keep, and made anew. */
+const CHUNK_KEPT_MAX = 128 * 1024;
 
 function touchedBy(decision: Decision): readonly string[] {
   switch (decision.kind) {
@@ -227,6 +245,12 @@ function gates(state: RunState): string {
   return open.length === 0 ? '' : entry('', 'gates', open);
 }
 
+/**
+ * Where a workflow calls itself thousands of times, ids grow as long as the way to them. Steps that belong together are
+ * then named from each other's places: `..` is the step above, `../x` a step beside, `./x` one below.
+ */
+const LONG_ID = 240;
+
 function stepText(step: StepState): string {
   const { definition, status, attempt, agent, startedAt, finishedAt, outputs, frame } = step;
   const inner = '    ';
@@ -234,8 +258,10 @@ function stepText(step: StepState): string {
   if (agent !== null) text += entry(inner, 'agent', agent);
   text += `${inner}status: ${status}\n`;
   if (attempt > 0) text += `${inner}attempt: ${attempt}\n`;
-  if (definition.needs.length > 0) text += entry(inner, 'needs', needsOf(step));
-  if (frame.owner !== null) text += entry(inner, 'expanded_from', frame.owner);
+  const near = step.id.length > LONG_ID;
+  if (definition.needs.length > 0)
+    text += entry(inner, 'needs', near ? definition.needs.map((need) => `../${need}`) : needsOf(step));
+  if (frame.owner !== null) text += entry(inner, 'expanded_from', near ? '..' : frame.owner);
   if (startedAt !== null) text += `${inner}started_at: ${formatMoment(startedAt)}\n`;
   if (finishedAt !== null) text += `${inner}finished_at: ${formatMoment(finishedAt)}\n`;
   const values = Object.entries(outputs);
@@ -245,7 +271,7 @@ function stepText(step: StepState): string {
     const facts = Object.entries(error).filter(([, value]) => value !== null);
     text += map(inner, 'error', facts);
   }
-  const into = expandedInto(step);
+  const into = expandedInto(step).map((id) => (near && id.startsWith(step.id) ? `.${id.slice(step.id.length)}` : id));
   if (into.length > 0) text += entry(inner, 'expanded_into', into);
   return text;
 }

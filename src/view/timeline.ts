@@ -5,7 +5,7 @@ import { unreachable } from '../base/assert.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
 import type { Decision, JournalRecord, RunEnd } from '../kernel/decision.ts';
 import type { Brush, Paint } from './paint.ts';
-import { tame, widthOf } from './row.ts';
+import { brief, tame, widthOf } from './row.ts';
 
 export interface TimelineLine {
   /** Milliseconds since 1970. */
@@ -194,7 +194,7 @@ export function renderTimelineLine(line: TimelineLine, clock: TimelineClock, idW
   const brush = brushOf(line.tone, paint);
   const text = brush === null ? line.text : brush(line.text);
   if (line.step === null) return `${paint.dim(when)} ${text}`;
-  const id = tame(line.step);
+  const id = brief(line.step);
   return `${paint.dim(when)} ${paint.bold(id)}${' '.repeat(Math.max(0, idWidth - widthOf(id)))} ${text}`;
 }
 
@@ -291,7 +291,7 @@ function sayOfAll(say: Say, steps: readonly string[], verb: string, tone: Timeli
 }
 
 function listed(steps: readonly string[]): string {
-  const names = steps.slice(0, LISTED_MAX).join(', ');
+  const names = steps.slice(0, LISTED_MAX).map(brief).join(', ');
   return `${counted(steps.length, 'step')}: ${names}${steps.length > LISTED_MAX ? ' …' : ''}`;
 }
 

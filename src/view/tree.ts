@@ -8,7 +8,7 @@ import { retryTimer } from '../kernel/state.ts';
 import { countsText, lastLine } from './census.ts';
 import type { Brush, Paint } from './paint.ts';
 import type { Piece } from './row.ts';
-import { cut, padTo, row, tame, widthOf } from './row.ts';
+import { brief, cut, padTo, row, tame, widthOf } from './row.ts';
 import type { RunStatus } from './status.ts';
 import { countSteps, openGates, runStatus } from './status.ts';
 
@@ -288,7 +288,7 @@ function restRow({ depth, hidden }: Extract<Line, { kind: 'rest' }>, { paint, el
 /** Its id, without what it shares with the step above it. */
 function nameOf({ step, parent }: Node): string {
   const prefix = parent === null ? '' : `${parent.step.id}.`;
-  return tame(step.id.startsWith(prefix) ? step.id.slice(prefix.length) : step.id);
+  return brief(step.id.startsWith(prefix) ? step.id.slice(prefix.length) : step.id);
 }
 
 function brushOfStep(sign: StepStatus | 'gate' | 'retry', paint: Paint): Brush {

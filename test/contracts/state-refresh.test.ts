@@ -78,7 +78,7 @@ test('a timer that fires while an append is under way leaves it to what is seen 
     const written: string[] = [];
     let durable = true;
     const refresh = new StateRefresh({
-      file: { write: async (text) => void written.push(text) },
+      file: { write: async (text) => void written.push([text].flat().join('')) },
       bytesMax: 1_000_000,
       durable: () => durable,
       tooLarge() {},

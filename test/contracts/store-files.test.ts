@@ -1,5 +1,5 @@
 // What only a store of files can get wrong: a disk that tears, fills up, fails or changes bytes, an engine that is killed,
-// hands that meddle. Rules F1–F5 (files.ts), J1–J4 (journal-lines.ts), A1–A3 (file-journal.ts).
+// hands that meddle. Rules F1–F5 (files.ts), J1–J5 (journal-lines.ts), A1–A3 (file-journal.ts).
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -58,7 +58,7 @@ describe('on disk', () => {
     for (const [index, line] of lines.entries()) {
       const { crc, ...rest } = JSON.parse(line) as Record<string, unknown>;
       expect(crc).toBe(crc32(JSON.stringify(rest)).toString(16).padStart(8, '0'));
-      expect(Object.keys(rest)).toEqual([...(index === 0 ? ['format'] : []), 'seq', 'at', 'input', 'decisions']);
+      expect(Object.keys(rest)).toEqual([...(index === 0 ? ['format'] : []), 'seq', 'at', 'durable', 'input', 'decisions']);
       expect(rest['at']).toBe(new Date(aRecord(index + 1).at).toISOString());
     }
     expect(JSON.parse(await readFile(programPath, 'utf8'))).toMatchObject({ program: aProgram() });
@@ -141,6 +141,29 @@ describe('a write that was cut off', () => {
     await journal.close();
   });
 
+  test('is dropped where the pages of one write came out of order (J5)', async () => {
+    const journal = await store.create('wf-1', aProgram());
+    await journal.append([aRecord(1)]);
+    await journal.append([aRecord(2), aRecord(3), aRecord(4)]);
+    await journal.close();
+    const whole = await readFile(journalPath);
+    const second = whole.indexOf('\n') + 1;
+    for (const [from, kept] of [
+      [second, 1],
+      [whole.indexOf('"seq":3') - 1, 2],
+    ] as const) {
+      const bytes = Buffer.from(whole);
+      bytes.fill(0, from, from + 40);
+      await writeFile(journalPath, bytes);
+      expect((await store.read('wf-1')).records).toHaveLength(kept);
+    }
+    const again = await store.open('wf-1');
+    expect(again.records).toEqual([aRecord(1), aRecord(2)]);
+    await again.append([aRecord(3, 'anew')]);
+    await again.close();
+    expect((await store.read('wf-1')).records).toEqual([aRecord(1), aRecord(2), aRecord(3, 'anew')]);
+  });
+
   test('is dropped though it quotes the end of a record', async () => {
     const journal = await store.create('wf-1', aProgram());
     const outputs = { report: { a: 1, crc: '00000000' } };
@@ -175,6 +198,17 @@ describe('a write that was cut off', () => {
 });
 
 describe('damage (F4)', () => {
+  test('a hole in what was durable before the next write is no cut', async () => {
+    const journal = await store.create('wf-1', aProgram());
+    for (const seq of [1, 2, 3]) await journal.append([aRecord(seq)]);
+    await journal.close();
+    const bytes = await readFile(journalPath);
+    const second = bytes.indexOf('\n') + 1;
+    bytes.fill(0, second, second + 40);
+    await writeFile(journalPath, bytes);
+    expect((await refusalOf(store.open('wf-1'))).message).toContain('record 2 cannot be trusted');
+  });
+
   test('of any byte before the last record is found, and nothing is changed', async () => {
     await begin(store, 'wf-1', 5);
     const whole = await readFile(journalPath);

@@ -33,6 +33,24 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       await journal.close();
     });
 
+    test('ids as long as a workflow that calls itself is deep are found again, as they were', async () => {
+      const deep = 'loop.'.repeat(1_000);
+      const decisions: JournalRecord['decisions'] = [
+        { kind: 'steps-added', frame: deep, block: 'main', steps: [`${deep}work`, `${deep}loop`] },
+        { kind: 'warned', message: '‥7‥ is no mark' },
+        { kind: 'steps-skipped', steps: [deep.slice(0, 300), `${'other.'.repeat(100)}`, 'short'], why: 'need' },
+      ];
+      const effect = `${deep}loop#1`;
+      const records: JournalRecord[] = [
+        aRecord(1),
+        { ...aRecord(2), input: { kind: 'effect-finished', effect, outcome: success() }, decisions },
+      ];
+      const journal = await store.create('wf-1', aProgram());
+      await journal.append(records);
+      await journal.close();
+      expect((await store.read('wf-1')).records).toEqual(records);
+    });
+
     test('what was appended is found again, as it was', async () => {
       const records = [
         aRecord(1),
