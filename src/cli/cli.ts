@@ -170,7 +170,7 @@ function commandLine(answer: (status: number) => void): Command {
     });
 
   command('Writing workflows', 'init [--template NAME]', 'make a .meow folder with an example', INIT_NOTES)
-    .option('--template <name>', 'what to begin with: hello')
+    .option('--template <name>', 'what to begin with: hello, work-loop, parallel, gate or recovery (default: hello)')
     .action(async (options: object) => {
       answer((await import('./commands/init.ts')).init(options));
     });
@@ -345,8 +345,13 @@ Examples:
 `;
 
 const INIT_NOTES = `
-Writes .meow/config.toml and .meow/templates/hello.meow.toml, both with comments. Nothing that is
-there already is changed.
+Writes .meow/config.toml and the chosen example as .meow/templates/NAME.meow.toml, all with comments.
+Each runs at once, without an account: its agents are simulated. Nothing that is there already is
+changed.
+
+Examples:
+  meow init && meow run hello
+  meow init --template work-loop && meow run work-loop
 `;
 
 const VALIDATE_NOTES = `

@@ -269,8 +269,9 @@ function hearGate(turn: Turn, step: StepState): void {
 function complete(turn: Turn, step: StepState, heard: Success): void {
   if (step.effect?.kind === 'read') return takeItems(turn, step, heard);
   if (expiredAt(turn.state, step, heard)) {
-    const outputs = { ...heard.outputs, outcome: 'timeout' };
-    return fail(turn, step, failure('timeout', `nobody decided ${step.gate ?? ''} in time`, { outputs }));
+    const message = `nobody decided ${step.gate ?? ''} in time`;
+    const outputs = { ...heard.outputs, outcome: 'timeout', reason: message, notes: '', decided_by: '' };
+    return fail(turn, step, failure('timeout', message, { outputs }));
   }
   const decided = verdictFor(turn.state, step);
   const answer = decided === null ? heard : { ...heard, outputs: { ...outputsOf(decided), ...heard.outputs } };

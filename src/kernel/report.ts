@@ -91,30 +91,28 @@ function expectationsOf({ definition: { act } }: StepState): readonly Expectatio
 
 function typedOutputs(expects: readonly Expectation[], outputs: Outputs): Result<Outputs, string> {
   const typed = new Map(Object.entries(outputs));
-  const problems: string[] = [];
-  for (const expected of expects) {
-    const given = own(outputs, expected.name);
-    if (given === undefined) {
-      if (expected.required) problems.push(`  ✗ ${expected.name} (${expected.type}): Not provided`);
-      continue;
-    }
-    const value = typedOutput(given, expected.type);
-    if (value.ok) typed.set(expected.name, value.value);
-    else problems.push(`  ✗ ${expected.name} (${expected.type}): ${value.error}`);
+  const missing: string[] = [];
+  const invalid: string[] = [];
+  for (const { name, type, required } of expects) {
+    const given = own(outputs, name);
+    const value = given === undefined ? null : typedOutput(given, type);
+    if (value === null && required) missing.push(`  ✗ ${name} (${type}): Not provided`);
+    if (value?.ok === true) typed.set(name, value.value);
+    if (value?.ok === false) invalid.push(`  ✗ ${name} (${type}): ${value.error}`);
   }
-  if (problems.length === 0) return ok(Object.fromEntries(typed));
-  const missing = expects.every(({ name, required }) => !required || own(outputs, name) !== undefined);
-  const what = missing ? 'Invalid outputs' : 'Missing required outputs';
+  if (missing.length === 0 && invalid.length === 0) return ok(Object.fromEntries(typed));
+  const what = missing.length === 0 ? 'Invalid outputs' : 'Missing required outputs';
+  const parts = [
+    [what],
+    missing.length === 0 ? [] : ['Required:', ...missing],
+    invalid.length === 0 ? [] : ['Invalid:', ...invalid],
+    ['Usage:', `  ${doneLine(expects.filter(({ required }) => required))}`],
+  ];
   return err(
-    [
-      what,
-      '',
-      'Required:',
-      ...problems,
-      '',
-      'Usage:',
-      `  ${doneLine(expects.filter(({ required }) => required))}`,
-    ].join('\n'),
+    parts
+      .filter((part) => part.length > 0)
+      .map((part) => part.join('\n'))
+      .join('\n\n'),
   );
 }
 

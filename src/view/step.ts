@@ -157,7 +157,8 @@ export function stepLines(view: StepView, paint: Paint): readonly string[] {
     facts.add('folder', view.asks.workdir);
     for (const [name, value] of Object.entries(view.asks.env)) facts.add('env', `${name}=${value}`);
     const label = view.asks.kind === 'turn' ? 'prompt' : view.asks.kind;
-    if (view.asks.name !== null) facts.add(NAME_LABELS[view.asks.kind] ?? 'agent', view.asks.name);
+    const owner = NAME_LABELS[view.asks.kind];
+    if (view.asks.name !== null && owner !== undefined) facts.add(owner, view.asks.name);
     if (view.asks.text !== '') facts.block(view.asks.filled ? label : `${label} (as written)`, view.asks.text);
   }
   for (const [name, value] of Object.entries(view.outputs)) facts.block(`output ${name}`, plainText(value));

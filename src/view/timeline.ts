@@ -135,9 +135,10 @@ export class Timeline {
         return say(null, `agent ${decision.agent} is ${decision.how}${why}`, 'warning');
       }
       case 'gate-decided': {
-        const { approved, by, notes } = decision.verdict;
-        const remark = notes === null || notes === '' ? '' : `: ${notes}`;
-        const text = `gate ${decision.gate} ${approved ? 'approved' : 'rejected'} by ${by}${remark}`;
+        const { approved, by, notes, answer } = decision.verdict;
+        const said = answer ?? notes ?? '';
+        const how = answer !== null ? 'answered' : approved ? 'approved' : 'rejected';
+        const text = `gate ${decision.gate} ${how} by ${by}${said === '' ? '' : `: ${said}`}`;
         return say(null, text, approved ? 'good' : 'warning');
       }
       case 'run-ending':

@@ -6,9 +6,10 @@ import type { Writable } from 'node:stream';
 
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
+import { AgentFolder } from '../../drivers/agent-folder.ts';
 import { readExit, stepFolder } from '../../drivers/step-folder.ts';
 import type { StepFolder } from '../../drivers/step-folder.ts';
-import { CLEANUP_STEP } from '../../kernel/state.ts';
+import { CLEANUP_STEP, effectId } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { isErrno } from '../../stores/refusal.ts';
 import { EXIT } from '../exit.ts';
@@ -29,10 +30,20 @@ export async function logs(wanted: string, step: string, options: LogsOptions): 
   const id = stepMeant(run, step);
   if (options.follow) return followLogs(store, run.id, id, options.attempt ?? null);
   const attempt = attemptMeant(run, id, options.attempt ?? null);
-  const copy = new Copy(stepFolder(store.runFolder(run.id), id, attempt));
+  const copy = new Copy(folderOf(store, run, id, attempt));
   await copy.go();
   if (copy.bytes === 0 && process.stdout.isTTY) complain(`step ${id} has printed nothing (attempt ${attempt})`);
   return EXIT.done;
+}
+
+/** What an agent prints is kept with the agent: of a step that it works on, what it has printed since it was started. */
+function folderOf(store: FileStore, { id: runId, state }: ReadRun, id: string, attempt: number): StepFolder {
+  const runFolder = store.runFolder(runId);
+  const step = state.steps.get(id);
+  const name = step?.agent ?? null;
+  const kept = name === null ? null : new AgentFolder({ runFolder, markerOf: () => '' }, name);
+  const effect = effectId(id, attempt);
+  return kept?.start(kept.promptedStart(effect) ?? effect)?.folder ?? stepFolder(runFolder, id, attempt);
 }
 
 /** The cleanup script is none of the steps, but has printed as they have. */
@@ -74,7 +85,7 @@ async function followLogs(store: FileStore, runId: string, id: string, wanted: n
     attempt = wanted ?? latestAttempt(run, id);
     return latestAttempt(run, id) < Math.max(1, attempt) && run.state.phase !== 'ended';
   });
-  const folder = stepFolder(store.runFolder(runId), id, attempt);
+  const folder = folderOf(store, await readRun(store, runId), id, attempt);
   if (attempt === 0 || !existsSync(folder.path)) {
     attemptMeant(await readRun(store, runId), id, wanted);
     return EXIT.done;

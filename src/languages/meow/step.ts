@@ -69,7 +69,7 @@ export function lowerStep(scope: Scope, syntax: StepSyntax): Step | null {
   return {
     id,
     executor: executor.name,
-    needs: [...new Set(syntax.needs.map(({ text }) => text))],
+    needs: lowerNeeds(scope, syntax),
     act: doing.act,
     routes: doing.routes ?? {},
     unrouted: 'done',
@@ -78,6 +78,17 @@ export function lowerStep(scope: Scope, syntax: StepSyntax): Step | null {
     timeout,
     agent: doing.agent ?? null,
   };
+}
+
+/**
+ * An expand is done when its steps are there, but who starts or ends an agent behind it means their work: hooks are set up
+ * before an agent starts, and an agent is not ended under its work.
+ */
+function lowerNeeds({ steps }: Scope, { executor, needs }: StepSyntax): readonly string[] {
+  const named = needs.map(({ text }) => text);
+  const waits = executor === 'spawn' || executor === 'kill';
+  const below = named.filter((need) => waits && steps.get(need)?.executor === 'expand').map((need) => `${need}.*`);
+  return [...new Set([...named, ...below])];
 }
 
 function keysOf({ keys, timeout }: Executor): readonly string[] {

@@ -15,6 +15,7 @@ const DECIDED: readonly (readonly [string, OutputType])[] = [
   ['reason', 'string'],
   ['notes', 'string'],
   ['decided_by', 'string'],
+  ['answer', 'string'],
 ];
 
 export const branch: Executor = {
