@@ -9,7 +9,10 @@
 //
 // Defined for the sources: MEOW_VERSION (a string). `import.meta.dirname` and `.filename` name the bundle's place.
 
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -22,6 +25,11 @@ const ENTRIES = {
   'stored-step': 'src/cli/stored-step.ts',
   'sim-agent': 'src/sim/main.ts',
 };
+
+/** Where the name of the build is put when the bundles are there to be named. */
+const BUILD_PLACE = '@@meow-build@@';
+/** Bundles that are loaded with their code cache (src/cli/load-bundle.ts). */
+const CACHED = ['cli', 'agent'];
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -55,6 +63,7 @@ const { metafile, outputFiles } = await build({
   supported: { 'dynamic-import': false },
   define: {
     MEOW_VERSION: JSON.stringify(version),
+    MEOW_BUILD: JSON.stringify(BUILD_PLACE),
     'import.meta.dirname': '__dirname',
     'import.meta.filename': '__filename',
   },
@@ -68,7 +77,37 @@ const { metafile, outputFiles } = await build({
 
 const files = new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]));
 files.set('THIRD-PARTY-LICENSES.txt', licensesOf(metafile));
+const named = nameBuild(files);
+for (const bundle of CACHED) files.set(`${bundle}.${named}.cache`, codeCacheOf(files.get(`${bundle}.cjs`), bundle));
 replaceFolder(join(root, 'dist'), files);
+
+/** By what the cached bundles are; the entry comes last, so that nobody looks for a cache before its bundle is there. */
+function nameBuild(files) {
+  const hash = createHash('sha256');
+  for (const bundle of CACHED) hash.update(files.get(`${bundle}.cjs`));
+  const name = hash.digest('hex').slice(0, 12);
+  const entry = Buffer.from(files.get('meow.cjs')).toString('utf8');
+  files.delete('meow.cjs');
+  files.set('meow.cjs', Buffer.from(entry.replaceAll(BUILD_PLACE, name)));
+  return name;
+}
+
+/** Made by a process of its own, which has used what most commands use. Without one meow is as good, and slower to start. */
+function codeCacheOf(source, bundle) {
+  const folder = mkdtempSync(join(tmpdir(), 'meow-build-'));
+  try {
+    const file = join(folder, `${bundle}.cjs`);
+    const cache = join(folder, 'cache');
+    writeFileSync(file, source);
+    execFileSync(process.execPath, [join(root, 'scripts/code-cache.mjs'), file, cache], {
+      cwd: folder,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
+    return readFileSync(cache);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
 
 /** Each file changes in one step, so a `meow` that is started meanwhile finds the old or the new one, never half. */
 function replaceFolder(folder, files) {

@@ -2,6 +2,9 @@
 // is loaded when it is wanted, and what agents call is a small program of its own. Nothing may be imported here that the
 // fast path does not need.
 
+import type * as Agent from './agent.ts';
+import type * as Cli from './cli.ts';
+
 declare const MEOW_VERSION: string;
 
 const args = process.argv.slice(2);
@@ -15,12 +18,15 @@ if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
     process.exitCode = main(args.slice(1));
   });
 } else if (FOR_AGENTS.includes(args[0] ?? '') && !args.includes('--help') && !args.includes('-h')) {
-  void import('./agent.ts').then(async ({ main }) => {
-    process.exitCode = await main(args);
-  });
+  run('agent');
 } else {
-  // The exit status is set, not forced: what was printed is flushed, and a handle left open shows as a hang in tests.
-  void import('./cli.ts').then(async ({ main }) => {
+  run('cli');
+}
+
+/** The exit status is set, not forced: what was printed is flushed, and a handle left open shows as a hang in tests. */
+function run(bundle: 'agent' | 'cli'): void {
+  void import('./load-bundle.ts').then(async ({ loadBundle }) => {
+    const { main } = loadBundle(bundle) as typeof Agent | typeof Cli;
     process.exitCode = await main(args);
   });
 }

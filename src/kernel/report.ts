@@ -7,7 +7,6 @@ import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import type { Expectation, Outputs } from '../ir/output.ts';
 import { coerce, misfit } from '../ir/output.ts';
-import { doneLine } from '../ir/prompt-text.ts';
 import type { RunState, StepState } from './state.ts';
 
 export interface Report {
@@ -106,7 +105,7 @@ function typedOutputs(expects: readonly Expectation[], outputs: Outputs): Result
     [what],
     missing.length === 0 ? [] : ['Required:', ...missing],
     invalid.length === 0 ? [] : ['Invalid:', ...invalid],
-    ['Usage:', `  ${doneLine(expects.filter(({ required }) => required))}`],
+    ['Usage:', `  ${usageLine(expects)}`],
   ];
   return err(
     parts
@@ -114,6 +113,11 @@ function typedOutputs(expects: readonly Expectation[], outputs: Outputs): Result
       .map((part) => part.join('\n'))
       .join('\n\n'),
   );
+}
+
+function usageLine(expects: readonly Expectation[]): string {
+  const required = expects.filter((expected) => expected.required);
+  return ['meow done', ...required.map(({ name }) => `--output ${name}=<value>`)].join(' ');
 }
 
 function typedOutput(given: Json, type: Expectation['type']): Result<Json, string> {

@@ -58,7 +58,14 @@ describe('on disk', () => {
     for (const [index, line] of lines.entries()) {
       const { crc, ...rest } = JSON.parse(line) as Record<string, unknown>;
       expect(crc).toBe(crc32(JSON.stringify(rest)).toString(16).padStart(8, '0'));
-      expect(Object.keys(rest)).toEqual([...(index === 0 ? ['format'] : []), 'seq', 'at', 'durable', 'input', 'decisions']);
+      expect(Object.keys(rest)).toEqual([
+        ...(index === 0 ? ['format'] : []),
+        'seq',
+        'at',
+        'durable',
+        'input',
+        'decisions',
+      ]);
       expect(rest['at']).toBe(new Date(aRecord(index + 1).at).toISOString());
     }
     expect(JSON.parse(await readFile(programPath, 'utf8'))).toMatchObject({ program: aProgram() });

@@ -38,7 +38,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       const decisions: JournalRecord['decisions'] = [
         { kind: 'steps-added', frame: deep, block: 'main', steps: [`${deep}work`, `${deep}loop`] },
         { kind: 'warned', message: '‥7‥ is no mark' },
-        { kind: 'steps-skipped', steps: [deep.slice(0, 300), `${'other.'.repeat(100)}`, 'short'], why: 'need' },
+        { kind: 'steps-skipped', steps: [deep.slice(0, 300), 'other.'.repeat(100), 'short'], why: 'need' },
       ];
       const effect = `${deep}loop#1`;
       const records: JournalRecord[] = [
