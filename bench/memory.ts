@@ -1,13 +1,11 @@
 // The most memory that a run ever holds.
-//
-// The system's own count (`maxrss`) of a child begins at what its parent held when it was forked, so on Linux the
-// process reads its own high-water mark instead.
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
-import { atMost, count, figure, makeProject, MEOW, timeProcess } from './measure.ts';
+import { atMost, count, figure, makeProject, MEOW } from './measure.ts';
 import type { Bench, Figure, Measurement } from './measure.ts';
+import { peakOf } from './peak.ts';
 import { makeUnfinishedRun, UNFINISHED_ID } from './resume.ts';
 import { workflowText } from './workflow.ts';
 
@@ -21,16 +19,9 @@ export const memory: Measurement = {
     `process, journal and state file; \`meow run\` of ${count(COMMAND_STEPS)} steps \`true\`; \`meow resume\` of ${count(STEPS)} steps of which ` +
     'all but one are done. Beside them what `node -e 0` holds. One round.',
   async measure(bench) {
-    const preload = join(bench.folder, 'peak.cjs');
-    writeFileSync(preload, PRELOAD);
-    const peakOf = (args: readonly string[], cwd: string): number => {
-      const file = join(bench.folder, 'peak');
-      timeProcess('node', ['--require', preload, ...args], cwd);
-      return Number(readFileSync(file, 'utf8')) / 1000;
-    };
-    const floor = peakOf(['-e', '0'], bench.folder);
+    const floor = peakOf(bench, ['-e', '0'], bench.folder);
     const peak = (what: string, args: readonly string[], cwd: string): Figure => {
-      const value = peakOf(args, cwd);
+      const value = peakOf(bench, args, cwd);
       return figure({
         what: `peak memory: ${what}`,
         measured: `${count(value)} MB`,
@@ -51,17 +42,6 @@ export const memory: Measurement = {
     ];
   },
 };
-
-/** In kilobytes, to a file beside this one: stdout belongs to the command. */
-const PRELOAD = `
-const { readFileSync, writeFileSync } = require('node:fs');
-const { join } = require('node:path');
-process.on('exit', () => {
-  let peak = process.resourceUsage().maxRSS;
-  if (process.platform === 'linux') peak = /VmHWM:\\s*(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1];
-  writeFileSync(join(__dirname, 'peak'), String(peak));
-});
-`;
 
 /** As one file, so that no compiler sits in the process that is weighed. */
 async function bundleEngineRun(bench: Bench): Promise<string> {

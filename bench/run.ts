@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { chain } from './chain.ts';
 import { completions } from './completions.ts';
 import { disk } from './disk.ts';
+import { growth } from './growth.ts';
 import { ipc } from './ipc.ts';
 import { ROOT, withFolder } from './measure.ts';
 import type { Figure, Measurement } from './measure.ts';
@@ -24,7 +25,18 @@ import { startup } from './startup.ts';
 import { timeStepFiles } from './step-files.ts';
 import { wide } from './wide.ts';
 
-const MEASUREMENTS: readonly Measurement[] = [disk, startup, ipc, chain, wide, completions, resume, memory, size];
+const MEASUREMENTS: readonly Measurement[] = [
+  disk,
+  startup,
+  ipc,
+  chain,
+  wide,
+  completions,
+  resume,
+  memory,
+  size,
+  growth,
+];
 
 const FILES_TRIED = 100;
 /** A command takes about a millisecond: the files must not take as long. */

@@ -47,7 +47,7 @@ async function perform(args: readonly string[]): Promise<number> {
 }
 
 /** Commands of later versions: known, so that they are not taken for a mistake, and refused as what they are. */
-const NOT_YET = new Set('adapter agents attach doctor gc mcp'.split(' '));
+const NOT_YET = new Set('adapter attach doctor gc mcp'.split(' '));
 
 function requireCommand(program: Command, name: string): void {
   const known = program.commands.map((command) => command.name());
@@ -55,7 +55,7 @@ function requireCommand(program: Command, name: string): void {
   if (NOT_YET.has(name)) {
     throw new UsageError(
       `the command ${name} is not in this version of meow (${MEOW_VERSION})`,
-      'it runs workflows of shell steps; all commands: meow help',
+      'all commands: meow help',
     );
   }
   const guess = nearest(name, known);
@@ -151,6 +151,13 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--json', 'one JSON object a decision')
     .action(async (id: string, options: object) => {
       answer(await (await import('./commands/trace.ts')).trace(id, options));
+    });
+
+  command('Looking', 'agents [--workflow ID] [--json]', 'who works for runs, and on what', AGENTS_NOTES)
+    .option('--workflow <id>', 'only those of this run')
+    .option('--json', 'as a JSON array')
+    .action(async (options: object) => {
+      answer(await (await import('./commands/agents.ts')).agents(options));
     });
 
   command('Looking', 'logs ID STEP [--attempt N] [--follow]', 'what a step printed', LOGS_NOTES)
@@ -328,6 +335,15 @@ Examples:
   meow trace wf-ab12cd34
   meow trace wf-ab12cd34 --follow
   meow trace wf-ab12cd34 --json | jq 'select(.kind == "step-failed")'
+`;
+
+const AGENTS_NOTES = `
+The agents of the runs that are not over; with --workflow those of one run, whatever became of it. An agent is
+starting, active (it works on a step), idle, stopped (a step killed it) or gone.
+
+Examples:
+  meow agents
+  meow agents --workflow wf-ab12cd34 --json
 `;
 
 const LOGS_NOTES = `

@@ -69,3 +69,16 @@ function someOf(names: readonly string[]): string {
   const shown = names.slice(0, 8).join(', ');
   return names.length > 8 ? `${shown} …` : shown;
 }
+
+/** Runs that are not over for good: told by the ends of their journals, which need not be read whole for it. */
+export async function runsGoingOn(store: FileStore): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const { id } of await store.list()) {
+    const last = await store.lastRecord(id);
+    const isOver = last?.decisions.some((made) => made.kind === 'run-ended' && OVER.includes(made.end)) ?? true;
+    if (!isOver) found.push(id);
+  }
+  return found;
+}
+
+const OVER: readonly string[] = ['done', 'failed'];

@@ -46,7 +46,7 @@ export function applyToAgents(state: RunState, decision: AgentDecision): void {
   }
 }
 
-const AFTER = { killed: 'closed', ended: 'gone', gone: 'gone', lost: 'lost' } as const;
+const AFTER = { killed: 'closed', ended: 'ended', gone: 'gone', lost: 'lost' } as const;
 
 export function occupy(state: RunState, step: StepState, name: string | null): void {
   step.agent = name;

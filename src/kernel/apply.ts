@@ -235,7 +235,8 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'run-resumed':
       state.allowance = decision.allowance ?? state.allowance;
       // Whoever resumes a run wants to go on in spite of what ended an agent.
-      for (const agent of state.agents.values()) if (agent.status === 'gone') agent.status = 'lost';
+      for (const agent of state.agents.values())
+        if (agent.status === 'gone' || agent.status === 'ended') agent.status = 'lost';
       if (decision.withdrawn || state.phase === 'ended') reopen(state, decision.reopened);
       return;
     case 'warned':

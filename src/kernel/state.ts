@@ -188,7 +188,7 @@ export interface GateState {
 export interface AgentState {
   readonly name: string;
   /** `named`: no more than a name that steps queue for. */
-  status: 'named' | 'opening' | 'active' | 'closing' | 'closed' | 'gone' | 'lost';
+  status: 'named' | 'opening' | 'active' | 'closing' | 'closed' | 'ended' | 'gone' | 'lost';
   opening: AgentOpening | null;
   /** How often it was started. */
   generation: number;

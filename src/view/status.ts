@@ -257,6 +257,7 @@ export function agentStatus(status: AgentState['status'], busy: boolean): AgentV
       return 'starting';
     case 'closing':
     case 'closed':
+    case 'ended':
       return 'stopped';
     case 'gone':
     case 'lost':

@@ -1,0 +1,26 @@
+// The most memory that a process ever held. The system's own count (`maxrss`) of a child begins at what its parent held when
+// it was forked, so on Linux the process reads its own high-water mark instead.
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { timeProcess } from './measure.ts';
+import type { Bench } from './measure.ts';
+
+/** In megabytes, of `node ARGS`. */
+export function peakOf(bench: Bench, args: readonly string[], cwd: string): number {
+  const preload = join(bench.folder, 'peak.cjs');
+  writeFileSync(preload, PRELOAD);
+  timeProcess('node', ['--require', preload, ...args], cwd);
+  return Number(readFileSync(join(bench.folder, 'peak'), 'utf8')) / 1000;
+}
+
+/** In kilobytes, to a file beside this one: stdout belongs to the command. */
+const PRELOAD = `
+const { readFileSync, writeFileSync } = require('node:fs');
+const { join } = require('node:path');
+process.on('exit', () => {
+  let peak = process.resourceUsage().maxRSS;
+  if (process.platform === 'linux') peak = /VmHWM:\\s*(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1];
+  writeFileSync(join(__dirname, 'peak'), String(peak));
+});
+`;
