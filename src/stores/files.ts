@@ -17,7 +17,7 @@
 // The folder may hold workflows too (they are searched there by name): only what has a journal or a program is a run.
 
 import type { Stats } from 'node:fs';
-import { fstatSync, writeSync } from 'node:fs';
+import { fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { chmod, constants, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -39,6 +39,7 @@ import {
   isRunId,
   isSystemError,
   missingRun,
+  lostJournal,
   neverBegan,
   refusalOf,
   shellPath,
@@ -212,18 +213,24 @@ async function make(at: Places, program: Program, through: Through, undo: Undo):
 async function takeUp(at: Places, through: Through, undo: Undo): Promise<Journal> {
   const lock = await lockRun(at, undo);
   const file = await openIfThere(at.journal, constants.O_RDWR | constants.O_APPEND | DURABLE);
-  if (file === null) throw neverBegan(at.runId);
+  if (file === null) throw await withoutRecords(at);
   undo.push(() => file.close());
   lockJournal(at, lock, file);
 
   const bytes = await readAll(file);
   const { records, wholeBytes } = decode(at, bytes);
-  if (records.length === 0) throw neverBegan(at.runId);
+  if (records.length === 0) throw await withoutRecords(at);
   const program = await readProgram(at, records.length);
   if (wholeBytes < bytes.length) await file.truncate(wholeBytes);
   // A killed engine may have written what it did not live to make durable.
   await file.sync();
   return journalOf(at, { ...program, records }, through(appendFile(file)), wholeBytes, lock, null);
+}
+
+/** A run that left more behind than what it is made of has begun: then its records are lost, and that is another matter. */
+async function withoutRecords(at: Places): Promise<UsageError> {
+  const began = (await statIfThere(at.state)) !== null || (await statIfThere(join(at.folder, 'steps'))) !== null;
+  return began ? lostJournal(at.runId, at.journal) : neverBegan(at.runId);
 }
 
 type Through = (file: AppendFile) => AppendFile;
@@ -247,9 +254,8 @@ const DURABLE = process.platform === 'linux' ? constants.O_DSYNC : 0;
 
 function appendFile(file: FileHandle): AppendFile {
   return {
-    // Nothing else could be done meanwhile, and to hand it to another thread takes longer than most disks.
     write: async (bytes) => {
-      const bytesWritten = writeSync(file.fd, bytes);
+      const { bytesWritten } = await file.write(bytes);
       // Somebody deleted it: what is written now is gone with its last reader.
       if (fstatSync(file.fd).nlink === 0) throw deletedError();
       return bytesWritten;
@@ -359,10 +365,10 @@ async function readProgram(
     text = await readFile(at.program, 'utf8');
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error;
-    throw recordCount === 0 ? neverBegan(at.runId) : refuse('is missing');
+    throw recordCount === 0 ? await withoutRecords(at) : refuse('is missing');
   }
   const decoded = decodeProgram(text);
-  if (!decoded.ok) throw recordCount === 0 ? neverBegan(at.runId) : refuse(decoded.error);
+  if (!decoded.ok) throw recordCount === 0 ? await withoutRecords(at) : refuse(decoded.error);
   return { program: decoded.value.program, programHash: decoded.value.hash };
 }
 

@@ -53,6 +53,13 @@ export function neverBegan(runId: string): UsageError {
   );
 }
 
+export function lostJournal(runId: string, path: string): UsageError {
+  return new UsageError(
+    `the journal of run ${runId} is empty or missing, though the run had begun; nothing was changed or started`,
+    `put it back: ${path} · what is left: the state file and the folders of its steps`,
+  );
+}
+
 /** `by`: who, as far as it is known. */
 export function heldRun(runId: string, by: { readonly pid: number; readonly takenAt: string } | null): UsageError {
   const who = by === null ? 'another engine' : `the engine with pid ${by.pid}, since ${by.takenAt}`;
