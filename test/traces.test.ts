@@ -125,6 +125,7 @@ function inputOf(verb: string, words: readonly string[]): Input {
         kind: 'gate-decided',
         gate: words[0] ?? '',
         verdict: { approved: words[1] === 'approve', by: 'ann', notes: null, answer: null },
+        message: null,
       };
     case 'ask':
       return { kind: 'gate-asked', gate: words[0] ?? '', step: words[1] ?? '', prompt: null };
@@ -133,7 +134,13 @@ function inputOf(verb: string, words: readonly string[]): Input {
     case 'release':
       return { kind: 'wait-released', step: words[0] ?? '' };
     case 'report':
-      return { kind: 'step-reported', step: words[0] ?? '', outputs: Object.fromEntries(pairs), notes: null };
+      return {
+        kind: 'step-reported',
+        step: words[0] ?? '',
+        outputs: Object.fromEntries(pairs),
+        notes: null,
+        message: null,
+      };
     case 'event': {
       const [type = '', id = type] = words.filter((word) => !word.includes('='));
       return { kind: 'event-emitted', event: { id, type, agent: null, data: Object.fromEntries(pairs) } };

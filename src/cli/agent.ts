@@ -25,7 +25,7 @@ export const AGENT_COMMANDS: Readonly<Record<string, AgentCommand>> = {
   event: { arguments: ['TYPE'], values: ['data'], switches: [], perform: event },
   'await-event': { arguments: ['TYPE'], values: ['filter', 'timeout'], switches: ['json'], perform: awaitEvent },
   'step-status': { arguments: ['STEP'], values: ['is', 'is-not'], switches: [], perform: stepStatus },
-  'await-approval': { arguments: ['GATE'], values: ['timeout'], switches: [], perform: awaitApproval },
+  'await-approval': { arguments: ['GATE'], values: ['timeout', 'prompt'], switches: [], perform: awaitApproval },
 };
 
 /** `args`: with the command in front. Resolves to the exit status. */

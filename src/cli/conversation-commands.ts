@@ -76,9 +76,15 @@ export function addConversationCommands(command: Make, answer: (status: number) 
     .option('--is <s>', 'exit with 0 if the step has this status, else with 1')
     .option('--is-not <s>', 'exit with 0 if the step has another status, else with 1');
 
-  command(AGENTS, 'await-approval GATE [--timeout D]', 'wait until a person has decided', AWAIT_APPROVAL_NOTES)
+  command(
+    AGENTS,
+    'await-approval GATE [--timeout D] [--prompt TEXT]',
+    'wait until a person has decided',
+    AWAIT_APPROVAL_NOTES,
+  )
     .argument('<gate>')
-    .option('--timeout <d>', 'how long at most: 30s, 5m, 24h');
+    .option('--timeout <d>', 'how long at most: 30s, 5m, 24h')
+    .option('--prompt <text>', 'what is asked; meow gates shows it');
 }
 
 const GATES_NOTES = `
@@ -159,5 +165,5 @@ is ending, 3 nobody decided in time.
 
 Examples:
   meow await-approval review
-  meow await-approval review --timeout 24h
+  meow await-approval review --timeout 24h --prompt "Is the plan good enough to begin?"
 `;

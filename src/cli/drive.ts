@@ -7,6 +7,7 @@ import type { LiveRun, World } from '../engine/client.ts';
 import type { Journal } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
 import { agentDriver } from '../drivers/agents.ts';
+import type { AgentsDriver } from '../drivers/agents.ts';
 import { commandDriver } from '../drivers/command.ts';
 import { hostsByAdapter } from '../drivers/hosts.ts';
 import { readDriver } from '../drivers/read.ts';
@@ -56,12 +57,13 @@ export async function drive(request: DriveRequest): Promise<Driven> {
   let before: readonly JournalRecord[] = [];
   let mark = '';
   let attachments: Program['attachments'] = {};
+  let agents: AgentsDriver | null = null;
   let reception: Reception | null = null;
 
   // A run that comes to nothing leaves nothing behind, so it is not talked to before there is a record of it; and no step
   // starts before it can be.
   const receive = (): void => {
-    reception ??= receptionOf(runId, runFolder, mark, reporter);
+    reception ??= receptionOf(runId, runFolder, mark, reporter, (agent, id) => agents?.hasTaken(agent, id) ?? false);
     if (run !== null) reception.open(run);
   };
 
@@ -75,7 +77,12 @@ export async function drive(request: DriveRequest): Promise<Driven> {
       bytesMax: request.config.limits.stateFileBytesMax,
       // Without an engine there is nothing but what the journal holds.
       durable: () => run?.durable ?? true,
-      tooLarge: (limit) => run?.pause(`workflow file size exceeded: ${limit}`),
+      tooLarge(limit) {
+        const what = `workflow file size exceeded: ${limit}`;
+        // One that is over can only be told of it.
+        if (run === null || run.state.phase === 'ended') reporter.note(`${what}; its state file tells of no steps`);
+        else run.pause(what);
+      },
     });
     refresh = file;
     return {
@@ -122,14 +129,15 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         script: attachments[SIM_SCRIPT] ?? null,
         searchPath: own['PATH'] ?? '',
       });
-      const agents = agentDriver({ ...shared, hosts: hostsByAdapter({ sim }) });
+      const driver = agentDriver({ ...shared, hosts: hostsByAdapter({ sim }) });
+      agents = driver;
       return {
         command: commandDriver({ ...shared, shell: request.config.shell }),
         read: readDriver({ runFolder, cwd: asked.cwd }),
-        spawn: agents,
-        attend: agents,
-        prompt: agents,
-        kill: agents,
+        spawn: driver,
+        attend: driver,
+        prompt: driver,
+        kill: driver,
       };
     },
     observe(records, state) {
@@ -177,7 +185,13 @@ function isDone(records: readonly JournalRecord[]): boolean {
   );
 }
 
-function receptionOf(runId: string, runFolder: string, mark: string, reporter: Reporter): Reception {
+function receptionOf(
+  runId: string,
+  runFolder: string,
+  mark: string,
+  reporter: Reporter,
+  hasTaken: (agent: string, effectId: string) => boolean,
+): Reception {
   try {
     return new Reception({
       runId,
@@ -188,6 +202,7 @@ function receptionOf(runId: string, runFolder: string, mark: string, reporter: R
         const text = wholeText(prompt, runFolder);
         return text.ok ? { ...text, value: promptText(text.value, 'autonomous', expects) } : text;
       },
+      hasTaken,
       note: (line) => reporter.note(line),
     });
   } catch (error) {

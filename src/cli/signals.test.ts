@@ -11,7 +11,7 @@ const run: LiveRun = {
   id: 'r',
   durable: true,
   state: initialState({
-    format: 1,
+    format: 2,
     source: { language: 'meow', name: 'a' },
     entry: 'main',
     blocks: { main: { name: 'main', parameters: [], steps: [], naming: 'path', visits: null } },

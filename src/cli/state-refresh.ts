@@ -95,8 +95,10 @@ export class StateRefresh {
     const pieces = this.#yaml.pieces();
     const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
     if (bytes > this.#options.bytesMax) {
-      if (!this.#refused) this.#options.tooLarge(formatBytes(this.#options.bytesMax));
+      const limit = formatBytes(this.#options.bytesMax);
+      if (!this.#refused) this.#options.tooLarge(limit);
       this.#refused = true;
+      await this.#write([this.#yaml.withoutSteps(`workflow file size exceeded: ${limit}; the steps are left out`)]);
     } else {
       await this.#write(pieces);
     }

@@ -6,6 +6,7 @@
 // H2  A message is handed over at most once by its id, in this life and in all others.
 // H3  An agent that ends is told of within a second, whether or not it is our child.
 // H4  An agent outlives the engine, and does not keep it from ending.
+// H5  Which messages an agent has begun with, and which it cannot work on for a limit, is known in every later life.
 
 import type { Result } from '../base/result.ts';
 import type { AgentMessage } from '../ir/prompt-text.ts';
@@ -47,11 +48,22 @@ export interface HostedAgent {
   readonly ended: Promise<AgentExit>;
   /** Resolves when the agent has it. What it has not taken in time, or when the sender gives up, is taken back. */
   hand(message: AgentMessage, timeoutMs: number, givenUp?: Promise<unknown>): Promise<Handover>;
+  /** Whether it has begun with a message: one that it has may wait with it until it is done with another. */
+  hasBegun(id: string): boolean;
+  /** Resolves when it says that it may not work on this message: not any more, or not now. Stops looking on `over`. */
+  limited(id: string, over: AbortSignal): Promise<AgentLimit>;
   /** Makes it leave what it is doing. Resolves when it is idle, or after the time given. */
   interrupt(id: string, timeoutMs: number): Promise<void>;
 }
 
 export type Handover = 'taken' | 'not-taken' | 'agent-gone';
+
+export interface AgentLimit {
+  /** A part of a sentence. */
+  readonly text: string;
+  /** When it ends, in milliseconds since 1970; null where that is not known. */
+  readonly until: number | null;
+}
 
 export interface AgentExit {
   /** 128 + N where signal N ended it; null where it left none. */

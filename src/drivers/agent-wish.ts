@@ -1,6 +1,7 @@
 // What is asked for when an agent is to be started, read from its effect: every text whole, its folder there, its
 // environment complete but for what is told apart from start to start.
 
+import { hasControls } from '../base/controls.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { Effect, SpawnSpec } from '../ir/effect.ts';
@@ -39,6 +40,8 @@ export interface AgentWish {
 export function agentName(spec: SpawnSpec<FilledText>, runFolder: string): Result<AgentName, string> {
   const agent = wholeText(spec.agent, runFolder);
   if (!agent.ok) return agent;
+  // It could say nothing to the run: no message may have such a name.
+  if (hasControls(agent.value)) return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
   const adapter = wholeText(spec.adapter, runFolder);
   return adapter.ok ? ok({ agent: agent.value, adapter: adapter.value }) : adapter;
 }

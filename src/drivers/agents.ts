@@ -52,7 +52,12 @@ export interface AgentDriverOptions {
   readonly readyMs?: number;
 }
 
-export function agentDriver(options: AgentDriverOptions): Driver {
+export interface AgentsDriver extends Driver {
+  /** Whether an agent has begun with the prompt of an effect; false where it is still on its way, or the agent is gone. */
+  hasTaken(agent: string, effectId: string): boolean;
+}
+
+export function agentDriver(options: AgentDriverOptions): AgentsDriver {
   return new AgentDriver(options);
 }
 
@@ -62,7 +67,7 @@ const READY_MS = 60_000;
 
 type How = 'start' | 'find';
 
-class AgentDriver implements Driver {
+class AgentDriver implements AgentsDriver {
   readonly #options: AgentDriverOptions;
   readonly #open = new Map<string, Asked>();
   /** Those that this life of the engine has met, dead or alive, by name. */
@@ -86,6 +91,10 @@ class AgentDriver implements Driver {
 
   conclude(effectId: string): void {
     this.#open.get(effectId)?.conclude();
+  }
+
+  hasTaken(agent: string, effectId: string): boolean {
+    return this.#known(agent)?.hasBegun(effectId) ?? false;
   }
 
   #ask(how: How, effect: Effect, answer: Answer): void {
@@ -239,7 +248,9 @@ class AgentDriver implements Driver {
       return failed('not-delivered', `the prompt could not be kept: ${error.message}`);
     }
     const message = messageOf(effect, spec, prompt.value);
-    const handed = agent.hand(message, this.#options.deliveryMs ?? DELIVERY_MS, asked.stopped);
+    // Who has been reported about needs no prompt any more.
+    const givenUp = Promise.race([asked.stopped, asked.concluded]);
+    const handed = agent.hand(message, this.#options.deliveryMs ?? DELIVERY_MS, givenUp);
     const first = await Promise.race([handed, asked.concluded]);
     if (first === null) return success();
     if (first === 'not-taken' && asked.isStopped) return NOT_GIVEN;
@@ -248,8 +259,15 @@ class AgentDriver implements Driver {
       if (first === 'taken') return success();
       return failed('not-delivered', `agent ${name.value} ended before it took the prompt`);
     }
-    const last = await Promise.race([asked.stopped, asked.concluded]);
+    const over = new AbortController();
+    const limited = first === 'taken' ? agent.limited(effect.id, over.signal) : asked.concluded;
+    const last = await Promise.race([asked.stopped, asked.concluded, limited]);
+    over.abort();
     if (last === null) return success();
+    if ('until' in last) {
+      const message = `agent ${name.value} has reached a usage limit: ${last.text}`;
+      return failed('limit-reached', message, { retryAt: last.until });
+    }
     if (last.why === 'run-ending') return failed('stopped', `the run ends; agent ${name.value} was left at its work`);
     if (agent.alive) {
       await Promise.race([agent.interrupt(effect.id, last.force ? 0 : this.#graceMs), asked.forced]);
@@ -266,7 +284,7 @@ class AgentDriver implements Driver {
     if (!host.ok) return failed('agent-not-found', `agent ${name.value} cannot be ended: ${host.error}`);
     markEnded(start);
     const left = await this.#clear(start, spec.graceful ? spec.graceMs : 0, asked.stopped);
-    this.#agents.delete(name.value);
+    if (this.#agents.get(name.value)?.start.effect === start.effect) this.#agents.delete(name.value);
     if (left.length === 0) return success();
     return failed('timeout', `agent ${name.value} could not be ended: these processes are left: ${left.join(', ')}`);
   }

@@ -7,11 +7,11 @@
 
 import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
-import { makeMailbox, mailboxIn, READY, sendMail } from '../sim/mail.ts';
+import { hasBegun, limitOf, makeMailbox, mailboxIn, READY, sendMail } from '../sim/mail.ts';
 import type { AgentMessage } from '../ir/prompt-text.ts';
 import { agentFolderOf, wasEndedByUs } from './agent-folder.ts';
 import type { AgentStart } from './agent-folder.ts';
-import type { AgentExit, AgentHost, Handover, HostedAgent, StartRequest } from './agent-host.ts';
+import type { AgentExit, AgentHost, AgentLimit, Handover, HostedAgent, StartRequest } from './agent-host.ts';
 import { agentShellText } from './agent-shell.ts';
 import { tail } from './capture.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
@@ -138,6 +138,35 @@ class SimulatedAgent implements HostedAgent {
     letter.withdraw();
     if (letter.state() === 'taken') return 'taken';
     return this.alive ? 'not-taken' : 'agent-gone';
+  }
+
+  hasBegun(id: string): boolean {
+    try {
+      return hasBegun(mailboxIn(this.start.folder.path), fileName(id));
+    } catch (error) {
+      if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return false;
+      throw error;
+    }
+  }
+
+  limited(id: string, over: AbortSignal): Promise<AgentLimit> {
+    const { path } = this.start.folder;
+    return new Promise((resolve) => {
+      const stop = (): void => {
+        clearInterval(looks);
+        watcher?.close();
+      };
+      const look = (): void => {
+        const limit = limitOf(path, id);
+        if (limit === null) return;
+        stop();
+        resolve(limit);
+      };
+      const watcher = watchFolder(path, look);
+      const looks = watcher === null ? setInterval(look, LOOK_MS).unref() : undefined;
+      over.addEventListener('abort', stop);
+      look();
+    });
   }
 
   async interrupt(id: string, timeoutMs: number): Promise<void> {

@@ -23,7 +23,7 @@ export async function verdict(spec: CommandSpec<FilledText>, left: Left): Promis
     }),
   });
 
-  const broken = brokenBy(left.status, spec.verdict);
+  const broken = brokenBy(left.status, spec);
   if (broken !== null) return fail(broken, `the command ${endedWith(left.status)}`);
   const [problem] = captured.problems;
   if (problem !== undefined) return fail(problem.kind, captured.problems.map(({ message }) => message).join('; '));
@@ -43,11 +43,11 @@ export async function unfinished(
   return { kind: 'failure', failure: failure(kind, message, { output: tail(left.folder), outputs, kept }) };
 }
 
-function brokenBy(status: number, asked: 'success' | 'condition'): FailureKind | null {
+function brokenBy(status: number, { verdict: asked, errors }: CommandSpec<FilledText>): FailureKind | null {
   if (status === 0) return null;
   const bySignal = signalOf(status) !== null;
   if (asked === 'success') return bySignal ? 'signal' : 'exit-nonzero';
-  return bySignal || status === 126 || status === 127 ? 'condition-error' : null;
+  return bySignal || status === 126 || status === 127 || errors.includes(status) ? 'condition-error' : null;
 }
 
 export function endedWith(status: number): string {

@@ -100,12 +100,22 @@ export class Engine {
 
   /** Everything that has arrived by now becomes durable with one append. */
   async #takeAll(): Promise<void> {
-    const records: JournalRecord[] = [];
-    const timers: string[] = [];
     const arrivals = this.#inbox.splice(0);
     // From the first decision on, and for ever if a bug or the disk cuts it short.
     this.#durable = false;
-    for (const { input } of arrivals) {
+    try {
+      await this.#decideAll(arrivals.map(({ input }) => input));
+    } catch (error) {
+      for (const { refused } of arrivals) refused(error);
+      throw error;
+    }
+    for (const { heard } of arrivals) heard();
+  }
+
+  async #decideAll(inputs: readonly Input[]): Promise<void> {
+    const records: JournalRecord[] = [];
+    const timers: string[] = [];
+    for (const input of inputs) {
       const at = this.#clock.now();
       const decisions = decide(this.state, input, at);
       // The clock was set back before the kernel heard of it: its time is still to come.
@@ -116,14 +126,7 @@ export class Engine {
       records.push({ seq: this.#seq, at, input, decisions });
       for (const decision of decisions) timers.push(...timersOf(this.state, decision));
     }
-    if (records.length > 0) {
-      try {
-        await this.#journal.append(records);
-      } catch (error) {
-        for (const { refused } of arrivals) refused(error);
-        throw error;
-      }
-    }
+    if (records.length > 0) await this.#journal.append(records);
     this.#durable = true;
     if (records.length > 0) {
       for (const { decisions } of records) {
@@ -131,7 +134,6 @@ export class Engine {
       }
       this.#observe(records, this.state);
     }
-    for (const { heard } of arrivals) heard();
     this.#deadlines.add(timers);
   }
 

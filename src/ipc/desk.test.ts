@@ -10,6 +10,7 @@ import type { Answer } from './protocol.ts';
 import { parseMessage } from './protocol.ts';
 
 function setup(program: readonly string[] = ['a', 'b needs a']) {
+  const taken = new Set<string>();
   const run = toldRun(program);
   const clock = handClock();
   let ids = 0;
@@ -17,7 +18,8 @@ function setup(program: readonly string[] = ['a', 'b needs a']) {
     run,
     clock,
     whole: ({ prompt }) => ok(`shown: ${JSON.stringify(prompt)}`),
-    isFile: (path) => path === 'there.txt',
+    hasTaken: (agent, effect) => taken.has(`${agent} ${effect}`),
+    fileProblem: (path) => (path === 'there.txt' ? null : path === 'src' ? 'is a folder' : 'no such file'),
     newId: () => `made-${++ids}`,
   });
   run.watch((records, state) => desk.seen(records, state));
@@ -28,7 +30,7 @@ function setup(program: readonly string[] = ['a', 'b needs a']) {
   };
   const emit = (type: string, data: Json = {}, agent: string | null = null): Promise<Answer | null> =>
     say({ type: 'event', event_type: type, data, agent });
-  return { run, clock, desk, say, emit };
+  return { run, clock, desk, say, emit, taken };
 }
 
 /** Whether it is answered without anything happening. */
@@ -231,6 +233,13 @@ describe('gates', () => {
   const APPROVE = { type: 'approval', gate_id: 'review', approved: true, notes: 'fine', by: 'ann' };
   const REJECT = { type: 'approval', gate_id: 'review', approved: false, reason: 'no tests', by: 'bob' };
 
+  test('what people are asked is kept with the gate', async () => {
+    const { run, say } = setup();
+    void say({ ...WAIT, prompt: 'Is it good?' });
+    await isOpen(Promise.race([]));
+    expect(run.told).toEqual([{ kind: 'gate-asked', gate: 'review', step: 'a', prompt: 'Is it good?' }]);
+  });
+
   test('a decision reaches the one who waits', async () => {
     const { say } = setup();
     const answer = say(WAIT);
@@ -333,7 +342,8 @@ describe('reports of agents', () => {
   }
 
   test('the agent is shown its task, until it has reported', async () => {
-    const { say } = await withAgent();
+    const { say, taken } = await withAgent();
+    taken.add('w p#1');
     expect(await say({ type: 'get_prompt', agent: 'w' })).toMatchObject({
       kind: 'prompt',
       step: 'p',
@@ -342,6 +352,18 @@ describe('reports of agents', () => {
     expect(await say({ type: 'get_prompt', agent: 'nobody' })).toEqual({ kind: 'prompt', content: '' });
     expect(await say({ type: 'step_done', agent: 'w', outputs: { n: '3' } })).toEqual(ACK);
     expect(await say({ type: 'get_prompt', agent: 'w' })).toEqual({ kind: 'prompt', content: '' });
+  });
+
+  test('the agent is not shown what is still on its way to it', async () => {
+    const { run, say, taken } = setup(['s spawn w', 'p prompt w needs s', 'q prompt w needs p']);
+    await run.tell({ kind: 'effect-finished', effect: 's#1', outcome: success({}, { session: 'sess-1' }) });
+    taken.add('w p#1');
+    await say({ type: 'step_done', agent: 'w' });
+    await run.tell({ kind: 'effect-finished', effect: 'p#1', outcome: success() });
+    expect(run.state.steps.get('q')?.status).toBe('running');
+    expect(await say({ type: 'get_prompt', agent: 'w' })).toEqual({ kind: 'prompt', content: '' });
+    taken.add('w q#1');
+    expect(await say({ type: 'get_prompt', agent: 'w' })).toMatchObject({ step: 'q' });
   });
 
   test('a report that lacks an output is refused, with what is missing and how to say it', async () => {

@@ -8,7 +8,7 @@
 //       gone itself.
 //   D4  How many may wait is bounded, and so is how many gates they can bring into being.
 
-import type { Json } from '../base/json.ts';
+import type { Json, JsonMap } from '../base/json.ts';
 import { own } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
 import { formatDuration } from '../base/time.ts';
@@ -17,13 +17,13 @@ import type { LiveRun } from '../engine/client.ts';
 import type { Clock } from '../engine/ports.ts';
 import { plainText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { verdictFor } from '../kernel/gates.ts';
+import { askingOf } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
 import type { Prompting } from '../kernel/prime.ts';
 import { promptFor } from '../kernel/prime.ts';
 import { filesNamed, judgeReport } from '../kernel/report.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
-import { isOpenGate, isOver } from '../kernel/state.ts';
+import { effectId, isOpenGate, isOver } from '../kernel/state.ts';
 import { findStep } from './find-step.ts';
 import type { Answer, EventMessage, Message, Waiting } from './protocol.ts';
 import { errorAnswer } from './protocol.ts';
@@ -35,8 +35,10 @@ export interface DeskOptions {
   readonly clock: Clock;
   /** The task as its agent is shown it; an error is a sentence. */
   whole(prompting: Prompting): Result<string, string>;
-  /** Whether there is such a file, seen from that folder, and it is no folder itself. */
-  isFile(path: string, from: string): boolean;
+  /** Whether an agent has begun with the prompt of an effect: until then it is on its way, and needs no telling. */
+  hasTaken(agent: string, effectId: string): boolean;
+  /** What keeps a path, seen from that folder, from being that of a file; null where it is one. */
+  fileProblem(path: string, from: string): string | null;
   /** For an event that came without an id: never the same twice, in no life of the engine. */
   newId(): string;
 }
@@ -102,7 +104,7 @@ export class Desk {
       case 'await-approval':
         return this.#awaitGate(message, gone);
       case 'approval':
-        return this.#decideGate(message.gate, {
+        return this.#decideGate(message.gate, message.message, {
           approved: message.approved,
           by: message.by ?? UNNAMED,
           notes: message.notes,
@@ -115,17 +117,21 @@ export class Desk {
     }
   }
 
-  async #stepDone({ agent, step, outputs, notes }: Of<'step-done'>): Promise<Answer> {
+  async #stepDone({ agent, step, outputs, notes, message }: Of<'step-done'>): Promise<Answer> {
     const { run } = this.#options;
-    const report = { agent, step, outputs };
+    const report = { agent, step, outputs, message };
     const verdict = judgeReport(run.state, report);
-    if (verdict.kind === 'refused') return errorAnswer(verdict.message, 'refused');
+    if (verdict.kind === 'refused') {
+      const about = step ?? run.state.agents.get(agent ?? '')?.busy?.id ?? '';
+      return errorAnswer(withProblems(verdict.message, this.#fileProblems(about, outputs)), 'refused');
+    }
     if (verdict.kind === 'repeated') return { kind: 'ack', success: true };
-    const absent = filesNamed(run.state, verdict.step, verdict.outputs).filter(
-      ({ path, from }) => !this.#options.isFile(path, from),
-    );
-    if (absent.length > 0) return errorAnswer(absentFiles(absent), 'refused');
-    await run.tell({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes });
+    const problems = this.#fileProblems(verdict.step, verdict.outputs);
+    if (problems.length > 0) {
+      const named = problems.map(({ name }) => name);
+      return errorAnswer(withProblems(invalidOutputs(run.state, verdict.step, named), problems), 'refused');
+    }
+    await run.tell({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
     // Another report, or the end of the step, may have been heard before it.
     const after = judgeReport(run.state, { ...report, step: verdict.step });
     if (after.kind !== 'repeated') {
@@ -135,13 +141,26 @@ export class Desk {
     return { kind: 'ack', success: true, ...(warnings.length > 0 ? { warnings } : {}) };
   }
 
+  #fileProblems(step: string, outputs: JsonMap): readonly FileProblem[] {
+    return filesNamed(this.#options.run.state, step, outputs).flatMap(({ name, path, from }) => {
+      const problem = path.trim() === '' ? null : this.#options.fileProblem(path, from);
+      return problem === null ? [] : [{ name, problem: `${problem}: ${path}` }];
+    });
+  }
+
   #prompt({ agent }: Of<'get-prompt'>): Answer {
-    const prompt = promptFor(this.#options.run.state, agent);
-    if (prompt === null) return { kind: 'prompt', content: '' };
+    const { state } = this.#options.run;
+    const prompt = promptFor(state, agent);
+    const step = state.steps.get(prompt?.step ?? '');
+    if (prompt === null || step === undefined || !this.#hasTaken(agent, step)) return { kind: 'prompt', content: '' };
     const text = this.#options.whole(prompt);
     return text.ok
       ? { kind: 'prompt', content: text.value, step: prompt.step }
       : errorAnswer(`the prompt of step ${prompt.step}: ${text.error}`, 'refused');
+  }
+
+  #hasTaken(agent: string, { id, attempt }: StepState): boolean {
+    return this.#options.hasTaken(agent, effectId(id, attempt));
   }
 
   #sessionId({ agent }: Of<'get-session-id'>): Answer {
@@ -198,20 +217,21 @@ export class Desk {
     if (refused !== null) return refused;
     if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
     const until = deadlineOf(message, clock.now());
-    const asked = run.tell({ kind: 'gate-asked', gate, step: step.id, prompt: null });
-    // Its time was up while there was no engine: nothing may come between this and its step's end.
-    if (until === null || until > clock.now()) {
-      await asked;
-      await this.#durable();
-    }
+    await run.tell({ kind: 'gate-asked', gate, step: step.id, prompt: message.prompt });
+    await this.#durable();
+    // The run may have begun to end before it was heard: then nobody has asked.
+    const tooLate = await this.#whyNotWait(message, step);
+    if (tooLate !== null) return tooLate;
+    const decision = askingOf(run.state, step, gate)?.verdict ?? null;
+    if (decision !== null) return decided(gate, decision);
     const found = await this.#waiters.gate({ gate, step, until, gone });
     switch (found.kind) {
       case 'verdict':
         return decided(gate, found.verdict);
       case 'timeout': {
-        await Promise.all([asked, run.tell({ kind: 'gate-expired', gate, step: step.id })]);
+        await run.tell({ kind: 'gate-expired', gate, step: step.id });
         // Somebody may have been heard at the last moment.
-        const verdict = verdictFor(run.state, step);
+        const verdict = askingOf(run.state, step, gate)?.verdict ?? null;
         if (verdict !== null) return decided(gate, verdict);
         return { kind: 'timeout', message: `nobody decided the gate ${gate}${within(message)}` };
       }
@@ -222,8 +242,9 @@ export class Desk {
     }
   }
 
-  #answerGate({ gate, text, by }: Of<'answer'>): Answer | Promise<Answer> {
+  #answerGate({ gate, text, by, message }: Of<'answer'>): Answer | Promise<Answer> {
     const { run } = this.#options;
+    if (message !== null && run.state.heard.has(message)) return { kind: 'ack', success: true };
     const open = openGates(run.state);
     const [only] = open;
     const meant = gate ?? only;
@@ -231,18 +252,19 @@ export class Desk {
     if (gate === null && open.length > 1) {
       return errorAnswer(`run ${run.id} has ${open.length} open gates: say which of ${open.join(', ')}`, 'refused');
     }
-    return this.#decideGate(meant, { approved: true, by: by ?? UNNAMED, notes: null, answer: text });
+    return this.#decideGate(meant, message, { approved: true, by: by ?? UNNAMED, notes: null, answer: text });
   }
 
-  async #decideGate(gate: string, verdict: GateVerdict): Promise<Answer> {
+  async #decideGate(gate: string, message: string | null, verdict: GateVerdict): Promise<Answer> {
     const { run } = this.#options;
+    if (message !== null && run.state.heard.has(message)) return { kind: 'ack', success: true };
     const { end } = run.state;
     if (end === 'done' || end === 'failed') return errorAnswer(`run ${run.id} has ended: it is ${end}`, 'ended');
     const before = run.state.gates.get(gate)?.verdict;
     if (before) return afterDecision(gate, before, verdict);
     if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
     const open = openGates(run.state);
-    await run.tell({ kind: 'gate-decided', gate, verdict });
+    await run.tell({ kind: 'gate-decided', gate, verdict, message });
     // Somebody else may have been heard first.
     const stands = run.state.gates.get(gate)?.verdict ?? null;
     if (stands === null) return errorAnswer(`run ${run.id} takes no decision any more`, 'ended');
@@ -326,8 +348,28 @@ function within({ timeoutMs }: Waiting): string {
   return timeoutMs === null ? ' in time' : ` within ${formatDuration(timeoutMs)}`;
 }
 
-function absentFiles(absent: readonly { readonly name: string; readonly path: string }[]): string {
-  const lines = absent.map(({ name, path }) => `  ✗ ${name} (file_path): no such file: ${path}`);
-  const flags = absent.map(({ name }) => `--output ${name}=<path of a file>`);
-  return ['Files that do not exist', '', ...lines, '', 'Usage:', `  meow done ${flags.join(' ')}`].join('\n');
+interface FileProblem {
+  /** Of the output. */
+  readonly name: string;
+  readonly problem: string;
+}
+
+/** A refusal with what else is wrong: told together, for the agent to mend at once. Only one that is about outputs ends so. */
+function withProblems(refusal: string, problems: readonly FileProblem[]): string {
+  const usage = refusal.lastIndexOf(USAGE);
+  if (usage < 0 || problems.length === 0) return refusal;
+  const heading = refusal.includes(INVALID) ? '\n' : INVALID;
+  const lines = problems.map(({ name, problem }) => `  ✗ ${name} (file_path): ${problem}`);
+  return `${refusal.slice(0, usage)}${heading}${lines.join('\n')}${refusal.slice(usage)}`;
+}
+
+const USAGE = '\n\nUsage:\n';
+const INVALID = '\n\nInvalid:\n';
+
+/** As `judgeReport` says it. The line to use has all that is required, and what is to be mended. */
+function invalidOutputs({ steps }: RunState, stepId: string, names: readonly string[]): string {
+  const act = steps.get(stepId)?.definition.act;
+  const expects = act?.kind === 'effect' && act.effect.kind === 'prompt' ? act.effect.expects : [];
+  const wanted = expects.filter(({ name, required }) => required || names.includes(name));
+  return `Invalid outputs${USAGE}  ${['meow done', ...wanted.map(({ name }) => `--output ${name}=<value>`)].join(' ')}`;
 }

@@ -5,7 +5,7 @@
 //   ID.tell     the same; nobody waits
 //   PID.event   what a shell wrote (event-file.ts)
 //   ID.answer   one line, for the sender to take away
-//   refused/    what was no message; a few are kept for people to look at
+//   refused/    what was no message, or was refused and its sender does not know; a few are kept for people to look at
 //   .anything   is being written
 //
 //   I1  A file is deleted when what it says is durable, not before: a message that was left is heard, and by its id once.
@@ -24,6 +24,7 @@ import type { Answer, Message } from './protocol.ts';
 import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
 import type { SmallFile } from './small-file.ts';
 import { readSmallFile } from './small-file.ts';
+import { UsageError } from '../base/usage-error.ts';
 
 const FILES_AT_A_TIME = 256;
 const BYTES_AT_A_TIME = 8 * 1024 * 1024;
@@ -86,8 +87,10 @@ export class Inbox {
   sweep(): Promise<void> {
     this.#nextPass ??= this.#pass.then(() => {
       this.#nextPass = null;
-      this.#pass = this.#closed ? Promise.resolve() : this.#hearAll();
-      return this.#pass;
+      const pass = this.#closed ? Promise.resolve() : this.#hearAll();
+      // A bug that ends one is told to who wanted it, and keeps nobody from the next.
+      this.#pass = pass.catch(() => undefined);
+      return pass;
     });
     return this.#nextPass;
   }
@@ -138,8 +141,8 @@ export class Inbox {
     }
     const answered = this.#answer(name, read);
     this.#answering.add(answered);
-    void answered.finally(() => this.#answering.delete(answered));
-    if (read.kind !== 'await-event' && read.kind !== 'await-approval') await answered;
+    const done = answered.finally(() => this.#answering.delete(answered));
+    if (read.kind !== 'await-event' && read.kind !== 'await-approval') await done;
     return true;
   }
 
@@ -160,16 +163,17 @@ export class Inbox {
     const answer = await this.#options.answer(message, gone.signal);
     // It is not done with: the engine that comes next will find it.
     if (answer === null && !gone.signal.aborted) return;
-    if (answer !== null) this.#handOver(name, answer);
+    if (answer?.kind === 'error' && !name.endsWith('.ask')) {
+      this.#warn(`the message ${name} was refused: ${answer.message}`);
+      if (this.#putAside(name)) this.#inHand.delete(name);
+      return;
+    }
+    if (answer !== null && name.endsWith('.ask')) this.#handOver(name, answer);
     if (this.#delete(name)) this.#inHand.delete(name);
   }
 
   /** The answer is there before the question is gone (I4). */
   #handOver(name: string, answer: Answer): void {
-    if (!name.endsWith('.ask')) {
-      if (answer.kind === 'error') this.#warn(`the message ${name} was refused: ${answer.message}`);
-      return;
-    }
     const id = name.slice(0, -'.ask'.length);
     const unfinished = this.#path(`.${id}.answer`);
     try {
@@ -183,16 +187,23 @@ export class Inbox {
 
   #refuse(name: string, why: string): void {
     if (name.endsWith('.ask')) this.#handOver(name, errorAnswer(why, 'malformed'));
-    const refused = this.#path('refused');
     this.#warn(`${join(this.#options.folder, name)} is no message: ${why}`);
+    // One that stays is not looked at again.
+    if (!this.#putAside(name)) this.#inHand.set(name, new AbortController());
+  }
+
+  /** Whether it is out of the way. */
+  #putAside(name: string): boolean {
+    const refused = this.#path('refused');
     try {
       makePrivateFolder(refused);
       if (namesIn(refused).length < REFUSED_MAX) renameSync(this.#path(name), join(refused, name));
       else unlinkSync(this.#path(name));
+      return true;
     } catch (error) {
-      assertErrno(error, ...ABSENT, ...REFUSED);
-      // It stays, and is not looked at again.
-      this.#inHand.set(name, new AbortController());
+      // Somebody has put something else in the place of the folder.
+      if (!(error instanceof UsageError)) assertErrno(error, ...ABSENT, ...REFUSED);
+      return false;
     }
   }
 

@@ -1,5 +1,5 @@
-// What was left in the inbox of a run that no engine works on, as far as it is about a gate: who decides must know of
-// decisions that are not applied yet.
+// What lies in the inbox of a run, for others than its engine: what was left while there is none, since who decides about a
+// gate must know of decisions that are not applied yet; and what the engine has put aside.
 
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,6 +20,11 @@ export function keptMessages(inbox: string, runId: string): readonly Message[] {
       const message = parseMessage(readSmallFile(path, LINE_BYTES_MAX)?.text ?? '', runId);
       return message.ok ? [message.value] : [];
     });
+}
+
+/** The names of those that were refused. */
+export function refusedMessages(inbox: string): readonly string[] {
+  return namesIn(join(inbox, 'refused'));
 }
 
 function namesIn(folder: string): readonly string[] {

@@ -15,8 +15,29 @@ describe('messages of the specification', () => {
       '{"type":"step_done","workflow":"wf-1","agent":"worker-1","step":"impl.write","outputs":{"file":"a.ts"},"notes":"n"}';
     expect(parseMessage(line, RUN)).toEqual({
       ok: true,
-      value: { kind: 'step-done', agent: 'worker-1', step: 'impl.write', outputs: { file: 'a.ts' }, notes: 'n' },
+      value: {
+        kind: 'step-done',
+        agent: 'worker-1',
+        step: 'impl.write',
+        outputs: { file: 'a.ts' },
+        notes: 'n',
+        message: null,
+      },
     });
+  });
+
+  test('what is done once is known by the id of its message', () => {
+    expect(parse({ type: 'step_done', agent: 'w', id: 'm-1' })).toMatchObject({ message: 'm-1' });
+    expect(parse({ type: 'approval', gate_id: 'g', approved: true, id: 'm-1' })).toMatchObject({ message: 'm-1' });
+    expect(parse({ type: 'answer', text: 'blue', id: 'm-1' })).toMatchObject({ message: 'm-1' });
+    expect(parse({ type: 'answer', text: 'blue' })).toMatchObject({ gate: null, message: null });
+  });
+
+  test('asking for a gate, with what people are asked', () => {
+    const wait = { type: 'await_approval', gate_id: 'g', step: 'a' };
+    expect(parse({ ...wait, prompt: 'Shall I?' })).toMatchObject({ gate: 'g', step: 'a', prompt: 'Shall I?' });
+    expect(parse(wait)).toMatchObject({ prompt: null });
+    expect(parse({ ...wait, prompt: 'x'.repeat(SMALL_BYTES_MAX + 1) })).toBe('"prompt" is larger than 65536 bytes');
   });
 
   test('questions of an agent', () => {
@@ -26,7 +47,7 @@ describe('messages of the specification', () => {
 
   test('an approval has notes, a rejection has a reason', () => {
     const gate = { type: 'approval', gate_id: 'review' };
-    const decided = { kind: 'approval', gate: 'review', by: null };
+    const decided = { kind: 'approval', gate: 'review', by: null, message: null };
     expect(parse({ ...gate, approved: true, notes: 'fine' })).toEqual({ ...decided, approved: true, notes: 'fine' });
     expect(parse({ ...gate, approved: false, reason: 'no' })).toEqual({ ...decided, approved: false, notes: 'no' });
   });
@@ -80,6 +101,14 @@ describe('what is no message', () => {
 
   test('a name that is too long', () => {
     expect(parse({ type: 'await_approval', gate_id: 'g'.repeat(257) })).toBe('"gate_id" is longer than 256 characters');
+  });
+
+  test('the ids of steps and agents are as long as they have grown', () => {
+    const [step, agent] = ['a.'.repeat(5_000), 'w'.repeat(5_000)];
+    expect(parse({ type: 'step_done', step, agent })).toMatchObject({ step, agent });
+    expect(parse({ type: 'step_status', step, asker: step })).toMatchObject({ step, asker: step });
+    expect(parse({ type: 'await_event', event_type: 'e', step, agent })).toMatchObject({ step, agent });
+    expect(parse({ type: 'get_prompt', agent: 'a\nb' })).toBe('"agent" contains control characters');
   });
 
   test('an event that is too large', () => {

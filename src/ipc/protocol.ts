@@ -8,6 +8,7 @@
 //
 // On the wire a message has a `type` in snake case; here it is the `kind`.
 
+import { hasControls } from '../base/controls.ts';
 import type { Json, JsonMap } from '../base/json.ts';
 import { isJsonMap, own } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
@@ -28,6 +29,7 @@ export type Message =
       readonly step: string | null;
       readonly outputs: JsonMap;
       readonly notes: string | null;
+      readonly message: string | null;
     }
   | { readonly kind: 'get-prompt'; readonly agent: string }
   | { readonly kind: 'get-session-id'; readonly agent: string }
@@ -42,16 +44,24 @@ export type Message =
       readonly compat: boolean;
     } & Waiting)
   | { readonly kind: 'step-status'; readonly step: string; readonly asker: string | null }
-  | ({ readonly kind: 'await-approval'; readonly gate: string } & Waiting)
+  /** `prompt`: what people are asked. */
+  | ({ readonly kind: 'await-approval'; readonly gate: string; readonly prompt: string | null } & Waiting)
   | {
       readonly kind: 'approval';
       readonly gate: string;
       readonly approved: boolean;
       readonly notes: string | null;
       readonly by: string | null;
+      readonly message: string | null;
     }
   /** `gate`: null means the only one that is open. */
-  | { readonly kind: 'answer'; readonly gate: string | null; readonly text: string; readonly by: string | null }
+  | {
+      readonly kind: 'answer';
+      readonly gate: string | null;
+      readonly text: string;
+      readonly by: string | null;
+      readonly message: string | null;
+    }
   | { readonly kind: 'ping' };
 
 export interface EventMessage {
@@ -151,15 +161,16 @@ function messageOf(type: string, fields: Fields): Message | null {
     case 'step_done':
       return {
         kind: 'step-done',
-        agent: fields.name('agent'),
-        step: fields.name('step'),
+        agent: fields.id('agent'),
+        step: fields.id('step'),
         outputs: fields.map('outputs'),
         notes: fields.text('notes'),
+        message: fields.name('id'),
       };
     case 'get_prompt':
-      return { kind: 'get-prompt', agent: fields.word('agent') };
+      return { kind: 'get-prompt', agent: fields.id('agent') ?? fields.missing('agent') };
     case 'get_session_id':
-      return { kind: 'get-session-id', agent: fields.word('agent') };
+      return { kind: 'get-session-id', agent: fields.id('agent') ?? fields.missing('agent') };
     case 'event':
       return {
         kind: 'event',
@@ -178,9 +189,14 @@ function messageOf(type: string, fields: Fields): Message | null {
         ...waiting(fields),
       };
     case 'step_status':
-      return { kind: 'step-status', step: fields.word('step'), asker: fields.name('asker') };
+      return { kind: 'step-status', step: fields.id('step') ?? fields.missing('step'), asker: fields.id('asker') };
     case 'await_approval':
-      return { kind: 'await-approval', gate: fields.word('gate_id'), ...waiting(fields) };
+      return {
+        kind: 'await-approval',
+        gate: fields.word('gate_id'),
+        prompt: fields.smallText('prompt'),
+        ...waiting(fields),
+      };
     case 'approval':
       return {
         kind: 'approval',
@@ -189,6 +205,7 @@ function messageOf(type: string, fields: Fields): Message | null {
         // A rejection has a reason, an approval has notes; they are the same to us.
         notes: fields.smallText('notes') ?? fields.smallText('reason'),
         by: fields.name('by'),
+        message: fields.name('id'),
       };
     case 'answer':
       return {
@@ -196,6 +213,7 @@ function messageOf(type: string, fields: Fields): Message | null {
         gate: fields.name('gate_id'),
         text: fields.smallText('text') ?? fields.missing('text'),
         by: fields.name('by'),
+        message: fields.name('id'),
       };
     case 'ping':
       return { kind: 'ping' };
@@ -206,9 +224,9 @@ function messageOf(type: string, fields: Fields): Message | null {
 
 function waiting(fields: Fields): Waiting {
   return {
-    step: fields.name('step'),
+    step: fields.id('step'),
     attempt: fields.count('attempt'),
-    agent: fields.name('agent'),
+    agent: fields.id('agent'),
     timeoutMs: fields.count('timeout_ms') ?? fields.duration('timeout'),
     deadline: fields.count('deadline'),
   };
@@ -230,6 +248,13 @@ class Fields {
     if (text.length > NAME_LENGTH_MAX) return this.#wrong(key, `is longer than ${NAME_LENGTH_MAX} characters`);
     if (hasControls(text)) return this.#wrong(key, 'contains control characters');
     return text;
+  }
+
+  /** Of a step or an agent. Ids grow as a workflow calls itself; one that is not known is never kept, so the line is bound enough. */
+  id(key: string): string | null {
+    const text = this.text(key);
+    if (text === null || text === '') return null;
+    return hasControls(text) ? this.#wrong(key, 'contains control characters') : text;
   }
 
   word(key: string): string {
@@ -310,14 +335,6 @@ class Fields {
     this.problem ??= `${JSON.stringify(key.slice(0, NAME_LENGTH_MAX))} ${what}`;
     return null;
   }
-}
-
-function hasControls(text: string): boolean {
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code < 32 || (code >= 127 && code < 160)) return true;
-  }
-  return false;
 }
 
 function parseJson(line: string): Result<Json, string> {

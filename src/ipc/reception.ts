@@ -30,6 +30,8 @@ export interface ReceptionOptions {
   readonly clock: Clock;
   /** The task as its agent is shown it; an error is a sentence. */
   whole(prompting: Prompting): Result<string, string>;
+  /** Whether an agent has begun with the prompt of an effect. */
+  hasTaken(agent: string, effectId: string): boolean;
   /** A line for people. */
   note(line: string): void;
 }
@@ -58,7 +60,14 @@ export class Reception {
   open(run: LiveRun): void {
     if (this.#desk !== null) return;
     const { clock } = this.#options;
-    this.#desk = new Desk({ run, clock, whole: (task) => this.#options.whole(task), isFile, newId: randomUUID });
+    this.#desk = new Desk({
+      run,
+      clock,
+      whole: (task) => this.#options.whole(task),
+      hasTaken: (agent, effect) => this.#options.hasTaken(agent, effect),
+      fileProblem,
+      newId: randomUUID,
+    });
     this.#man(this.#desk);
     this.#inbox.open();
   }
@@ -109,11 +118,13 @@ export class Reception {
   }
 }
 
-function isFile(path: string, from: string): boolean {
+function fileProblem(path: string, from: string): string | null {
   try {
-    return statSync(resolve(from, path)).isFile();
+    const stats = statSync(resolve(from, path));
+    if (stats.isFile()) return null;
+    return stats.isDirectory() ? 'is a folder' : 'is no file';
   } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return false;
+    if (isErrno(error, ...ABSENT, ...REFUSED)) return 'no such file';
     throw error;
   }
 }

@@ -77,8 +77,6 @@ export class Waiters {
   }
 
   gate(wait: GateWait): Promise<{ readonly kind: 'verdict'; readonly verdict: GateVerdict } | Unmet> {
-    const verdict = this.#state.gates.get(wait.gate)?.verdict ?? null;
-    if (verdict !== null) return Promise.resolve({ kind: 'verdict', verdict });
     return this.#wait(wait, this.#forGates, wait.gate, (settle) => (verdict) => settle({ kind: 'verdict', verdict }));
   }
 
@@ -98,6 +96,10 @@ export class Waiters {
     if (state.end === null) return;
     const message = `the run is ending: it is ${state.end}`;
     for (const waiter of this.#all) waiter.settle({ kind: 'released', message });
+  }
+
+  #ending(): string {
+    return `the run is ending: it is ${this.#state.end ?? 'over'}`;
   }
 
   /** Nobody will wake them. */
@@ -133,6 +135,8 @@ export class Waiters {
     listen: (settle: (found: Found | Unmet) => void) => (told: Told) => void,
   ): Promise<Found | Unmet> {
     if (gone.aborted) return Promise.resolve({ kind: 'gone' });
+    // Nobody would wake it: those who waited have been released.
+    if (this.#state.end !== null) return Promise.resolve({ kind: 'released', message: this.#ending() });
     if (until !== null && until <= this.#clock.now()) return Promise.resolve({ kind: 'timeout' });
     return new Promise((resolve) => {
       const settle = (found: Found | Unmet): void => {

@@ -28,6 +28,8 @@ export interface CommandSpec<T> {
   readonly captures: readonly Capture<T>[];
   /** `success`: any status but 0 is a failure. `condition`: 0 is the route `true`, another status the route `false`. */
   readonly verdict: 'success' | 'condition';
+  /** Of a condition: statuses that say neither, but that it could not be asked. */
+  readonly errors: readonly number[];
 }
 
 /** One headless turn of an agent, in the session that the step was entered with. */

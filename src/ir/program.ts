@@ -8,7 +8,8 @@ import type { ValueType } from './output.ts';
 import type { Text, ValueTemplate } from './text.ts';
 
 export interface Program {
-  readonly format: 1;
+  /** Of this form of Programs; a run keeps its own for as long as it lives. */
+  readonly format: 2;
   readonly source: Source;
   readonly entry: string;
   readonly blocks: Readonly<Record<string, Block>>;
@@ -128,9 +129,11 @@ export interface Retry {
   readonly attemptsMax: number;
   readonly delayMs: number;
   readonly backoff: 'none' | 'linear' | 'exponential';
+  /** By which share of itself a delay may be shorter or longer, so that not all try again at once; 0 is not at all. */
+  readonly jitter: number;
 }
 
-export const NO_RETRY: Retry = { attemptsMax: 1, delayMs: 0, backoff: 'none' };
+export const NO_RETRY: Retry = { attemptsMax: 1, delayMs: 0, backoff: 'none', jitter: 0 };
 
 /** What a run was started with. */
 export interface RunRequest {

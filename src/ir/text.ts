@@ -119,6 +119,12 @@ export function keptFileOf(text: Text, lookup: Lookup): KeptFile | null {
   return found?.ok === true && found.value instanceof KeptFile ? found.value : null;
 }
 
+/** A text as its author wrote it, with its holes. */
+export function writtenText(text: Text): string {
+  if (typeof text === 'string') return text;
+  return text.parts.map((part) => (typeof part === 'string' ? part : `{{${part.path.join('.')}}}`)).join('');
+}
+
 /** Strings as they are, everything else as JSON. */
 export function plainText(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value);

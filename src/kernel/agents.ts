@@ -38,13 +38,13 @@ export function admission(
 }
 
 /** A step that started or ended an agent has been answered. */
-export function noteAnswer(turn: Turn, effect: EffectSpec<FilledText> | null, answer: Success, fail: Fail): void {
+export function noteAnswer(turn: Turn, { effect, agentGeneration }: StepState, answer: Success, fail: Fail): void {
   if (effect?.kind === 'spawn') turn.emit({ kind: 'agent-opened', agent: openingOf(effect, answer) });
   if (effect?.kind === 'kill' && typeof effect.agent === 'string') {
     const agent = turn.state.agents.get(effect.agent);
     // That it is gone may have been heard before.
-    if (agent !== undefined && agent.opening !== null && agent.status !== 'closed')
-      close(turn, agent, 'killed', null, fail);
+    if (agent === undefined || agent.generation !== agentGeneration || agent.status === 'closed') return;
+    if (agent.opening !== null) close(turn, agent, 'killed', null, fail);
   }
 }
 
@@ -83,6 +83,8 @@ function close(turn: Turn, agent: AgentState, how: AgentEnd, message: string | n
   turn.emit({ kind: 'agent-closed', agent: agent.name, how, message });
   // What was lost together with the engine is looked for step by step, and asked for again.
   if (how === 'lost' || busy === null || busy.status !== 'running') return;
+  // It is being stopped: how that ends is its own answer.
+  if (busy.stopping !== null) return;
   const cause = how === 'killed' ? 'it was killed' : (message ?? 'it is gone');
   fail(turn, busy, failure('agent-crashed', `agent ${agent.name} ended before it had done its work: ${cause}`));
 }

@@ -1,10 +1,11 @@
 // What decisions about agents do to the state, and whom an agent works for: a part of `apply`.
 
 import { present } from '../base/assert.ts';
+import { ByOrder } from './by-order.ts';
 import type { AgentOpening, Decision } from './decision.ts';
 import { becomeReady } from './needs.ts';
 import type { AgentState, RunState, StepState } from './state.ts';
-import { agentEffectId, earliest } from './state.ts';
+import { agentEffectId } from './state.ts';
 
 export type AgentDecision = Extract<
   Decision,
@@ -70,15 +71,8 @@ export function release(state: RunState, step: StepState): void {
 }
 
 function admit(state: RunState, agent: AgentState): void {
-  if (agent.status === 'opening') return;
-  for (const step of agent.queue) {
-    // It waited for the agent to be there, not for it to be free.
-    if (step.definition.agent !== null) continue;
-    agent.queue.delete(step);
-    becomeReady(state, step);
-  }
-  if (agent.busy !== null) return;
-  const next = earliest(agent.queue);
+  if (agent.status === 'opening' || agent.busy !== null) return;
+  const next = agent.queue.first();
   if (next === undefined) return;
   agent.queue.delete(next);
   state.agenda.readyForAgent.add(next);
@@ -89,6 +83,12 @@ function openAgent(state: RunState, opening: AgentOpening): void {
   if (agent.status !== 'opening') agent.generation += 1;
   agent.opening = opening;
   setAgentStatus(state, agent, 'active');
+  for (const step of agent.queue) {
+    // It waited for the agent to be there, not for it to be free.
+    if (step.definition.agent !== null) continue;
+    agent.queue.delete(step);
+    becomeReady(state, step);
+  }
   admit(state, agent);
 }
 
@@ -112,7 +112,7 @@ function agentNamed(state: RunState, name: string): AgentState {
     closingForced: false,
     busy: null,
     latest: null,
-    queue: new Set(),
+    queue: new ByOrder(),
   };
   state.agents.set(name, agent);
   return agent;

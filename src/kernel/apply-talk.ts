@@ -15,27 +15,27 @@ export function applyTalk(state: RunState, decision: TalkDecision, at: number): 
     case 'gate-asked': {
       const step = stepOf(state, decision.step);
       const gate = gateNamed(state, decision.gate);
-      if (decision.anew) {
-        gate.askers.clear();
-        gate.verdict = null;
-        gate.decidedAt = null;
-        gate.openedAt = null;
-      }
-      gate.askers.add(askerOf(step));
-      gate.openedAt ??= at;
+      const asker = askerOf(step);
+      if (decision.anew) gate.verdict = null;
+      if (decision.anew || gate.askers.size === 0) gate.openedAt = at;
+      const asking = gate.askers.get(asker) ?? { verdict: gate.verdict, expired: false };
+      asking.expired = false;
+      gate.askers.set(asker, asking);
       gate.prompt = decision.prompt;
       step.gate = decision.gate;
-      step.gateExpired = false;
       return;
     }
-    case 'gate-expired':
-      stepOf(state, decision.step).gateExpired = true;
+    case 'gate-expired': {
+      const step = stepOf(state, decision.step);
+      const asking = gateNamed(state, decision.gate).askers.get(askerOf(step));
+      if (asking !== undefined) asking.expired = true;
       return;
+    }
     case 'gate-decided': {
       const gate = gateNamed(state, decision.gate);
       gate.verdict = decision.verdict;
-      gate.decidedAt = at;
-      return;
+      for (const asking of gate.askers.values()) asking.verdict ??= decision.verdict;
+      return hear(state, decision.message);
     }
     case 'wait-released':
       stepOf(state, decision.step).interrupted = true;
@@ -44,7 +44,7 @@ export function applyTalk(state: RunState, decision: TalkDecision, at: number): 
       return keepEvent(state, decision.event, at);
     case 'event-received': {
       const step = stepOf(state, decision.step);
-      step.eventsSeen = decision.event;
+      step.eventsSeen = Math.max(step.eventsSeen, decision.event);
       if (decision.asking !== null) step.eventAskings.set(decision.asking, decision.event);
       const [oldest] = step.eventAskings.keys();
       if (step.eventAskings.size > ASKINGS_KEPT && oldest !== undefined) step.eventAskings.delete(oldest);
@@ -56,10 +56,21 @@ export function applyTalk(state: RunState, decision: TalkDecision, at: number): 
 /** A command asks one question at a time; a few may do so side by side. */
 const ASKINGS_KEPT = 16;
 
+/** A message that brought a decision or a report is heard once, also when its sender did not hear the answer. */
+export function hear(state: RunState, message: string | null): void {
+  if (message === null) return;
+  state.heard.add(message);
+  const [oldest] = state.heard;
+  if (state.heard.size > HEARD_KEPT && oldest !== undefined) state.heard.delete(oldest);
+}
+
+/** More than can be on their way at once. */
+const HEARD_KEPT = 1_000;
+
 function gateNamed(state: RunState, name: string): GateState {
   const known = state.gates.get(name);
   if (known !== undefined) return known;
-  const gate: GateState = { name, askers: new Set(), prompt: null, openedAt: null, verdict: null, decidedAt: null };
+  const gate: GateState = { name, askers: new Map(), prompt: null, openedAt: null, verdict: null };
   state.gates.set(name, gate);
   return gate;
 }

@@ -5,7 +5,7 @@
 import { assert, present, unreachable } from '../base/assert.ts';
 import { canGrow } from '../ir/program.ts';
 import { applyToAgents, occupy, release } from './apply-agents.ts';
-import { applyTalk } from './apply-talk.ts';
+import { applyTalk, hear } from './apply-talk.ts';
 import type { Decision, FrameOpening } from './decision.ts';
 import type { IdTree } from './id-tree.ts';
 import { descend, insert } from './id-tree.ts';
@@ -40,7 +40,6 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.notes = null;
       step.eventsSeen = step.eventsBefore;
       step.gate = null;
-      step.gateExpired = false;
       occupy(state, step, decision.agent);
       if (decision.effect !== null) {
         step.effect = decision.effect;
@@ -70,6 +69,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.status = 'completing';
       step.outputs = decision.outputs;
       step.notes = decision.notes;
+      hear(state, decision.message);
       state.timers.delete(timeoutTimer(step.id, step.attempt));
       return;
     }
@@ -330,7 +330,7 @@ function closeFrame(state: RunState, frame: FrameState, ok: boolean, value: Fram
   if (frame.join === 'wait' || frame.join === 'loose') {
     owner.openChildren -= 1;
     if (!ok && frame.join === 'wait') owner.childFailed = true;
-    if (owner.status === 'running') state.agenda.joinable.add(owner);
+    if (owner.status === 'running' || !owner.grown) state.agenda.joinable.add(owner);
   }
   if (frame.join === 'inline') leaveFrame(state, owner.frame);
 }
@@ -372,7 +372,6 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       eventsSeen: 0,
       eventAskings: new Map(),
       gate: null,
-      gateExpired: false,
       settlement: 'open',
       unmet: 0,
       waiters: [],

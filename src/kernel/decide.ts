@@ -11,21 +11,25 @@
 // the journal would give. Consequences that touch other steps are not chased here but read from the agenda, in one loop.
 
 import { Bug, present, unreachable } from '../base/assert.ts';
+import type { Json } from '../base/json.ts';
 import { own } from '../base/json.ts';
+import { ok } from '../base/result.ts';
 import { formatDuration } from '../base/time.ts';
 import type { Outcome, Success } from '../ir/effect.ts';
 import { success } from '../ir/effect.ts';
 import type { Failure, FailureKind } from '../ir/failure.ts';
 import { failure } from '../ir/failure.ts';
+import type { Outputs, ValueType } from '../ir/output.ts';
+import { coerce } from '../ir/output.ts';
 import { admission, hearAgent, noteAnswer, noteLost } from './agents.ts';
 import type { Decision } from './decision.ts';
 import { apply } from './apply.ts';
 import { concludeEnding, endRun, finishCleanup, hastenCleanup, stopSteps } from './ending.ts';
-import { askGate, expiredAt, outputsOf, verdictFor } from './gates.ts';
+import { askGate, askingOf, expiredAt, outputsOf, verdictFor } from './gates.ts';
 import { advanceEach, follow, openEntry, openRecovery, returnToCaller } from './grow.ts';
 import type { Input } from './input.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
-import { CLEANUP_STEP, earliest, effectId, isOver, stepOf } from './state.ts';
+import { CLEANUP_STEP, effectId, isOver, stepOf } from './state.ts';
 import { judgeReport } from './report.ts';
 import { asList, prepare } from './start.ts';
 import type { Turn } from './turn.ts';
@@ -67,7 +71,8 @@ function take(turn: Turn, input: Input): void {
     case 'run-resumed':
       return resume(turn, input);
     case 'effect-finished': {
-      if (input.effect === effectId(CLEANUP_STEP, state.cleanups)) return finishCleanup(turn, input.outcome);
+      if (state.cleanup !== null && input.effect === effectId(CLEANUP_STEP, state.cleanups))
+        return finishCleanup(turn, input.outcome);
       const step = state.asked.get(input.effect);
       if (step !== undefined) return hear(turn, step, input.outcome);
       // Of a run that has ended whoever resumes it finds out.
@@ -76,12 +81,12 @@ function take(turn: Turn, input: Input): void {
       return;
     }
     case 'step-reported': {
-      const { step, outputs, notes } = input;
-      const verdict = judgeReport(state, { agent: null, step, outputs });
+      const { step, outputs, notes, message } = input;
+      const verdict = judgeReport(state, { agent: null, step, outputs, message });
       if (verdict.kind !== 'accepted') return;
       for (const name of verdict.unknown)
         turn.emit({ kind: 'warned', message: `step ${step}: nobody asked for the output ${name}; it is kept` });
-      return turn.emit({ kind: 'step-completing', step, outputs: verdict.outputs, notes });
+      return turn.emit({ kind: 'step-completing', step, outputs: verdict.outputs, notes, message });
     }
     case 'event-emitted':
       if (state.phase === 'new' || state.phase === 'ended' || state.events.ids.has(input.event.id)) return;
@@ -94,12 +99,14 @@ function take(turn: Turn, input: Input): void {
     }
     case 'gate-asked': {
       const step = state.steps.get(input.step);
-      if (step?.status !== 'running' || state.end !== null) return;
+      // A step that is a gate itself asks for that one alone.
+      if (step?.status !== 'running' || state.end !== null || step.effect?.kind === 'gate') return;
       return askGate(turn, input.gate, step, input.prompt);
     }
     case 'gate-expired': {
       const step = state.steps.get(input.step);
-      if (step?.status !== 'running' || step.gate !== input.gate || verdictFor(state, step) !== null) return;
+      const asking = step === undefined ? null : askingOf(state, step, input.gate);
+      if (step?.status !== 'running' || asking === null || asking.verdict !== null || asking.expired) return;
       return turn.emit({ kind: 'gate-expired', gate: input.gate, step: input.step });
     }
     case 'wait-released': {
@@ -112,8 +119,9 @@ function take(turn: Turn, input: Input): void {
     case 'gate-decided': {
       const gate = state.gates.get(input.gate);
       if (state.phase === 'new' || state.phase === 'ended' || (gate !== undefined && gate.verdict !== null)) return;
-      turn.emit({ kind: 'gate-decided', gate: input.gate, verdict: input.verdict });
-      for (const asker of gate?.askers ?? []) {
+      if (input.message !== null && state.heard.has(input.message)) return;
+      turn.emit({ ...input });
+      for (const asker of gate?.askers.keys() ?? []) {
         const step = state.asked.get(asker);
         if (step !== undefined) hearGate(turn, step);
       }
@@ -163,7 +171,7 @@ function settle(turn: Turn): void {
       closeFrame(turn, closable);
       continue;
     }
-    const ready = first(agenda.ready) ?? (state.turns < turnsMax(state) ? earliest(agenda.readyForAgent) : undefined);
+    const ready = first(agenda.ready) ?? (state.turns < turnsMax(state) ? agenda.readyForAgent.first() : undefined);
     if (ready !== undefined) {
       const spent = allowanceSpent(state);
       if (spent === null) startStep(turn, ready);
@@ -206,7 +214,7 @@ function startStep(turn: Turn, step: StepState): void {
     return hearGate(turn, step);
   }
   if (step.definition.act.kind === 'pass') return complete(turn, step, success());
-  if (step.items !== null) return advanceEach(turn, step, fail);
+  if (step.items !== null) return iterate(turn, step);
 }
 
 /** It stands in its agent's queue until that one is free. */
@@ -273,9 +281,10 @@ function complete(turn: Turn, step: StepState, heard: Success): void {
     const outputs = { ...heard.outputs, outcome: 'timeout', reason: message, notes: '', decided_by: '' };
     return fail(turn, step, failure('timeout', message, { outputs }));
   }
-  const decided = verdictFor(turn.state, step);
+  // An agent that asked has its own words to report.
+  const decided = step.effect?.kind === 'prompt' ? null : verdictFor(turn.state, step);
   const answer = decided === null ? heard : { ...heard, outputs: { ...outputsOf(decided), ...heard.outputs } };
-  noteAnswer(turn, step.effect, answer, fail);
+  noteAnswer(turn, step, answer, fail);
   const route = answer.route ?? 'done';
   const routed = own(step.definition.routes, route);
   const follows = answer.follows ?? (routed === undefined ? [] : [routed]);
@@ -290,7 +299,7 @@ function takeItems(turn: Turn, step: StepState, { outputs }: Success): void {
   const items = asList(outputs['items'] ?? null);
   if (items === null) return fail(turn, step, failure('invalid-items', 'items is no list'));
   turn.emit({ kind: 'items-read', step: step.id, items });
-  advanceEach(turn, step, fail);
+  iterate(turn, step);
 }
 
 function fail(turn: Turn, step: StepState, problem: Failure): void {
@@ -341,10 +350,18 @@ function failUnrouted(turn: Turn, step: StepState, problem: Failure): void {
 }
 
 function retryDelay(step: StepState): number {
-  const { delayMs, backoff } = step.definition.retry;
+  const { delayMs, backoff, jitter } = step.definition.retry;
   const factor =
     backoff === 'exponential' ? 2 ** Math.min(step.failures, 40) : backoff === 'linear' ? step.failures + 1 : 1;
-  return Math.min(delayMs * factor, RETRY_DELAY_MAX_MS);
+  const scatter = 1 + jitter * (2 * scattered(effectId(step.id, step.attempt)) - 1);
+  return Math.round(Math.min(delayMs * factor * scatter, RETRY_DELAY_MAX_MS));
+}
+
+/** From 0 to 1, as if by chance, and the same whenever it is asked for (K1). */
+function scattered(text: string): number {
+  let hash = 2_166_136_261;
+  for (const character of text) hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 16_777_619);
+  return (hash >>> 0) / 2 ** 32;
 }
 
 /** Nothing more starts in the frame; what is running there may finish. */
@@ -378,28 +395,60 @@ function closeFrame(turn: Turn, frame: FrameState): void {
   if (frame.join === 'recover') {
     const step = stepOf(state, present(frame.owner, 'a recovery without a step'));
     if (healthy) {
-      const last = frame.steps.at(-1);
-      return turn.emit({
-        kind: 'step-recovered',
-        step: step.id,
-        outputs: last?.outputs ?? {},
-        kept: last?.kept ?? [],
-      });
+      return turn.emit({ kind: 'step-recovered', step: step.id, ...standIns(step, frame.steps.at(-1)) });
     }
     turn.emit({ kind: 'recovery-failed', step: step.id });
     failFrame(turn, step.frame, step);
   }
 }
 
+function iterate(turn: Turn, step: StepState): void {
+  advanceEach(turn, step, fail);
+  // Iterations of an earlier attempt may have failed before the list was there.
+  if (!isOver(step) && step.childFailed) failSoon(turn, step);
+}
+
+/** The step is sure to fail when those of its iterations are over that have begun; nothing else begins beside it until then. */
+function failSoon(turn: Turn, { definition, frame }: StepState): void {
+  if (definition.onError.kind !== 'fail' || frame.failing || own(definition.routes, 'child-failed') !== undefined)
+    return;
+  const [culprit] = frame.steps;
+  turn.emit({ kind: 'frame-failing', frame: frame.id, step: culprit?.id ?? '' });
+  if (frame.owner !== null && frame.join !== 'loose' && frame.join !== 'recover')
+    failSoon(turn, stepOf(turn.state, frame.owner));
+}
+
+/** What the last step of a recovery hands on in the place of what the failed step was to hand on. */
+function standIns(step: StepState, last: StepState | undefined): { outputs: Outputs; kept: readonly string[] } {
+  const outputs: [string, Json][] = [];
+  for (const [name, type] of declaredOutputs(step)) {
+    const value = own(last?.outputs ?? {}, name);
+    if (value === undefined || !declaredOutputs(last).has(name)) continue;
+    const typed = typeof value === 'string' && last?.kept.includes(name) !== true ? coerce(value, type) : ok(value);
+    // What is not of its type stands as it is: whoever uses it says what is wrong.
+    outputs.push([name, typed.ok ? typed.value : value]);
+  }
+  const names = new Set(outputs.map(([name]) => name));
+  return { outputs: Object.fromEntries(outputs), kept: (last?.kept ?? []).filter((name) => names.has(name)) };
+}
+
+/** What its author says that a step hands on; what every command has beside that is its own. */
+function declaredOutputs(step: StepState | undefined): ReadonlyMap<string, ValueType> {
+  const act = step?.definition.act;
+  if (act?.kind !== 'effect') return new Map();
+  if (act.effect.kind === 'command') return new Map(act.effect.captures.map(({ name, type }) => [name, type]));
+  if (act.effect.kind !== 'prompt') return new Map();
+  return new Map(act.effect.expects.map(({ name, type }) => [name, type === 'file_path' ? 'string' : type]));
+}
+
 /** All blocks below a running step are over, or one of them is and the next iteration may begin. */
 function joinBlocks(turn: Turn, step: StepState): void {
-  if (step.status !== 'running' || step.effect !== null) return;
+  if ((step.status !== 'running' && step.status !== 'done') || step.effect !== null) return;
   if (step.definition.act.kind === 'each') {
-    advanceEach(turn, step, fail);
+    iterate(turn, step);
     if (isOver(step) || !step.grown) return;
   }
-  const waits = step.definition.act.kind !== 'each' || step.definition.act.join;
-  if ((waits && step.openChildren > 0) || !step.grown) return;
+  if (step.status !== 'running' || step.openChildren > 0 || !step.grown) return;
   if (step.childFailed) return fail(turn, step, childFailure(step));
   const value =
     step.definition.act.kind === 'each' ? null : (step.children.findLast(({ join }) => join === 'wait')?.value ?? null);

@@ -46,6 +46,7 @@ export type Decision =
       readonly step: string;
       readonly outputs: Outputs;
       readonly notes: string | null;
+      readonly message: string | null;
     }
   /** The effect is over; the step goes on until the blocks below it are. */
   | {
@@ -113,7 +114,12 @@ export type Decision =
       readonly anew: boolean;
     }
   | { readonly kind: 'gate-expired'; readonly gate: string; readonly step: string }
-  | { readonly kind: 'gate-decided'; readonly gate: string; readonly verdict: GateVerdict }
+  | {
+      readonly kind: 'gate-decided';
+      readonly gate: string;
+      readonly verdict: GateVerdict;
+      readonly message: string | null;
+    }
   /** What the step comes to, unless it is a success, is not its own doing. */
   | { readonly kind: 'wait-released'; readonly step: string }
   | { readonly kind: 'event-emitted'; readonly event: EmittedEvent }

@@ -17,7 +17,7 @@ import type { ValueType } from '../ir/output.ts';
 import { coerce, misfit } from '../ir/output.ts';
 import type { Block, Each } from '../ir/program.ts';
 import type { Lookup, Text } from '../ir/text.ts';
-import { fillString, fillValue } from '../ir/text.ts';
+import { writtenText, fillString, fillValue } from '../ir/text.ts';
 import type { FrameJoin, FrameOpening } from './decision.ts';
 import { dig, lookupFrom } from './scope.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
@@ -62,21 +62,24 @@ export function follow(turn: Turn, step: StepState, answer: Success, follows: re
 }
 
 export function openRecovery(turn: Turn, step: StepState, problem: Failure, target: Target, fail: Fail): void {
-  const { agent, startedAt, definition } = step;
-  const prompt =
-    definition.act.kind === 'effect' && 'prompt' in definition.act.effect ? definition.act.effect.prompt : '';
+  const { startedAt, definition } = step;
+  const effect = definition.act.kind === 'effect' ? definition.act.effect : null;
   const lookup = lookupFrom(turn.state, step.frame, step, turn.at);
-  const shown = fillString(prompt, lookup);
+  // A step that could not even start has an agent and a prompt all the same: as far as they can be told.
+  const shown = (text: Text): string => {
+    const filled = fillString(text, lookup);
+    return filled.ok ? filled.value : writtenText(text);
+  };
   const context: Json = {
     id: step.id,
     executor: definition.executor,
     error_type: errorType(problem.kind),
     error_message: problem.message,
-    started_at: startedAt === null ? '' : formatMoment(startedAt),
-    duration: startedAt === null ? '' : formatDuration(turn.at - startedAt),
+    started_at: formatMoment(startedAt ?? turn.at),
+    duration: formatDuration(turn.at - (startedAt ?? turn.at)),
     retries: step.recoveries - 1,
-    agent: agent ?? '',
-    prompt: shown.ok ? shown.value : '',
+    agent: step.agent ?? (effect !== null && 'agent' in effect ? shown(effect.agent) : ''),
+    prompt: effect !== null && 'prompt' in effect ? shown(effect.prompt) : '',
   };
   const opened = openBelow(turn, step, target, 'recover', `recover.${step.recoveries}`, { _failed_step: context });
   if (opened.ok) return;
@@ -87,7 +90,8 @@ export function openRecovery(turn: Turn, step: StepState, problem: Failure, targ
 /** Opens as many further iterations as may be open at once. */
 export function advanceEach(turn: Turn, step: StepState, fail: Fail): void {
   const { act, onError } = step.definition;
-  if (act.kind !== 'each' || step.grown) return;
+  // One that nobody waits for is done, and begins its further iterations all the same, as long as anything begins.
+  if (act.kind !== 'each' || step.grown || (step.status === 'done' && turn.state.end !== null)) return;
   const items = present(step.items, `${step.id} iterates over nothing`);
   const width = step.width ?? Infinity;
   if (step.blocks === 0 && typeof act.target.block === 'string') {
@@ -109,6 +113,8 @@ export function advanceEach(turn: Turn, step: StepState, fail: Fail): void {
     if (!opened.ok) return fail(turn, step, opened.error);
   }
   if (nextItem(step) === items.length || givesUp()) turn.emit({ kind: 'step-grown', step: step.id });
+  if (!act.join && step.status === 'running')
+    turn.emit({ kind: 'step-done', step: step.id, outputs: step.outputs, kept: step.kept, session: null });
 }
 
 /** The first item without an iteration. By name, an iteration may be there from before the list was read anew. */
@@ -133,11 +139,12 @@ function nameIterations(
 ): Result<readonly string[], Failure> {
   const around = lookupFrom(turn.state, step.frame, step, turn.at);
   const names = new Set<string>();
+  const freed = (name: string): string => (names.has(name) ? freed(`${name}_`) : name);
   for (const [index, item] of items.entries()) {
     const filled = fillString(key, seenWith(givenTo(act, item, index), around));
     if (!filled.ok) return err(failure('unresolved', `key: ${filled.error}`));
     const name = filled.value.replaceAll(/[^A-Za-z0-9_-]/g, '_') || String(index);
-    names.add(names.has(name) ? `${name}_${index}` : name);
+    names.add(names.has(name) ? freed(`${name}_${index}`) : name);
   }
   return ok([...names]);
 }

@@ -12,7 +12,13 @@ export type Input =
   | { readonly kind: 'effect-finished'; readonly effect: string; readonly outcome: Outcome }
   | { readonly kind: 'deadline-passed'; readonly timer: string }
   /** An agent says that it has done what a step asked of it (`judgeReport` tells whether it may). */
-  | { readonly kind: 'step-reported'; readonly step: string; readonly outputs: Outputs; readonly notes: string | null }
+  | {
+      readonly kind: 'step-reported';
+      readonly step: string;
+      readonly outputs: Outputs;
+      readonly notes: string | null;
+      readonly message: string | null;
+    }
   | { readonly kind: 'event-emitted'; readonly event: EmittedEvent }
   /** A step that waits for events has been handed one; it is not handed an earlier one again. */
   | {
@@ -26,7 +32,13 @@ export type Input =
   | { readonly kind: 'gate-asked'; readonly gate: string; readonly step: string; readonly prompt: string | null }
   /** The one who waited on behalf of the step does so no longer. */
   | { readonly kind: 'gate-expired'; readonly gate: string; readonly step: string }
-  | { readonly kind: 'gate-decided'; readonly gate: string; readonly verdict: GateVerdict }
+  | {
+      readonly kind: 'gate-decided';
+      readonly gate: string;
+      readonly verdict: GateVerdict;
+      /** The id of the message that brought it: sent again, it is heard once. Null where it has none. */
+      readonly message: string | null;
+    }
   /** A step that waited for a gate or an event was told to wait no longer, since the run is ending. */
   | { readonly kind: 'wait-released'; readonly step: string }
   | { readonly kind: 'stop-requested'; readonly by: string; readonly force: boolean }

@@ -17,7 +17,8 @@ export function awaitNeeds(state: RunState, waiter: StepState): void {
 export function settle(state: RunState, step: StepState, settlement: 'met' | 'broken'): void {
   step.settlement = settlement;
   if (settlement === 'broken') abandonHopes(state, step);
-  grow(state, step);
+  // One that nobody waits for may be done and still bring forth.
+  if (settlement === 'broken' || !bringsForth(step)) grow(state, step);
   for (const waiter of step.waiters.splice(0)) {
     waiter.unmet -= 1;
     if (settlement === 'broken') doom(state, waiter);
@@ -155,4 +156,8 @@ function reconsider(state: RunState, step: StepState): void {
 
 export function becomeReady(state: RunState, step: StepState): void {
   (wantsAgent(step) ? state.agenda.readyForAgent : state.agenda.ready).add(step);
+}
+
+function bringsForth({ definition: { act }, items, blocks }: StepState): boolean {
+  return act.kind === 'each' && !act.join && items !== null && blocks < items.length;
 }

@@ -132,7 +132,7 @@ function agentEffect(id: string, agent: AgentState): Effect {
         : { kind: 'attend', agent: name, adapter };
   return {
     id,
-    step: `@${name}`,
+    step: `@agent ${name}`,
     attempt: agent.generation,
     spec,
     session: { kind: 'fresh' },

@@ -15,11 +15,12 @@ export function reopen(state: RunState, ids: readonly string[]): void {
   state.endedAt = null;
   state.result = null;
   state.looseFailure = false;
-  const steps = ids.map((id) => stepOf(state, id));
+  abandonRecoveries(state, new Set(ids));
+  // What was to make good for a step that is tried again is history, and stays as it ended.
+  const steps = ids.map((id) => stepOf(state, id)).filter(({ frame }) => !frame.abandoned);
   for (const { frame } of steps.filter(({ status }) => status === 'failed')) forgetFailure(state, frame);
   for (const step of steps) reopenStep(step);
   for (const step of state.asked.values()) if (step.stopping === 'run-ending') interrupt(step);
-  abandonRecoveries(state);
   reopenFrames(state);
   reindex(state);
 }
@@ -55,11 +56,11 @@ function reopenStep(step: StepState): void {
 }
 
 /** From the oldest frame to the youngest: a step that is tried again has no use for what was to make good for it. */
-function abandonRecoveries(state: RunState): void {
+function abandonRecoveries(state: RunState, again: ReadonlySet<string>): void {
   for (const frame of state.frames.values()) {
     const owner = frame.owner === null ? null : stepOf(state, frame.owner);
     const above = frame.caller === null ? owner?.frame : frameOf(state, frame.caller);
-    const superseded = frame.join === 'recover' && owner?.settlement === 'open' && owner.status !== 'failed';
+    const superseded = frame.join === 'recover' && frame.owner !== null && again.has(frame.owner);
     if (!superseded && above?.abandoned !== true) continue;
     frame.abandoned = true;
     frame.closed = true;
@@ -127,6 +128,6 @@ function reindex(state: RunState): void {
       const id = timeoutTimer(step.id, step.attempt);
       if (step.timeoutAt !== null && step.status === 'running')
         state.timers.set(id, { id, at: step.timeoutAt, kind: 'timeout', step: step.id });
-    } else if (step.status === 'running') agenda.joinable.add(step);
+    } else if (step.status === 'running' || (step.status === 'done' && !step.grown)) agenda.joinable.add(step);
   }
 }

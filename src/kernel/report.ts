@@ -15,6 +15,8 @@ export interface Report {
   /** Which step it is about; null means what the agent is working on. */
   readonly step: string | null;
   readonly outputs: Outputs;
+  /** The id of the message that brings it; null where it has none. */
+  readonly message: string | null;
 }
 
 export type ReportVerdict =
@@ -26,10 +28,13 @@ export type ReportVerdict =
       readonly unknown: readonly string[];
     }
   /** It was accepted before. */
-  | { readonly kind: 'repeated'; readonly step: string }
+  | { readonly kind: 'repeated'; readonly step: string | null }
   | { readonly kind: 'refused'; readonly message: string };
 
 export function judgeReport(state: RunState, report: Report): ReportVerdict {
+  const { message } = report;
+  // Its sender did not hear the answer; the agent may have other work by now.
+  if (message !== null && state.heard.has(message)) return { kind: 'repeated', step: report.step };
   const step = stepReported(state, report);
   if (!step.ok) return { kind: 'refused', message: step.error };
   const { effect, status, id } = step.value;
@@ -37,7 +42,7 @@ export function judgeReport(state: RunState, report: Report): ReportVerdict {
   if (expects === null) return { kind: 'refused', message: `step ${id} is no work of an agent` };
   const typed = typedOutputs(expects, report.outputs);
   if (status === 'done' || status === 'completing') {
-    return typed.ok && sameOutputs(typed.value, step.value.outputs)
+    return typed.ok && sameOutputs(typed.value, reportedOf(step.value, expects, typed.value))
       ? { kind: 'repeated', step: id }
       : { kind: 'refused', message: `step ${id} has been reported already, with other outputs` };
   }
@@ -135,6 +140,12 @@ function typedOutput(given: Json, type: Expectation['type']): Result<Json, strin
     case 'json':
       return typeof given === 'string' ? coerce(given, 'json') : ok(given);
   }
+}
+
+/** What the step has of what is asked for and reported: a decision of a person adds to its outputs. */
+function reportedOf({ outputs }: StepState, expects: readonly Expectation[], report: Outputs): Outputs {
+  const names = new Set([...expects.map(({ name }) => name), ...Object.keys(report)]);
+  return Object.fromEntries(Object.entries(outputs).filter(([name]) => names.has(name)));
 }
 
 function sameOutputs(one: Outputs, other: Outputs): boolean {

@@ -39,7 +39,10 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
     case 'effect': {
       const effect = fillEffect(definition.act.effect, lookup);
       if (!effect.ok) return unresolved(effect.error);
-      return ok({ ...rest, effect: effect.value, agent: rest.agent ?? agentOf(effect.value) });
+      const name = rest.agent ?? agentOf(effect.value);
+      if (name === '') return unresolved('agent: its name is empty');
+      if (effect.value.kind === 'prompt' && effect.value.prompt === '') return unresolved('prompt: it is empty');
+      return ok({ ...rest, effect: effect.value, agent: name });
     }
     case 'each': {
       const width = widthOf(definition.act, lookup);

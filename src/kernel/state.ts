@@ -1,6 +1,6 @@
 // The fold of a journal's decisions, with the indexes that keep the cost of an input independent of the run's size (K6).
-// Only `apply` changes it, but for two lists that a replay can do without: `decide` takes from the agenda what it looks at,
-// and puts a step that waits for a busy agent into that agent's queue.
+// Only `apply` changes it, but for what a replay can do without: `decide` takes from the agenda what it looks at, puts a step
+// that waits for a busy agent into that agent's queue, and remembers how far a foreach with names has come.
 
 import type { Json } from '../base/json.ts';
 import { present } from '../base/assert.ts';
@@ -12,6 +12,7 @@ import { UNLIMITED } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { AgentOpening, FrameOpening, RunEnd, StopReason } from './decision.ts';
 import type { EmittedEvent, GateVerdict } from './input.ts';
+import { ByOrder } from './by-order.ts';
 import type { IdTree } from './id-tree.ts';
 import { emptyTree } from './id-tree.ts';
 
@@ -47,6 +48,8 @@ export interface RunState {
   /** Effects that agents owe apart from any step, by effect id: to be there, to be started anew, to be ended. */
   readonly agentEffects: Map<string, AgentState>;
   readonly events: EventsState;
+  /** Of the latest messages that decided or reported something: one that is sent again is heard once. */
+  readonly heard: Set<string>;
   allowance: Allowance;
   readonly cost: CostState;
   /** Transitions of all lines of control so far. */
@@ -64,7 +67,7 @@ export interface RunState {
 export interface Agenda {
   readonly ready: Set<StepState>;
   /** Ready, and in want of an agent: taken after the others. */
-  readonly readyForAgent: Set<StepState>;
+  readonly readyForAgent: ByOrder<StepState>;
   /** Pending, and needs something that failed or was skipped. */
   readonly doomed: Set<StepState>;
   /** Pending, and needs something that will never exist. */
@@ -124,10 +127,8 @@ export interface StepState {
   eventsSeen: number;
   /** The latest questions, and the events that answered them: who asks again has not heard the answer. */
   readonly eventAskings: Map<string, number>;
-  /** The gate that somebody asked for on its behalf. */
+  /** The gate that somebody asked for on its behalf, of several the last. */
   gate: string | null;
-  /** Nobody decided that gate in time. */
-  gateExpired: boolean;
 
   /** What those who need it see. */
   settlement: 'open' | 'met' | 'broken';
@@ -176,13 +177,19 @@ export interface FrameState extends FrameOpening {
 
 export interface GateState {
   readonly name: string;
-  /** Those on whose behalf it was asked, from the first to the last; none where it was decided before anybody asked. */
-  readonly askers: Set<string>;
+  /** Those on whose behalf it was asked; none where it was decided before anybody asked. */
+  readonly askers: Map<string, Asking>;
   prompt: string | null;
   openedAt: number | null;
-  /** It belongs to one asking: whoever asks after everybody has been answered needs another. */
+  /** The latest decision, until somebody asks who was not among those that it answered. */
   verdict: GateVerdict | null;
-  decidedAt: number | null;
+}
+
+/** A decision belongs to one asking, and stays with it: who asks after everybody has been answered needs another. */
+export interface Asking {
+  verdict: GateVerdict | null;
+  /** Nobody decided in time. */
+  expired: boolean;
 }
 
 export interface AgentState {
@@ -198,7 +205,7 @@ export interface AgentState {
   busy: StepState | null;
   /** What it works on, or worked on last. */
   latest: StepState | null;
-  readonly queue: Set<StepState>;
+  readonly queue: ByOrder<StepState>;
 }
 
 /** The latest events, oldest first. */
@@ -259,6 +266,7 @@ export function initialState(program: Program): RunState {
     asked: new Map(),
     agents: new Map(),
     agentEffects: new Map(),
+    heard: new Set(),
     events: { count: 0, size: 0, latest: [], ids: new Set() },
     allowance: UNLIMITED,
     cost: { usd: 0, tokens: 0, unpriced: 0 },
@@ -269,7 +277,7 @@ export function initialState(program: Program): RunState {
     looseFailure: false,
     agenda: {
       ready: new Set(),
-      readyForAgent: new Set(),
+      readyForAgent: new ByOrder(),
       doomed: new Set(),
       hopeless: new Set(),
       joinable: new Set(),
@@ -299,11 +307,11 @@ export function wantsAgent({ definition: { agent, act } }: StepState): boolean {
 export function agentEffectId({ name, status, generation }: AgentState): string | null {
   switch (status) {
     case 'active':
-      return `@${name}#${generation}`;
+      return `@agent ${name}#${generation}`;
     case 'opening':
-      return `@${name}#${generation} spawn`;
+      return `@agent ${name}#${generation} spawn`;
     case 'closing':
-      return `@${name}#${generation} kill`;
+      return `@agent ${name}#${generation} kill`;
     default:
       return null;
   }
@@ -320,25 +328,17 @@ export function frameOf(state: RunState, id: string): FrameState {
   return present(state.frames.get(id), `no frame ${JSON.stringify(id)} in this run`);
 }
 
-/** Of steps that want the same, the one that came into being first goes first. */
-export function earliest(steps: Iterable<StepState>): StepState | undefined {
-  let found: StepState | undefined;
-  for (const step of steps) if (found === undefined || step.order < found.order) found = step;
-  return found;
-}
-
 /** Who asks for a gate. A step that is a gate asks anew with each attempt; a command that is run again asks no more. */
 export function askerOf(step: StepState): string {
   return step.effect?.kind === 'gate' ? effectId(step.id, step.attempt) : step.id;
 }
 
 /** Somebody waits for a decision about it. */
-export function isOpenGate(state: RunState, { name, verdict, askers }: GateState): boolean {
-  if (verdict !== null) return false;
-  for (const asker of askers) {
-    const step = state.asked.get(asker) ?? state.steps.get(asker);
-    const waits = step?.status === 'running' || (state.end === 'paused' && step?.status === 'pending');
-    if (waits && step?.gate === name && !step.gateExpired) return true;
+export function isOpenGate(state: RunState, { askers }: GateState): boolean {
+  for (const [asker, { verdict, expired }] of askers) {
+    if (verdict !== null || expired) continue;
+    const status = (state.asked.get(asker) ?? state.steps.get(asker))?.status;
+    if (status === 'running' || (state.end === 'paused' && status === 'pending')) return true;
   }
   return false;
 }

@@ -9,7 +9,7 @@ import { existsSync, readFileSync, renameSync, watch, writeFileSync } from 'node
 import type { PromptMessage } from '../ir/prompt-text.ts';
 import { isInterrupt } from '../ir/prompt-text.ts';
 import type { Letter } from './mail.ts';
-import { readMail } from './mail.ts';
+import { mailboxIn, readMail, tellLimit } from './mail.ts';
 import type { Memory } from './rules.ts';
 import { NOTHING_REMEMBERED, ruleFor, withPrompt, withRule } from './rules.ts';
 import type { SimScript } from './script.ts';
@@ -18,7 +18,8 @@ import { Turn } from './turn.ts';
 export interface SimAgentOptions {
   readonly name: string;
   readonly script: SimScript;
-  readonly mailbox: string;
+  /** Has its mailbox. */
+  readonly folder: string;
   /** The file of what it remembers; it may be absent. */
   readonly memory: string;
   /** The engine's socket: there as long as the run has an engine. */
@@ -32,7 +33,7 @@ const USELESS_MS = 60 * 60_000;
 
 export class SimAgent {
   readonly #options: SimAgentOptions;
-  readonly #queue: PromptMessage[] = [];
+  readonly #queue: { readonly message: PromptMessage; readonly begin: () => void }[] = [];
   /** Interrupts that are taken once the agent is idle. */
   readonly #interrupts: Letter[] = [];
   #memory: Memory;
@@ -56,7 +57,7 @@ export class SimAgent {
 
   #watch(): boolean {
     try {
-      watch(this.#options.mailbox, () => this.#look());
+      watch(mailboxIn(this.#options.folder), () => this.#look());
       return true;
     } catch (error) {
       if (error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EMFILE'))
@@ -67,7 +68,8 @@ export class SimAgent {
 
   #look(): void {
     if (this.#deaf) return;
-    const { mailbox, socket } = this.#options;
+    const { folder, socket } = this.#options;
+    const mailbox = mailboxIn(folder);
     if (!existsSync(mailbox)) process.exit(0);
     for (const letter of readMail(mailbox)) this.#receive(letter);
     const used = this.#turn !== null || (socket !== null && existsSync(socket));
@@ -80,7 +82,7 @@ export class SimAgent {
     this.#usefulAt = Date.now();
     if (message.kind === 'prompt') {
       if (!letter.take()) return;
-      this.#queue.push(message);
+      this.#queue.push({ message, begin: letter.begin });
       this.#next();
     } else if (isInterrupt(message.key) && this.#turn !== null) {
       if (this.#interrupts.every((other) => other.message.id !== message.id)) this.#interrupts.push(letter);
@@ -93,11 +95,12 @@ export class SimAgent {
 
   #next(): void {
     if (this.#turn !== null) return;
-    const message = this.#queue.shift();
-    if (message === undefined) return;
+    const next = this.#queue.shift();
+    if (next === undefined) return;
+    next.begin();
     const turn = new AbortController();
     this.#turn = turn;
-    this.#work(message, turn.signal)
+    this.#work(next.message, turn.signal)
       .then(() => {
         if (turn.signal.aborted) say('[interrupted]');
         this.#turn = null;
@@ -112,7 +115,7 @@ export class SimAgent {
   }
 
   async #work(message: PromptMessage, interrupt: AbortSignal): Promise<void> {
-    const { name, script } = this.#options;
+    const { name, script, folder } = this.#options;
     this.#remember(withPrompt(this.#memory));
     say(`> ${message.text.split('\n').join('\n> ')}`);
     const situation = { agent: name, step: message.step, prompt: message.prompt };
@@ -125,6 +128,7 @@ export class SimAgent {
       goDeaf: () => {
         this.#deaf = true;
       },
+      tellLimit: (text, until) => tellLimit(folder, { id: message.id, text, until }),
     });
     for (let from = 0; ; ) {
       const found = ruleFor(script.rules, situation, this.#memory, from);

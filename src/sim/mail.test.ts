@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { AgentMessage } from '../ir/prompt-text.ts';
-import { makeMailbox, readMail, sendMail } from './mail.ts';
+import { hasBegun, limitOf, makeMailbox, readMail, sendMail, tellLimit } from './mail.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -44,4 +44,24 @@ test('an id that ends as another does is another', () => {
   sendMail(folder, 'x-a#1', message('x-a#1'));
   sendMail(folder, 'a#1', message('a#1'));
   expect(readdirSync(folder)).toEqual(['000001-x-a#1.json', '000002-a#1.json']);
+});
+
+test('what was taken is begun with later, and is not sent again then either (M4)', () => {
+  const sent = sendMail(folder, 'a#1', message('a#1'));
+  const [letter] = readMail(folder);
+  letter?.take();
+  expect(hasBegun(folder, 'a#1')).toBe(false);
+  letter?.begin();
+  expect(hasBegun(folder, 'a#1')).toBe(true);
+  expect(hasBegun(folder, '1')).toBe(false);
+  expect(sent.state()).toBe('taken');
+  expect(sent.withdraw()).toBe(false);
+  expect(sendMail(folder, 'a#1', message('a#1')).state()).toBe('taken');
+});
+
+test('a limit is told for the message that it is about', () => {
+  expect(limitOf(folder, 'a#1')).toBeNull();
+  tellLimit(folder, { id: 'a#1', text: 'ends in 5s', until: 7 });
+  expect(limitOf(folder, 'a#1')).toEqual({ id: 'a#1', text: 'ends in 5s', until: 7 });
+  expect(limitOf(folder, 'a#2')).toBeNull();
 });

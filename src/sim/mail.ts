@@ -4,6 +4,8 @@
 //     too. Of the two, one succeeds.
 // M2  A message that was sent is not sent again, whatever became of it: its name is made of its id.
 // M3  Messages are read in the order in which they were sent, and never half: each gets its name when it is complete.
+// M4  Of those that were taken it is told which the reader has begun with, by a file `N-ID.begun` beside each. Until then
+//     they wait with it.
 //
 // A mailbox has one sender and one reader at a time. Keys are taken when they have had their effect.
 
@@ -14,6 +16,8 @@ import type { AgentMessage } from '../ir/prompt-text.ts';
 export interface Letter {
   readonly message: AgentMessage;
   readonly take: () => boolean;
+  /** For one that was taken. */
+  readonly begin: () => void;
 }
 
 export interface SentLetter {
@@ -24,6 +28,37 @@ export interface SentLetter {
 
 /** Made by the agent when it can take messages, beside its mailbox. */
 export const READY = 'ready';
+
+/** What the agent says beside its mailbox when it may not work any more; the latest such message counts. */
+export interface Limit {
+  /** Of the message that it was to work on. */
+  readonly id: string;
+  /** A part of a sentence. */
+  readonly text: string;
+  /** When it ends, in milliseconds since 1970; null where that is not known. */
+  readonly until: number | null;
+}
+
+const LIMITED = 'limited';
+
+export function tellLimit(folder: string, limit: Limit): void {
+  const unfinished = join(folder, `${LIMITED}.new`);
+  writeFileSync(unfinished, `${JSON.stringify(limit)}\n`, { mode: 0o600 });
+  renameSync(unfinished, join(folder, LIMITED));
+}
+
+/** The limit that kept the agent from working on this message; null where none did. */
+export function limitOf(folder: string, id: string): Limit | null {
+  const text = readIfThere(join(folder, LIMITED));
+  try {
+    const limit = text === null ? null : (JSON.parse(text) as Limit);
+    return limit?.id === id ? limit : null;
+  } catch (error) {
+    // The machine has lost its end.
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
 
 export function mailboxIn(folder: string): string {
   return join(folder, 'mail');
@@ -52,6 +87,11 @@ export function sendMail(folder: string, name: string, message: AgentMessage): S
   };
 }
 
+/** Whether the reader has begun with it. `name` as in `sendMail`. */
+export function hasBegun(folder: string, name: string): boolean {
+  return readdirSync(folder).some((file) => file.endsWith('.begun') && idIn(file) === name);
+}
+
 /** Those that wait to be taken, in their order. */
 export function readMail(folder: string): readonly Letter[] {
   return readdirSync(folder)
@@ -60,7 +100,9 @@ export function readMail(folder: string): readonly Letter[] {
     .flatMap((file) => {
       const text = readIfThere(join(folder, file));
       if (text === null) return [];
-      return [{ message: JSON.parse(text) as AgentMessage, take: () => renamed(folder, stemOf(file), 'taken') }];
+      const [message, stem] = [JSON.parse(text) as AgentMessage, stemOf(file)];
+      const begin = (): void => writeFileSync(join(folder, `${stem}.begun`), '', { mode: 0o600 });
+      return [{ message, take: () => renamed(folder, stem, 'taken'), begin }];
     });
 }
 

@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SimAgent } from './agent.ts';
-import { mailboxIn, READY } from './mail.ts';
+import { READY } from './mail.ts';
 import { readSimScript } from './script.ts';
 
 /** Resolves to an exit status where it cannot begin; else the program stays until it is ended. */
@@ -24,7 +24,7 @@ export function main(args: readonly string[]): number {
     return 2;
   }
   const socket = process.env['MEOW_ORCH_SOCK'] ?? null;
-  new SimAgent({ name, script, mailbox: mailboxIn(folder), memory, socket }).open();
+  new SimAgent({ name, script, folder, memory, socket }).open();
   writeFileSync(join(folder, READY), '', { mode: 0o600 });
   return 0;
 }

@@ -5,6 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { unreachable } from '../base/assert.ts';
 import type { JsonMap } from '../base/json.ts';
+import { parseDuration } from '../base/time.ts';
 import type { PromptMessage } from '../ir/prompt-text.ts';
 import { plainText } from '../ir/text.ts';
 import { answerTo } from './answers.ts';
@@ -23,6 +24,8 @@ export interface TurnRequest {
   readonly say: (line: string) => void;
   /** From now on neither interrupts nor requests to end are heard. */
   readonly goDeaf: () => void;
+  /** Its host is told that it may not work any more, and until when, where that is known. */
+  readonly tellLimit: (text: string, until: number | null) => void;
 }
 
 /** `stopped`: at its prompt, without having reported; the stop hook is next. `quiet`: idle, and no hook fires. */
@@ -90,7 +93,11 @@ export class Turn {
       case 'ask': {
         say(this.#fill(action.question));
         if (action.gate === null) return 'stopped';
-        const { status } = await this.#meow('await-approval', this.#fill(action.gate));
+        const { status } = await this.#meow(
+          'await-approval',
+          this.#fill(action.gate),
+          `--prompt=${this.#fill(action.question)}`,
+        );
         return status === 0 ? 'goes-on' : 'stopped';
       }
       case 'done':
@@ -112,9 +119,14 @@ export class Turn {
         return 'quiet';
       case 'stop':
         return 'stopped';
-      case 'limit':
-        say(`usage limit reached, ${this.#fill(action.text)}`);
+      case 'limit': {
+        const text = this.#fill(action.text);
+        const ms = parseDuration(text);
+        const told = ms === null ? text : `ends in ${text}`;
+        say(`usage limit reached, ${told}`);
+        this.#request.tellLimit(told, ms === null ? null : Date.now() + ms);
         return 'quiet';
+      }
       default:
         return unreachable(action);
     }

@@ -1,7 +1,7 @@
 // Records as lines of JSON: `{"seq":2,"at":"2026-…Z","durable":1,"input":…,"decisions":[…],"crc":"1a2b3c4d"}`.
 //
 // J1  The CRC is that of the line's text without its `crc` member, and is the last member of the line.
-// J2  The first line begins with `"format":1`, so that a later version can tell what it reads before it trusts a CRC.
+// J2  The first line begins with `"format":2` (1 knew neither `durable` nor `under`), so that a later version can tell what it reads before it trusts a CRC.
 // J3  A line counts once it is whole, with its line end: only then can it have been acknowledged.
 // J4  What follows the last whole line, or a last line whose CRC is wrong, is a write that was cut off: it is dropped.
 // J5  So is a line with a hole in it (bytes that never came are zero) and whole lines behind it, where none of those was
@@ -80,14 +80,29 @@ export function decodeLastRecord(bytes: Buffer, piece: 'whole-file' | 'tail'): J
     const before = end === 0 ? -1 : bytes.lastIndexOf(LINE_END, end - 1);
     if (before === -1 && piece === 'tail') break;
     const line = readLine(bytes, before + 1, end);
-    if (line !== null) return recordOf(line);
+    if (line !== null && isSoundBefore(bytes, before, piece)) return recordOf(line);
+    // A hole before it may mean that it does not count (J5), which only the whole file tells.
+    if (line !== null) return piece === 'tail' ? 'cut' : lastOf(bytes);
     if (end + 1 < bytes.length) return null;
     end = before;
   }
   return piece === 'tail' ? 'cut' : null;
 }
 
-const FORMAT = 1;
+/** Whether the line before one that begins behind `lineEnd` is whole, as far as the piece shows it. */
+function isSoundBefore(bytes: Buffer, lineEnd: number, piece: 'whole-file' | 'tail'): boolean {
+  if (lineEnd <= 0) return true;
+  const start = bytes.lastIndexOf(LINE_END, lineEnd - 1) + 1;
+  if (start === 0 && piece === 'tail') return true;
+  return readLine(bytes, start, lineEnd) !== null;
+}
+
+function lastOf(bytes: Buffer): JournalRecord | null {
+  const decoded = decodeRecords(bytes);
+  return decoded.ok ? (decoded.value.records.at(-1) ?? null) : null;
+}
+
+const FORMAT = 2;
 const LINE_END = 0x0a;
 const CLOSING_BRACE = Buffer.from('}');
 /** `,"crc":"1a2b3c4d"}` */

@@ -24,7 +24,7 @@ export function decodeProgram(text: string): Result<{ readonly program: Program;
     return err('is cut off or no longer a program');
   }
   const { hash, program } = stored;
-  if (program['format'] !== 1) return err('was written by another version of meow');
+  if (program['format'] !== 2) return err('was written by another version of meow');
   const trusted = program as unknown as Program;
   if (hashProgram(trusted) !== hash) return err('was changed after the run began');
   return ok({ program: trusted, hash });

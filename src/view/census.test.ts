@@ -23,7 +23,7 @@ test('a step that could not be started has no logs to look at', () => {
   const { state } = play('a says {{nobody}}');
   expect(told(state)).toEqual([
     'failed in 0ms: 1 failed',
-    'failed: a (unresolved): {{nobody}} is unknown (known here: who)',
+    'failed: a (variable_unresolved): {{nobody}} is unknown (known here: who)',
     'next: meow show wf-1 a · meow resume wf-1',
   ]);
 });

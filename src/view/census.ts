@@ -1,6 +1,7 @@
 // The closing words of a run: how it ended and after how long, what became of its steps, which failed and how, and what
 // to type next. For a run that has not ended it tells how things stand.
 
+import { errorType } from '../ir/failure.ts';
 import { formatDuration } from '../base/time.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import type { Paint } from './paint.ts';
@@ -61,7 +62,7 @@ function failureText({ failure, attempt }: StepState): string {
   const attempts = attempt > 1 ? `, attempt ${attempt}` : '';
   // What a command said last explains its status; other failures explain themselves.
   const byStatus = failure.kind === 'exit-nonzero' || failure.kind === 'signal';
-  const how = byStatus ? `exit ${failure.code}` : failure.kind;
+  const how = byStatus ? `exit ${failure.code}` : errorType(failure.kind);
   const said = (byStatus ? lastLine(failure.output) : null) ?? failure.message;
   return `(${how}${attempts}): ${cut(tame(said), MESSAGE_WIDTH)}`;
 }

@@ -60,7 +60,7 @@ test('a run reads as the spec shows it', () => {
 
 test('a cleanup script stays readable where that is safe', () => {
   const { state } = play('a');
-  const command = { kind: 'command', cwd: null, env: {}, captures: [], verdict: 'success' } as const;
+  const command = { kind: 'command', cwd: null, env: {}, captures: [], verdict: 'success', errors: [] } as const;
   const holes = { parts: ['git worktree remove ', { path: ['who'], quote: [] }, '\n\n  true\n'] };
   const program: Program = {
     ...state.program,

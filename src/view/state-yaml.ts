@@ -11,16 +11,8 @@ import type { Text } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import { isOver } from '../kernel/state.ts';
-import {
-  agentStatus,
-  expandedInto,
-  needsOf,
-  openGates,
-  runError,
-  runStatus,
-  stepError,
-  writtenText,
-} from './status.ts';
+import { agentStatus, expandedInto, needsOf, openGates, runError, runStatus, stepError } from './status.ts';
+import { writtenText } from '../ir/text.ts';
 
 /** The text for one run whose state goes on changing; `touch` says which steps have. */
 export class StateYaml {
@@ -47,6 +39,11 @@ export class StateYaml {
 
   text(): string {
     return this.pieces().join('');
+  }
+
+  /** The run without its steps, where those are too many for a file: that much is true at least. */
+  withoutSteps(why: string): string {
+    return `${head(this.#state)}# ${why}\nsteps: {}\n`;
   }
 
   /** What the text is made of, in order: a long one need not be put together. */
@@ -266,6 +263,7 @@ function stepText(step: StepState): string {
   if (finishedAt !== null) text += `${inner}finished_at: ${formatMoment(finishedAt)}\n`;
   const values = Object.entries(outputs);
   if (values.length > 0) text += map(inner, 'outputs', values);
+  if (step.notes !== null) text += entry(inner, 'notes', step.notes);
   const error = stepError(step);
   if (error !== null) {
     const facts = Object.entries(error).filter(([, value]) => value !== null);

@@ -44,6 +44,7 @@ test('a step has every key of the contract, whether it ran or not', () => {
     needs: [],
     agent: null,
     outputs: { path: '/x' },
+    notes: null,
     error: null,
     started_at: '2026-01-08T21:00:00.000Z',
     finished_at: '2026-01-08T21:00:01.000Z',
@@ -98,6 +99,7 @@ test('gates are shown open, and with who decided them', () => {
     kind: 'gate-decided',
     gate: 'g',
     verdict: { approved: false, by: 'bob', notes: 'no', answer: null },
+    message: null,
   };
   const { state: open } = play('a gate g');
   expect(statusView(open).gates).toEqual([

@@ -48,6 +48,8 @@ export interface StepStatusView {
   readonly needs: readonly string[];
   readonly agent: string | null;
   readonly outputs: Outputs;
+  /** What its agent had to say beside them. */
+  readonly notes: string | null;
   readonly error: StepErrorView | null;
   readonly started_at: string | null;
   readonly finished_at: string | null;
@@ -144,6 +146,7 @@ export function stepStatusView(step: StepState): StepStatusView {
     needs: needsOf(step),
     agent: step.agent,
     outputs: step.outputs,
+    notes: step.notes,
     error: stepError(step),
     started_at: moment(step.startedAt),
     finished_at: moment(step.finishedAt),
@@ -195,12 +198,6 @@ export function openGates(state: RunState): readonly GateView[] {
 export function filledText(text: FilledText): string {
   if (typeof text === 'string') return text;
   return text.map((piece) => (typeof piece === 'string' ? piece : `[${piece.file}]`)).join('');
-}
-
-/** A text as its author wrote it, with its holes. */
-export function writtenText(text: Text): string {
-  if (typeof text === 'string') return text;
-  return text.parts.map((part) => (typeof part === 'string' ? part : `{{${part.path.join('.')}}}`)).join('');
 }
 
 export function moment(at: number | null): string | null {
@@ -273,7 +270,7 @@ function gateViews(state: RunState): readonly GateView[] {
 
 function gateView(state: RunState, gate: GateState): GateView {
   const { verdict } = gate;
-  const [asker] = gate.askers;
+  const [asker] = gate.askers.keys();
   const step = asker === undefined ? null : (state.asked.get(asker)?.id ?? asker.replace(/#\d+$/, ''));
   return {
     id: gate.name,

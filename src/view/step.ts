@@ -16,7 +16,8 @@ import { neededBy } from './needed.ts';
 import type { Paint } from './paint.ts';
 import { tame } from './row.ts';
 import type { Counts, RunErrorView, RunStatus, StepErrorView, StepStatusView } from './status.ts';
-import { countSteps, filledText, moment, runError, runStatus, stepStatusView, writtenText } from './status.ts';
+import { countSteps, filledText, moment, runError, runStatus, stepStatusView } from './status.ts';
+import { writtenText } from '../ir/text.ts';
 
 export interface StepView extends StepStatusView {
   readonly id: string;
@@ -162,6 +163,7 @@ export function stepLines(view: StepView, paint: Paint): readonly string[] {
     if (view.asks.text !== '') facts.block(view.asks.filled ? label : `${label} (as written)`, view.asks.text);
   }
   for (const [name, value] of Object.entries(view.outputs)) facts.block(`output ${name}`, plainText(value));
+  if (view.notes !== null) facts.block('notes', view.notes);
   for (const attempt of view.attempts) {
     const { attempt: number, status, agent, started_at, duration_ms, error } = attempt;
     const took = duration_ms === null ? '' : ` after ${formatDuration(duration_ms)}`;

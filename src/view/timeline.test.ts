@@ -114,7 +114,7 @@ test('an end that was withdrawn is told as what it would have been', () => {
 
 test('a gate tells who decided it', () => {
   const verdict = { approved: true, by: 'bob', notes: 'go', answer: null };
-  const { records } = play('a gate g', { kind: 'gate-decided', gate: 'g', verdict });
+  const { records } = play('a gate g', { kind: 'gate-decided', gate: 'g', verdict, message: null });
   expect(told(records).slice(1, 3)).toEqual([
     '+0ms     a      waits for a decision on gate g',
     '+1.0s    gate g approved by bob: go',

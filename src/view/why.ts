@@ -3,7 +3,7 @@
 
 import { formatMoment } from '../base/time.ts';
 import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
-import { verdictFor } from '../kernel/gates.ts';
+import { askingOf } from '../kernel/gates.ts';
 import { retryTimer, timeoutTimer } from '../kernel/state.ts';
 import type { Needed } from './needed.ts';
 import { isOpen, neededBy } from './needed.ts';
@@ -94,10 +94,11 @@ function whyRunning(state: RunState, step: StepState): readonly string[] {
   const reasons: string[] = [];
   const since = `since ${moment(step.startedAt)}${inAttempt(step)}`;
   const agent = step.agent === null ? '' : ` by the agent ${step.agent}`;
-  if (step.gate !== null && !step.gateExpired && verdictFor(state, step) === null) {
-    reasons.push(`It waits for a person to decide gate ${step.gate}, ${since}.`);
+  const asking = askingOf(state, step, step.gate);
+  if (asking !== null && !asking.expired && asking.verdict === null) {
+    reasons.push(`It waits for a person to decide gate ${step.gate ?? ''}, ${since}.`);
     if (state.request !== null)
-      reasons.push(`To decide: meow approve ${state.request.id} ${step.gate}, or meow reject.`);
+      reasons.push(`To decide: meow approve ${state.request.id} ${step.gate ?? ''}, or meow reject.`);
   } else if (step.effect === null) {
     const below = step.children.flatMap(({ steps }) => steps);
     const open = below.filter(({ settlement }) => settlement === 'open');

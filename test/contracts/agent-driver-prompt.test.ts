@@ -8,11 +8,19 @@ import { appears, gone } from './driver-command-rig.ts';
 
 const HANGS = '[[on]]\nprompt = "hang"\ndo = [{ say = "begins" }, { hang = true }]\n';
 const DEAF = '[[on]]\nprompt = "deaf"\ndo = [{ say = "begins" }, { hang = "hard" }]\n';
+const LIMITED = `
+[[on]]
+prompt = "limit"
+do = [{ limit = "resets at 5pm" }]
+[[on]]
+prompt = "pause"
+do = [{ limit = "1h" }]
+`;
 const CRASHES = '[[on]]\nprompt = "crash"\ndo = [{ crash = 3 }]\n';
 
 let rig: AgentRig;
 beforeEach(async () => {
-  rig = new AgentRig({ script: `${HANGS}${DEAF}${CRASHES}` });
+  rig = new AgentRig({ script: `${HANGS}${DEAF}${CRASHES}${LIMITED}` });
   await rig.spawned('worker');
 });
 afterEach(() => rig.close());
@@ -104,6 +112,60 @@ describe('a prompt', () => {
   test('that cannot be written down is not given', async () => {
     writeFileSync(`${rig.runFolder}/agents/worker/prompts`, 'a file where a folder should be');
     expect(await rig.start(rig.prompting('worker', 'go'))).toMatchObject(failedWith('not-delivered'));
+  });
+});
+
+describe('that a prompt was taken', () => {
+  test('is told when the agent begins with it, not while it waits for another to be done', async () => {
+    expect(rig.driver.hasTaken('worker', 'task#1')).toBe(false);
+    void rig.start(rig.prompting('worker', 'hang', { id: 'task#1' }));
+    await rig.says('worker', 'hangs');
+    expect(rig.driver.hasTaken('worker', 'task#1')).toBe(true);
+    void rig.start(rig.prompting('worker', 'go', { id: 'next#1' }));
+    await appears(rig.startFile('worker', 'mail/000002-next#1.taken'));
+    expect(rig.driver.hasTaken('worker', 'next#1')).toBe(false);
+    void rig.start(rig.prompting('worker', 'C-c', { mode: 'fire-forget' }));
+    await rig.called('next|done');
+    expect(rig.driver.hasTaken('worker', 'next#1')).toBe(true);
+  });
+
+  test('is known in the next life of the engine', async () => {
+    void rig.start(rig.prompting('worker', 'hang', { id: 'task#1' }));
+    await rig.says('worker', 'hangs');
+    rig.nextLife();
+    expect(rig.driver.hasTaken('worker', 'task#1')).toBe(true);
+    expect(rig.driver.hasTaken('worker', 'task#2')).toBe(false);
+    expect(rig.driver.hasTaken('nobody', 'task#1')).toBe(false);
+  });
+});
+
+describe('an agent that has reached a limit', () => {
+  test('fails its prompt, and can be prompted again', async () => {
+    const outcome = await rig.start(rig.prompting('worker', 'limit', { id: 'task#1' }));
+    const message = 'agent worker has reached a usage limit: resets at 5pm';
+    expect(outcome).toMatchObject({ failure: { kind: 'limit-reached', message, retryAt: null } });
+    void rig.start(rig.prompting('worker', 'go', { id: 'next#1' }));
+    await rig.called('next|done');
+  });
+
+  test('says when it ends, where it knows', async () => {
+    const before = Date.now();
+    const outcome = await rig.start(rig.prompting('worker', 'pause', { id: 'task#1' }));
+    if (outcome.kind !== 'failure') throw new Error(outcome.kind);
+    expect(outcome.failure).toMatchObject({
+      kind: 'limit-reached',
+      message: 'agent worker has reached a usage limit: ends in 1h',
+    });
+    expect(outcome.failure.retryAt).toBeGreaterThanOrEqual(before + 3_600_000);
+    expect(outcome.failure.retryAt).toBeLessThanOrEqual(Date.now() + 3_600_000);
+  });
+
+  test('fails it also after the engine is gone', async () => {
+    const effect = rig.prompting('worker', 'limit', { id: 'task#1' });
+    void rig.start(effect);
+    await rig.says('worker', 'usage limit reached');
+    rig.nextLife();
+    expect(await rig.find(effect)).toMatchObject(failedWith('limit-reached'));
   });
 });
 

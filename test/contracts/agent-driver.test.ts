@@ -55,7 +55,7 @@ describe('an agent that is started', () => {
   });
 
   test('may have any name', async () => {
-    const name = '../a b/ö"\n';
+    const name = '../a b/ö"';
     await rig.spawned(name);
     void rig.start(rig.prompting(name, 'go', { id: 'task#1' }));
     await rig.called('task|done');
@@ -83,6 +83,11 @@ describe('an agent is not started', () => {
     expect(await rig.start(rig.spawning('worker', { adapter: 'clod' }))).toMatchObject({
       failure: { kind: 'spawn-failed', message: expect.stringMatching(/no adapter "clod": there is sim/) as unknown },
     });
+  });
+
+  test('where its name has control characters: no message may have such a one', async () => {
+    const message = 'the agent could not be started: the name "a\\nb" contains control characters';
+    expect(await rig.start(rig.spawning('a\nb'))).toMatchObject({ failure: { kind: 'spawn-failed', message } });
   });
 
   test('where one of its name lives', async () => {

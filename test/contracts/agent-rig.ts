@@ -17,12 +17,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { buildSync } from 'esbuild';
 import { agentDriver } from '../../src/drivers/agents.ts';
-import type { AgentDriverOptions } from '../../src/drivers/agents.ts';
+import type { AgentDriverOptions, AgentsDriver } from '../../src/drivers/agents.ts';
 import { hostsByAdapter } from '../../src/drivers/hosts.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
 import { simHost } from '../../src/drivers/sim-host.ts';
 import { fileName } from '../../src/drivers/step-folder.ts';
-import type { Driver } from '../../src/engine/ports.ts';
 import type { Effect, EffectSpec, Outcome, PromptSpec, SpawnSpec } from '../../src/ir/effect.ts';
 import type { Expectation } from '../../src/ir/output.ts';
 import type { FilledText } from '../../src/ir/text.ts';
@@ -36,7 +35,7 @@ export interface AgentRigOptions extends Omit<AgentDriverOptions, 'hosts'> {
   readonly script: string | null;
 }
 
-export function driverOf({ command, script, ...options }: AgentRigOptions): Driver {
+export function driverOf({ command, script, ...options }: AgentRigOptions): AgentsDriver {
   const sim = simHost({
     runFolder: options.runFolder,
     command,
@@ -50,7 +49,7 @@ let rigs = 0;
 let bundle: string | null = null;
 
 export class AgentRig implements DriverRig {
-  driver: Driver;
+  driver: AgentsDriver;
   readonly runId = `wf-agents-${process.pid}-${++rigs}`;
   /** Where agents work. */
   readonly folder: string;
@@ -141,7 +140,10 @@ export class AgentRig implements DriverRig {
 
   /** Resolves when the agent has said this. */
   async says(agent: string, text: string, id?: string): Promise<void> {
-    await appears(this.startFile(agent, 'stdout', id), (said) => said.includes(text));
+    const file = this.startFile(agent, 'stdout', id);
+    // Once it is there, its own folder is watched.
+    await appears(file, () => true);
+    await appears(file, (said) => said.includes(text));
   }
 
   /** How `meow` was called: the step, a bar, the arguments. */

@@ -59,7 +59,7 @@ export class CommandRig implements DriverRig {
       id: `${step}#${attempt}`,
       step,
       attempt,
-      spec: { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', ...spec },
+      spec: { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', errors: [], ...spec },
       session: { kind: 'fresh' },
       lane: 'main',
       variables,

@@ -1,19 +1,21 @@
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
+  linkSync,
   mkdirSync,
   readdirSync,
-  readFileSync,
+  renameSync,
+  rmSync,
   symlinkSync,
   unlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Reach } from '../../src/ipc/client.ts';
 import { ask as askRun, leave } from '../../src/ipc/client.ts';
+import { Inbox } from '../../src/ipc/inbox.ts';
 import { until } from '../rig/rig.ts';
 import { IpcRig } from './ipc-rig.ts';
 
@@ -31,6 +33,15 @@ function put(rig: IpcRig, name: string, text: string): void {
 
 function lone(rig: IpcRig): { readonly socket: null; readonly inbox: string } {
   return { socket: null, inbox: rig.address.inbox };
+}
+
+/** Resolves when the engine has looked through all that lies in the inbox now (R2). */
+async function looked(rig: IpcRig): Promise<void> {
+  expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+}
+
+function asked(rig: IpcRig): number {
+  return rig.run.told.filter(({ kind }) => kind === 'gate-asked').length;
 }
 
 function emitByShell(rig: IpcRig, ...args: readonly string[]): void {
@@ -54,9 +65,11 @@ test('what was left while there was no engine is heard in its order, and by its 
   rig.listen();
   await rig.close();
   for (let n = 0; n < 300; n++) emitByShell(rig, 'tool', '--data', `n=${n}`);
-  await sleep(20);
   leave(lone(rig), EVENT);
   leave(lone(rig), EVENT);
+  const later = Date.now() / 1_000 + 1;
+  for (const name of rig.inbox().filter((one) => one.endsWith('.tell')))
+    utimesSync(join(rig.address.inbox, name), later, later);
   rig.open();
   await until(() => rig.inbox().length === 0, 'the inbox to be empty');
   const heard = rig.run.state.events.latest.map(({ data }) => data['n']);
@@ -64,19 +77,23 @@ test('what was left while there was no engine is heard in its order, and by its 
   expect(rig.run.state.events.count).toBe(301);
 });
 
-test('a file that could not be deleted is not heard twice by the next engine', async () => {
+test('a file that was heard and not deleted is not heard again by the next engine (I1)', async () => {
   await using rig = new IpcRig();
   rig.listen();
   await rig.close();
   emitByShell(rig, 'tool');
   const [name = ''] = rig.inbox();
-  const path = join(rig.address.inbox, name);
-  const bytes = readFileSync(path);
+  const [path, kept] = [join(rig.address.inbox, name), join(rig.base, 'kept')];
+  linkSync(path, kept);
   rig.open();
   await until(() => rig.inbox().length === 0, 'the inbox to be empty');
   await rig.close();
-  // As a crash between the record and the deletion leaves it: the same file. A copy of it is another message.
-  writeFileSync(path, bytes);
+  // As a crash between the record and the deletion leaves it: the same file.
+  linkSync(kept, path);
+  rig.open();
+  await looked(rig);
+  expect(rig.inbox()).toEqual([]);
+  expect(rig.run.told.map(({ kind }) => kind)).toEqual(['event-emitted', 'event-emitted']);
   expect(rig.run.state.events.count).toBe(1);
 });
 
@@ -95,7 +112,7 @@ test('who waits is answered when an engine is there again', async () => {
   const answer = ask(rig.address, { type: 'await_event', event_type: 'tool', step: 'a' });
   await until(() => rig.inbox().length === 1, 'the question');
   rig.open();
-  await sleep(50);
+  await looked(rig);
   await rig.ask(EVENT);
   expect(await answer).toMatchObject({ kind: 'event-received', event_type: 'tool' });
 });
@@ -103,14 +120,14 @@ test('who waits is answered when an engine is there again', async () => {
 test('an engine that dies while somebody waits is succeeded by the next', async () => {
   await using rig = new IpcRig();
   rig.open();
-  const answer = ask(rig.address, { type: 'await_event', event_type: 'tool', step: 'a' });
-  await sleep(50);
+  const answer = ask(rig.address, { type: 'await_approval', gate_id: 'g', step: 'a' });
+  await until(() => asked(rig) === 1, 'the question');
   await rig.close();
   await until(() => rig.inbox().length === 1, 'the question to be left in the inbox');
   rig.open();
-  await sleep(50);
-  await rig.ask(EVENT);
-  expect(await answer).toMatchObject({ kind: 'event-received' });
+  await until(() => asked(rig) === 2, 'the question, to the next engine');
+  await rig.ask({ type: 'approval', gate_id: 'g', approved: true });
+  expect(await answer).toMatchObject({ kind: 'gate-decided', approved: true });
 });
 
 test('who waits without an engine gives up in time', async () => {
@@ -128,12 +145,12 @@ test('a question that its sender took back is waited for no longer (I4)', async 
   await using rig = new IpcRig();
   rig.open();
   put(rig, '.q.ask', `${JSON.stringify({ type: 'await_event', event_type: 'tool', step: 'a' })}\n`);
-  execFileSync('mv', [join(rig.address.inbox, '.q.ask'), join(rig.address.inbox, 'q.ask')]);
-  await sleep(50);
+  renameSync(join(rig.address.inbox, '.q.ask'), join(rig.address.inbox, 'q.ask'));
+  await looked(rig);
   unlinkSync(join(rig.address.inbox, 'q.ask'));
-  await sleep(50);
+  await looked(rig);
   await rig.ask(EVENT);
-  await sleep(50);
+  await looked(rig);
   expect(rig.run.told.map(({ kind }) => kind)).not.toContain('event-received');
   expect(rig.inbox()).toEqual([]);
 });
@@ -156,6 +173,56 @@ test('what is no message is put aside, and said (I5)', async () => {
   await until(() => rig.inbox().length === 1, 'all to be put aside');
   expect(readdirSync(join(rig.address.inbox, 'refused'))).toHaveLength(32);
   expect(rig.notes.length).toBeLessThanOrEqual(32);
+});
+
+test('what is refused, and its sender does not know, is put aside too', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  put(rig, 'a.tell', `${JSON.stringify({ type: 'step_done', step: 'a' })}\n`);
+  await until(() => rig.inbox().includes('refused'), 'it to be put aside');
+  expect(rig.notes).toEqual(['the message a.tell was refused: step a is no work of an agent']);
+  expect(readdirSync(join(rig.address.inbox, 'refused'))).toEqual(['a.tell']);
+});
+
+test('where nothing can be put aside it stays, and the next engine looks at it again', async () => {
+  await using rig = new IpcRig();
+  rig.open();
+  put(rig, 'refused', 'in the place of the folder');
+  put(rig, 'a.tell', 'nonsense');
+  await until(() => rig.notes.length === 1, 'a note');
+  emitByShell(rig, 'tool');
+  await until(() => rig.run.state.events.count === 1, 'the event');
+  await looked(rig);
+  expect(rig.inbox()).toEqual(['a.tell', 'refused']);
+  expect(rig.notes).toHaveLength(1);
+  await rig.close();
+  rmSync(join(rig.address.inbox, 'refused'));
+  rig.open();
+  await until(() => readdirSync(rig.address.inbox).includes('refused'), 'it to be put aside');
+  expect(rig.inbox()).toEqual(['refused']);
+});
+
+test('a bug in one pass keeps nobody from the next', async () => {
+  await using rig = new IpcRig();
+  const heard: string[] = [];
+  const inbox = new Inbox({
+    folder: rig.address.inbox,
+    runId: 'wf-1',
+    answer(message) {
+      heard.push(message.kind);
+      return message.kind === 'ping'
+        ? Promise.reject(new Error('a bug'))
+        : Promise.resolve({ kind: 'ack', success: true });
+    },
+    warn: (line) => rig.notes.push(line),
+  });
+  put(rig, 'a.tell', '{"type":"ping"}');
+  await expect(inbox.sweep()).rejects.toThrow('a bug');
+  leave(lone(rig), EVENT);
+  await inbox.sweep();
+  expect(heard).toEqual(['ping', 'event']);
+  await inbox.close(false);
+  expect(rig.inbox()).toEqual(['a.tell']);
 });
 
 test('whose question is no message is told so', async () => {
@@ -211,7 +278,7 @@ test('what cannot be made durable stays for the next engine (I1)', async () => {
   rig.open();
   rig.run.breakDisk();
   emitByShell(rig, 'tool');
-  await sleep(100);
+  await looked(rig);
   await rig.close();
   expect(rig.inbox()).toHaveLength(1);
 });

@@ -45,6 +45,7 @@ export class IpcRig implements AsyncDisposable {
       runFolder,
       clock: systemClock,
       whole: ({ prompt }) => ok(JSON.stringify(prompt)),
+      hasTaken: () => true,
       note: (line) => this.notes.push(line),
     });
     run.watch((records, state) => reception.seen(records, state));

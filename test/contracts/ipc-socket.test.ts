@@ -1,18 +1,25 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { until } from '../rig/rig.ts';
 import { IpcRig } from './ipc-rig.ts';
 
+/** How many ask for a gate. */
+function asking(rig: IpcRig): number {
+  return rig.run.told.filter(({ kind }) => kind === 'gate-asked').length;
+}
+
+const ASK = { type: 'await_approval', gate_id: 'g', step: 'a' };
+const PING = { type: 'ping' };
 const ACK = { type: 'ack', success: true };
 const EVENT = { type: 'event', event_type: 'tool', data: { n: 1 } };
 
 test('a message is answered by a line', async () => {
   await using rig = new IpcRig();
   rig.open();
-  expect(await rig.ask({ type: 'ping' })).toEqual({ type: 'pong', workflow: 'wf-1' });
+  expect(await rig.ask(PING)).toEqual({ type: 'pong', workflow: 'wf-1' });
   expect(await rig.ask(EVENT)).toEqual(ACK);
   expect(rig.run.state.events.count).toBe(1);
 });
@@ -50,13 +57,14 @@ test('a message for another run, and one of an unknown type, are refused', async
 test('what is said before the engine is there is answered when it is (R1)', async () => {
   await using rig = new IpcRig();
   rig.listen();
-  const answer = rig.ask({ type: 'ping' });
-  await sleep(20);
+  using talk = rig.connect();
+  talk.say(PING);
+  await until(() => !talk.socket.connecting && talk.socket.writableLength === 0, 'it to be said');
   expect(rig.notes).toEqual([]);
   await rig.close();
-  await expect(answer).rejects.toThrow('hung up');
+  await expect(talk.next()).rejects.toThrow('hung up');
   rig.open();
-  expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+  expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
 });
 
 test('one who goes away while it waits takes no event with it (S5)', async () => {
@@ -65,10 +73,11 @@ test('one who goes away while it waits takes no event with it (S5)', async () =>
   const wait = { type: 'await_event', event_type: 'tool', step: 'a' };
   {
     using gone = rig.connect();
-    gone.say(wait);
-    await sleep(50);
+    gone.say(`${JSON.stringify(PING)}\n${JSON.stringify(wait)}\n`);
+    await gone.next();
+    await rig.ask(PING);
   }
-  await sleep(50);
+  await rig.ask(PING);
   await rig.ask(EVENT);
   expect(await rig.ask(wait)).toMatchObject({ type: 'event_received', data: { n: 1 } });
 });
@@ -89,7 +98,7 @@ describe('the place of the socket', () => {
     rig.open();
     expect(rig.address.socket).toBe(join(tmpdir(), `meow-${rig.mark}`, 'sock'));
     expect(statSync(dirname(rig.address.socket)).mode & 0o777).toBe(0o700);
-    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+    expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
     await rig.close();
     expect(existsSync(dirname(rig.address.socket))).toBe(false);
   });
@@ -118,7 +127,7 @@ describe('the place of the socket', () => {
     await using rig = new IpcRig();
     writeFileSync(rig.address.socket, 'precious');
     rig.open();
-    await sleep(20);
+    await until(() => rig.notes.length > 0, 'a note');
     expect(rig.notes).toEqual([expect.stringContaining('EADDRINUSE')]);
     await rig.close();
     expect(readdirSync(rig.runFolder)).toContain('sock');
@@ -158,7 +167,7 @@ describe('a hostile client', () => {
     await Promise.all([flood(), talk.closed]);
     expect(sent).toBeLessThan(100);
     expect(process.memoryUsage().rss - before).toBeLessThan(64 * 1024 * 1024);
-    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+    expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
   });
 
   test('may connect as often as it likes', async () => {
@@ -167,26 +176,24 @@ describe('a hostile client', () => {
     const before = process.memoryUsage().rss;
     for (let batch = 0; batch < 20; batch++) {
       const talks = Array.from({ length: 500 }, () => rig.connect());
-      await sleep(5);
+      await new Promise((resolve) => talks.at(-1)?.socket.once('connect', resolve).once('close', resolve));
       for (const talk of talks) if (batch % 2 === 0) talk.socket.destroy();
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
     // Those that are idle make room.
-    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+    expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
   });
 
   test('that waits with all its connections keeps others from the socket, and says so', async () => {
     await using rig = new IpcRig();
     rig.open();
     const talks = Array.from({ length: 256 }, () => rig.connect());
-    for (const talk of talks) talk.say({ type: 'await_event', event_type: 'never' });
-    for (const talk of talks)
-      if (talk.socket.connecting) await new Promise((resolve) => talk.socket.once('connect', resolve));
-    await sleep(100);
-    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'error', code: 'busy' });
+    for (const talk of talks) talk.say(ASK);
+    await until(() => asking(rig) === 256, 'all to wait');
+    expect(await rig.ask(PING)).toMatchObject({ type: 'error', code: 'busy' });
     for (const talk of talks) talk.socket.destroy();
-    await sleep(100);
-    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
+    // Until it is noticed that they are gone; the test's own time is the bound.
+    for (let answer = await rig.ask(PING); answer['type'] !== 'pong'; ) answer = await rig.ask(PING);
   });
 
   test('that does not read its answers is not read any further', async () => {
@@ -197,21 +204,21 @@ describe('a hostile client', () => {
     const line = `${JSON.stringify({ type: 'x'.repeat(250) })}\n`.repeat(1_000);
     let flushed = 0;
     for (let n = 0; n < 200; n++) talk.socket.write(line, () => (flushed += 1));
-    await sleep(500);
-    const stuck = flushed;
-    await sleep(300);
-    expect(flushed).toBe(stuck);
+    // As long as the engine answers others, and this one gets no further.
+    for (let before = -1; flushed !== before; ) {
+      before = flushed;
+      for (let n = 0; n < 50; n++) expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
+    }
     expect(flushed).toBeLessThan(200);
-    expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
   });
 
   test('keeps no run from its end (R3)', async () => {
     await using rig = new IpcRig();
     rig.open();
     const talks = Array.from({ length: 20 }, () => rig.connect());
-    for (const talk of talks.slice(0, 5)) talk.say({ type: 'await_event', event_type: 'never' });
     for (const talk of talks.slice(5, 10)) talk.say('{"type":');
-    await sleep(50);
+    for (const talk of talks.slice(0, 5)) talk.say(ASK);
+    await until(() => asking(rig) === 5, 'five to wait');
     const began = performance.now();
     await rig.close();
     expect(performance.now() - began).toBeLessThan(2_000);
@@ -223,8 +230,8 @@ test('who waits is answered before the run is closed', async () => {
   await using rig = new IpcRig();
   rig.open();
   using talk = rig.connect();
-  talk.say({ type: 'await_approval', gate_id: 'g', step: 'a' });
-  await sleep(50);
+  talk.say(ASK);
+  await until(() => asking(rig) === 1, 'it to wait');
   await rig.run.tell({ kind: 'stop-requested', by: 'me', force: false });
   const answer = talk.next();
   await rig.close();

@@ -108,7 +108,7 @@ do = [{ done = { rule = 3 } }]`);
   test('it asks at a gate and goes on when that is passed', async () => {
     await prompted('[[on]]\ndo = [{ ask = "Shall I?", gate = "shall-{{agent}}" }, { done = true }]');
     await rig.called('task|done');
-    expect(rig.calls()).toEqual(['task|await-approval shall-worker', 'task|done']);
+    expect(rig.calls()).toEqual(['task|await-approval shall-worker --prompt=Shall I?', 'task|done']);
     expect(rig.transcript('worker')).toContain('Shall I?');
   });
 });

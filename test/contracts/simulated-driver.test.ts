@@ -31,7 +31,15 @@ class SimulatedRig implements DriverRig {
   effect(what: 'succeeds' | 'fails' | 'holds'): Effect {
     this.#count += 1;
     const step = `${what}-${this.#count}`;
-    const spec = { kind: 'command', script: what, cwd: null, env: {}, captures: [], verdict: 'success' } as const;
+    const spec = {
+      kind: 'command',
+      script: what,
+      cwd: null,
+      env: {},
+      captures: [],
+      verdict: 'success',
+      errors: [],
+    } as const;
     return { id: `${step}#1`, step, attempt: 1, spec, session: { kind: 'fresh' }, lane: 'main', variables: {} };
   }
 

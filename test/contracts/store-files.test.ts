@@ -278,9 +278,9 @@ describe('damage (F4)', () => {
 
   test('a journal of a later format is left to a later version', async () => {
     await begin(store, 'wf-1', 1);
-    await writeFile(journalPath, '{"format":2,"and":"whatever it says"}\n');
+    await writeFile(journalPath, '{"format":3,"and":"whatever it says"}\n');
     const refusal = await refusalOf(store.open('wf-1'));
-    expect(refusal.message).toContain('later version of meow (journal format 2)');
+    expect(refusal.message).toContain('later version of meow (journal format 3)');
   });
 
   test.each([
@@ -298,7 +298,7 @@ describe('damage (F4)', () => {
       'was written by another version of meow',
       async () => {
         const content = await readFile(programPath, 'utf8');
-        await writeFile(programPath, content.replace('"format":1', '"format":2'));
+        await writeFile(programPath, content.replace('"format":2', '"format":3'));
       },
     ],
   ])('a program that %s is refused', async (message, damage) => {

@@ -7,7 +7,7 @@ import type { JournalRecord } from '../../src/kernel/decision.ts';
 
 export function aProgram(): Program {
   return {
-    format: 1,
+    format: 2,
     source: { language: 'meow', name: 'a.meow.toml#main' },
     entry: 'main',
     blocks: { main: { name: 'main', parameters: [], steps: [], naming: 'path', visits: null } },

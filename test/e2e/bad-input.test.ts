@@ -254,10 +254,7 @@ test('commands and flags that do not exist, or are used wrongly', async () => {
   rig.write('w.meow.toml', GOOD);
   const refusals: readonly (readonly [readonly string[], string])[] = [
     [['rnu'], 'meow: there is no command "rnu"\n  did you mean meow run? all commands: meow help\n'],
-    [
-      ['doctor'],
-      'meow: the command doctor is not in this version of meow (0.1.0)\n  all commands: meow help\n',
-    ],
+    [['doctor'], 'meow: the command doctor is not in this version of meow (0.1.0)\n  all commands: meow help\n'],
     [['help', 'statsu'], 'meow: there is no command "statsu"\n  did you mean meow status? all commands: meow help\n'],
     [['run'], 'meow: meow run needs a workflow\n  meow run PATH[#WORKFLOW]; an example to begin with: meow init\n'],
     [

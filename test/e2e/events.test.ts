@@ -50,6 +50,26 @@ test('any bytes reach the journal as they were given, by the shell and by the pr
   expect(events.map(({ data }) => data)).toEqual([{ v: value }, { v: value, w: '' }, { v: value }]);
 });
 
+test('an event that is too large is refused, and one that almost is is heard', async () => {
+  await using rig = await Rig.setup();
+  const script = [
+    "v=$(head -c 65000 /dev/zero | tr '\\0' x)",
+    'meow event fits --data "v=$v" && meow await-event fits --timeout 20s | wc -c > heard',
+    'meow event large --data "v=$v" --data "w=$v" 2> said; echo $? > status',
+    'meow event "$v" 2>> said; echo $? >> status',
+  ].join('; ');
+  rig.write('w.meow.toml', workflow(shellStep('a', script)));
+  expect((await rig.meow('run', 'w.meow.toml', '--id', 'e')).code).toBe(0);
+  expect(rig.read('heard').trim()).toBe('65003');
+  expect(rig.read('status')).toBe('1\n1\n');
+  expect(rig.read('said').split('\n')).toEqual([
+    'meow: the event "large" is refused: "data" is larger than 65536 bytes',
+    `meow: the event "${'x'.repeat(40)}" is refused: "event_type" is longer than 256 characters`,
+    '',
+  ]);
+  expect(rig.decisions('e').filter((made) => made === 'event-emitted')).toHaveLength(1);
+});
+
 test('an event that is emitted while the engine is down is heard at resume', async () => {
   await using rig = await Rig.setup();
   rig.write(

@@ -62,6 +62,18 @@ test('the open gates of all runs are listed', async () => {
   expect(await rig.meow('gates')).toMatchObject({ stdout: '', stderr: 'no gate is open\n', code: 0 });
 });
 
+test('what is asked is shown to who decides', async () => {
+  const { rig, run } = await waiting(
+    `[main]\n${shellStep('gate', "meow await-approval review --prompt 'Is the plan good?'")}`,
+  );
+  await using _ = rig;
+  expect((await rig.meow('gates')).stdout).toMatch(/^RUN .*\ng +review +gate +\S+ +Is the plan good\?\n$/);
+  const { gates } = JSON.parse((await rig.meow('status', 'g', '--json')).stdout) as { gates: unknown };
+  expect(gates).toMatchObject([{ id: 'review', prompt: 'Is the plan good?' }]);
+  await rig.meow('approve', 'g', 'review');
+  expect((await run.ended).code).toBe(0);
+});
+
 test('a gate that nobody has asked for yet may be decided, and that is said', async () => {
   await using rig = await Rig.setup();
   const hold = 'while [ ! -e go ]; do sleep 0.02; done; meow await-approval later; echo $? > status';

@@ -64,6 +64,47 @@ test('without the socket everything goes by the inbox', async () => {
   expect(rig.read('heard')).toBe('n=1\nrunning\nError: step a is no work of an agent\n1\n');
 });
 
+test('steps whose ids have grown long talk as any other', async () => {
+  await using rig = await Rig.setup();
+  const talk = [
+    'meow event tick --data n=1; meow await-event tick --timeout 20s > heard',
+    'meow step-status work >> heard; meow step-status a-round-with-quite-a-long-name --is-not done >> heard',
+    'printf %s "$MEOW_STEP" > id',
+  ].join('; ');
+  rig.write(
+    'w.meow.toml',
+    `
+[main]
+[[main.steps]]
+id = "a-round-with-quite-a-long-name"
+executor = "branch"
+condition = "echo >> rounds; test $(wc -l < rounds) -lt 60"
+on_true = { template = ".main" }
+on_false = { template = ".bottom" }
+
+[bottom]
+internal = true
+[[bottom.steps]]
+id = "spawn"
+executor = "spawn"
+agent = "worker"
+adapter = "sim"
+[[bottom.steps]]
+id = "work"
+executor = "agent"
+agent = "worker"
+prompt = "Do it."
+needs = ["spawn"]
+outputs = { said = { required = true } }
+${shellStep('talk', talk, 'needs = ["work"]').replaceAll('main.', 'bottom.')}`,
+  );
+  const { code, stderr } = await rig.meow('run', 'w.meow.toml', '--id', 'i');
+  expect(stderr).toBe('');
+  expect(code).toBe(0);
+  expect(rig.read('id').length).toBeGreaterThan(1_800);
+  expect(rig.read('heard')).toBe('n=1\ndone\nrunning\n');
+});
+
 test('a run whose path is too long for a socket has it elsewhere', async () => {
   await using rig = await Rig.setup();
   const folder = rig.path('d'.repeat(110));
@@ -118,6 +159,9 @@ test('random bytes on the socket and rubbish in the inbox do a run no harm', asy
   const { code } = await run.ended;
   expect(code).toBe(0);
   expect(rig.read('seen')).toBe('done\n');
+  expect((await rig.meow('status', 'i')).stdout).toContain(
+    '32 refused messages are kept in .meow/workflows/i/inbox/refused\n',
+  );
 });
 
 test('a hostile client makes the engine neither stop nor grow', async () => {

@@ -75,6 +75,15 @@ test('a report is accepted when it has what was asked for, and typed', async () 
   const nofile = await agent.meow('done', '--json', '{"summary":"fine","count":3}', '--output', 'file=nowhere.txt');
   expect(nofile.code).toBe(1);
   expect(nofile.stderr).toContain('✗ file (file_path)');
+  const folder = await agent.meow('done', '--json', '{"summary":"fine","count":3,"file":"."}');
+  expect(folder.stderr).toBe(
+    'Error: Invalid outputs\n\nInvalid:\n  ✗ file (file_path): is a folder: .\n\nUsage:\n' +
+      '  meow done --output summary=<value> --output count=<value> --output file=<value>\n',
+  );
+  const all = await agent.meow('done', '--output', 'count=many', '--output', 'file=nowhere.txt');
+  expect(all.stderr).toMatch(
+    /^Error: Missing required outputs\n\nRequired:\n {2}✗ summary .*\n\nInvalid:\n {2}✗ count .*\n {2}✗ file \(file_path\): no such file: nowhere\.txt\n\nUsage:\n {2}meow done --output summary=<value> --output count=<value>\n$/,
+  );
   const args = ['done', '--output', 'summary=fine', '--output', 'count=3', '--notes', 'slow'];
   expect(await agent.meow(...args)).toEqual({ stdout: 'Complete\n', stderr: '', code: 0 });
   expect((await agent.run.ended).code).toBe(0);
@@ -98,6 +107,74 @@ test('an agent that stops is told its task again, with what to report', async ()
     stderr: 'meow: the agent nobody is not known\n',
     code: 1,
   });
+});
+
+const TWO = `
+[main]
+[[main.steps]]
+id = "spawn"
+executor = "spawn"
+agent = "worker"
+adapter = "sim"
+[[main.steps]]
+id = "first"
+executor = "agent"
+agent = "worker"
+prompt = "Do the first."
+needs = ["spawn"]
+[[main.steps]]
+id = "second"
+executor = "agent"
+agent = "worker"
+prompt = "Do the second."
+needs = ["first"]
+`;
+
+function transcript(rig: Rig): string {
+  return rig.read('.meow/workflows/r/agents/worker/spawn#1/stdout');
+}
+
+test('an agent that stops after its report is not told what is on its way to it', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', TWO);
+  rig.write(
+    'w.sim.toml',
+    `
+[[on]]
+step = "first"
+do = [
+  { done = true },
+  { run = "until meow step-status second --is running; do sleep 0.05; done" },
+  { stop = true },
+]
+[[on]]
+step = "first"
+do = [{ say = "told again" }]
+[[on]]
+step = "second"
+times = 1
+do = [{ stop = true }]
+`,
+  );
+  expect((await rig.meow('run', 'w.meow.toml', '--id', 'r')).code).toBe(0);
+  const said = transcript(rig);
+  expect(said).toContain('$ meow prime --format prompt\n> Do the second.\n');
+  expect(said).not.toContain('told again');
+  // Its prompt, and once more since it stopped in the middle.
+  expect(said.match(/^(> )?Do the second\.$/gm)).toEqual(['> Do the second.', 'Do the second.']);
+});
+
+test.each([
+  ['"200ms"', { status: 'done', error: null }, 2],
+  ['"resets at 5pm"', { status: 'failed', error: { type: 'limit_reached', step: 'first' } }, 1],
+])('an agent that has reached a limit: %s', async (limit, end, attempt) => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', TWO);
+  rig.write('w.sim.toml', `[[on]]\ntimes = 1\ndo = [{ limit = ${limit} }]\n`);
+  await rig.meow('run', 'w.meow.toml', '--id', 'r');
+  const run = await rig.status('r');
+  expect(run).toMatchObject(end);
+  expect(run.steps['first']?.attempt).toBe(attempt);
 });
 
 test('a report that is sent while the engine is down is heard at resume', async () => {

@@ -31,7 +31,6 @@ export function fingerprint(state: RunState): unknown {
           items: step.items,
           names: step.names,
           gate: step.gate,
-          gateExpired: step.gateExpired,
           eventsBefore: step.eventsBefore,
           eventsSeen: step.eventsSeen,
           notes: step.notes,
@@ -53,7 +52,8 @@ export function fingerprint(state: RunState): unknown {
     lanes: Object.fromEntries([...state.lanes].map(([name, { visits, forks }]) => [name, { visits, forks }])),
     asked: [...state.asked.keys()].toSorted(),
     timers: [...state.timers.keys()].toSorted(),
-    gates: Object.fromEntries(state.gates),
+    gates: [...state.gates.values()].map((gate) => ({ ...gate, askers: [...gate.askers] })),
+    heard: [...state.heard],
     agents: Object.fromEntries(
       [...state.agents.values()].map(({ name, status, generation, opening }) => [
         name,

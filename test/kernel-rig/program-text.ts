@@ -6,6 +6,7 @@
 //   b needs a,x.* retry 3 delay 10s backoff linear timeout 1m on_error continue|recover:fix
 //   c pass route done=inline:child    d gate deploy     e turn     f agent w1
 //   g each [1,2,3] child width 2      h each [1] child join false     i each file:items.json child key {{item}}
+//   a gives NAME (an output)
 //   s spawn w1      p prompt w1 wants n      q prompt w1 forget       k kill w1       b asks (a condition)
 //
 // Routes: KEY=end | expand:B | inline:B | goto:B | reset:B | call:B>R | return:TEXT | fork:B | stop:done|failed
@@ -23,7 +24,7 @@ import type { Text, ValueTemplate } from '../../src/ir/text.ts';
 export function parseProgram(lines: readonly string[]): Program {
   const blocks: Record<string, Block> = {};
   let program: Omit<Program, 'blocks' | 'entry'> = {
-    format: 1,
+    format: 2,
     source: { language: 'meow', name: 'trace' },
     cleanup: { success: null, failure: null, stop: null },
     limits: DEFAULT_LIMITS,
@@ -121,7 +122,10 @@ function parseStep(line: string): Step {
     else if (word === 'timeout') step = { ...step, timeout: next() };
     else if (word === 'on_error') step = { ...step, onError: onError(next()) };
     else if (word === 'agent') step = { ...step, agent: next() };
-    else if (word === 'strict') step = { ...step, unrouted: 'fail' };
+    else if (word === 'gives' && step.act.kind === 'effect' && step.act.effect.kind === 'command') {
+      const captures = [{ name: next(), from: { kind: 'stdout' }, type: 'any', required: true }] as const;
+      act({ ...step.act, effect: { ...step.act.effect, captures } });
+    } else if (word === 'strict') step = { ...step, unrouted: 'fail' };
     else if (word === 'pass') act({ kind: 'pass' });
     else if (word === 'says') act({ kind: 'effect', effect: command(template(next())) });
     else if (word === 'turn') act({ kind: 'effect', effect: turn(template(next())) });
@@ -204,7 +208,7 @@ function spawn(agent: string): SpawnSpec<Text> {
 }
 
 function command(script: Text): CommandSpec<Text> {
-  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success' };
+  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', errors: [] };
 }
 
 function template(text: string): Text {

@@ -21,7 +21,7 @@ export function randomProgram(random: Random): Program {
   const cleanup = (): Program['cleanup']['stop'] =>
     random() < 0.2 ? { ...command('clean up'), verdict: 'success' } : null;
   return {
-    format: 1,
+    format: 2,
     source: { language: 'meow', name: 'random' },
     entry,
     blocks: maker.blocks,
@@ -81,6 +81,10 @@ class Maker {
       const prompt = { kind: 'prompt', agent, prompt: `do ${index}`, mode, expects: SAID } as const;
       return step(`p${index}`, ['spawn'], prompt, mode !== 'fire-forget');
     });
+    // Alone with its agent: what else that one would have done depends on when it dies.
+    const [only] = work;
+    if (work.length === 1 && only !== undefined && only.agent !== null && random() < 0.2)
+      work[0] = { ...only, id: 'deadly' };
     const steps = [step('spawn', [], { kind: 'spawn', ...spawn }, false), ...work];
     if (random() < 0.6) {
       const needs = work.map(({ id }) => id);
@@ -157,7 +161,12 @@ class Maker {
       onError: this.#onError(),
       retry:
         random() < 0.3
-          ? { attemptsMax: 2 + below(random, 2), delayMs: below(random, 30), backoff: 'linear' }
+          ? {
+              attemptsMax: 2 + below(random, 2),
+              delayMs: below(random, 30),
+              backoff: 'linear',
+              jitter: random() < 0.3 ? 0.5 : 0,
+            }
           : NO_RETRY,
       timeout: random() < 0.5 ? '300ms' : null,
       agent: random() < 0.15 ? oneOf(random, ['ann', 'bob']) : null,
@@ -197,7 +206,7 @@ function expand(block: string, join: 'wait' | 'inline'): Follow {
 }
 
 function command(script: string): Extract<EffectSpec<Text>, { kind: 'command' }> {
-  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success' };
+  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', errors: [] };
 }
 
 function turn(prompt: string): Act {

@@ -105,7 +105,8 @@ async function live(
       if (count > HAPPENINGS_MAX) throw new Error('the run goes on for ever');
       if (random() < how.meddle) meddle(engine, random);
       decideGates(engine, world);
-      for (const report of world.reports()) engine.submit({ kind: 'step-reported', ...report, notes: null });
+      for (const report of world.reports())
+        engine.submit({ kind: 'step-reported', ...report, notes: null, message: null });
       await quiet();
       if (over) break;
       if (!world.happen()) {
@@ -151,6 +152,7 @@ function decideGates(engine: Engine, world: World): void {
       kind: 'gate-decided',
       gate,
       verdict: { approved: hash(gate) % 2 === 0, by: 'ann', notes: null, answer: null },
+      message: null,
     });
   }
 }

@@ -157,6 +157,15 @@ export class World {
       .map(({ step }) => ({ step, outputs: { said: step } }));
   }
 
+  #crash({ id }: Effect, agent: string): void {
+    if (!this.#there.has(agent) || !this.#processes.running.some((other) => other.id === id)) return;
+    const crashed: Outcome = { kind: 'failure', failure: failure('agent-crashed', 'it died') };
+    for (const other of this.#processes.running) {
+      if (other.spec.kind === 'attend' && other.spec.agent === agent) this.#processes.finish(other.id, crashed);
+    }
+    this.#lose(agent);
+  }
+
   #lose(agent: string): void {
     this.#there.delete(agent);
     for (const { id, spec } of this.#processes.running) {
@@ -171,7 +180,10 @@ export class World {
     if (isWork(effect) && atWork) this.problems.push(`${effect.id} is given to an agent that is at work`);
     if (spec.kind === 'spawn' && this.#there.has(agent))
       this.problems.push(`${effect.id} starts an agent that is there`);
-    if (spec.kind === 'prompt') this.after(1 + below(this.#random, 60), () => this.#worked.add(effect.id));
+    if (spec.kind !== 'prompt') return;
+    // Some tasks are the end of their agent.
+    const deadly = effect.step.endsWith('deadly');
+    this.after(1 + below(this.#random, 60), () => (deadly ? this.#crash(effect, agent) : this.#worked.add(effect.id)));
     if (this.#processes.knows(effect.id)) this.problems.push(`G1: ${effect.id} is started twice`);
     if (!this.#accounted(effect))
       this.problems.push(`G5: ${effect.id} is started, and the journal does not ask for it`);

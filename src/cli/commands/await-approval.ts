@@ -14,7 +14,8 @@ export async function awaitApproval(given: Given): Promise<number> {
   const { fields, patience } = readTimeout(given.last('timeout'), 'when-late');
   const around = requireSurroundings('await-approval');
   const { workflow, step, attempt, agent } = around;
-  const message = { type: 'await_approval', workflow, step, attempt, agent, gate_id: gate, ...fields };
+  const of = { workflow, step, attempt, agent };
+  const message = { type: 'await_approval', ...of, gate_id: gate, prompt: given.last('prompt'), ...fields };
   const answer = await ask(around, message, patience);
   if (answer === null || (answer.kind === 'error' && answer.code === 'ended')) throw noRun(around);
   switch (answer.kind) {

@@ -5,7 +5,7 @@ import { userInfo } from 'node:os';
 import type { JsonMap } from '../../base/json.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { addressOf, makePrivateFolder } from '../../ipc/address.ts';
-import { ask, leave } from '../../ipc/client.ts';
+import { ask, leave, newMessageId } from '../../ipc/client.ts';
 import { afterDecision } from '../../ipc/desk.ts';
 import { keptMessages } from '../../ipc/kept.ts';
 import type { Answer } from '../../ipc/protocol.ts';
@@ -110,8 +110,9 @@ function keptVerdict(inbox: string, id: string, gate: string): GateVerdict | nul
 }
 
 function messageOf(id: string, gate: string | null, { approved, by, notes, answer }: GateVerdict): JsonMap {
-  if (answer !== null) return { type: 'answer', workflow: id, gate_id: gate, text: answer, by };
-  return { type: 'approval', workflow: id, gate_id: gate, approved, ...(approved ? { notes } : { reason: notes }), by };
+  const common = { id: newMessageId(), workflow: id, gate_id: gate, by };
+  if (answer !== null) return { type: 'answer', ...common, text: answer };
+  return { type: 'approval', ...common, approved, ...(approved ? { notes } : { reason: notes }) };
 }
 
 function reachOf(store: FileStore, { id, state }: ReadRun): { readonly socket: string; readonly inbox: string } {

@@ -4,7 +4,7 @@
 import type { Json, JsonMap } from '../../base/json.ts';
 import { isJsonMap } from '../../base/json.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { ask, mayBeHeld } from '../../ipc/client.ts';
+import { ask, mayBeHeld, newMessageId } from '../../ipc/client.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
@@ -15,7 +15,8 @@ export async function done(given: Given): Promise<number> {
   const around = requireSurroundings('done');
   const { workflow, agent, step } = around;
   const outputs = { ...readJson(given.last('json')), ...readPairs('output', given.all('output')) };
-  const report = { type: 'step_done', workflow, agent, step, outputs, notes: given.last('notes') };
+  const of = { id: newMessageId(), workflow, agent, step };
+  const report = { type: 'step_done', ...of, outputs, notes: given.last('notes') };
   const answer = await ask(around, report, {
     until: null,
     stays: 'always',

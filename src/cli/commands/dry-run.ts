@@ -6,10 +6,10 @@ import type { Target } from '../../ir/follow.ts';
 import { blocksOf, blocksOfTarget } from '../../ir/follow.ts';
 import type { Block, Each, Program, RunRequest, Step } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
-import { writtenText } from '../../view/status.ts';
 import { durationText } from '../../view/step.ts';
 import { EXIT } from '../exit.ts';
 import { say } from '../say.ts';
+import { writtenText } from '../../ir/text.ts';
 
 export function dryRun(program: Program, request: RunRequest, json: boolean): number {
   const blocks = Object.values(program.blocks);

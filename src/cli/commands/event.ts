@@ -3,11 +3,14 @@
 
 import { UsageError } from '../../base/usage-error.ts';
 import { askSocket, leave, newMessageId } from '../../ipc/client.ts';
+import { errorAnswer, parseMessage } from '../../ipc/protocol.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
 import { complain } from '../say.ts';
 import { surroundings } from '../surroundings.ts';
+
+const SHOWN_MAX = 40;
 
 export async function event(given: Given): Promise<number> {
   const [type = ''] = given.arguments;
@@ -17,8 +20,13 @@ export async function event(given: Given): Promise<number> {
   if (around === null) return EXIT.done;
   const { workflow, agent } = around;
   const message = { type: 'event', id: newMessageId(), workflow, agent, event_type: type, data };
-  const answer = await askSocket(around, message);
-  if (answer?.kind === 'error' && answer.code === 'malformed') throw new UsageError(answer.message);
+  // What the engine would refuse is refused here, whether or not there is one.
+  const problem = parseMessage(JSON.stringify(message), workflow ?? '');
+  const answer = problem.ok ? await askSocket(around, message) : errorAnswer(problem.error, 'malformed');
+  if (answer?.kind === 'error' && answer.code === 'malformed') {
+    complain(`meow: the event ${JSON.stringify(type.slice(0, SHOWN_MAX))} is refused: ${answer.message}`);
+    return EXIT.failed;
+  }
   if (answer?.kind !== 'ack' && !leave(around, message)) complain(`meow: nobody hears the event ${type} any more`);
   return EXIT.done;
 }

@@ -1,5 +1,8 @@
 // `meow status`: how a run stands.
 
+import { join, relative } from 'node:path';
+import { addressOf } from '../../ipc/address.ts';
+import { refusedMessages } from '../../ipc/kept.ts';
 import type { RunState } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { census } from '../../view/census.ts';
@@ -46,7 +49,16 @@ async function statusLines(store: FileStore, { id, state }: ReadRun): Promise<re
   const paint = paintFor(process.stdout);
   const width = lineWidth(process.stdout);
   const picture = treeLines(state, { now: Date.now(), width, height: Infinity, paint, ascii: isAscii() });
-  return [...picture, ...(await abandoned(store, id, state)), ...census(state, paint).slice(1)];
+  return [...picture, ...(await abandoned(store, id, state)), ...refused(store, id), ...census(state, paint).slice(1)];
+}
+
+/** What was said to the run and could not be taken, and nobody was told. */
+function refused(store: FileStore, id: string): readonly string[] {
+  const { inbox } = addressOf(store.runFolder(id), '');
+  const { length } = refusedMessages(inbox);
+  if (length === 0) return [];
+  const what = length === 1 ? '1 refused message is' : `${length} refused messages are`;
+  return [`${what} kept in ${relative(process.cwd(), join(inbox, 'refused'))}`];
 }
 
 /** A run that should go on, and nobody works on it. */

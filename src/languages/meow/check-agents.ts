@@ -1,5 +1,5 @@
-// That agents are started before they are prompted, as far as that can be told from their names. Names may have holes:
-// two of them can be the same agent unless what stands around the holes differs.
+// That agents are started before they are prompted, and not ended in between, as far as that can be told from their names.
+// Names may have holes: two of them can be the same agent unless what stands around the holes differs.
 
 import { segmentMatcher } from '../../base/segment-pattern.ts';
 import { suggest } from '../report.ts';
@@ -23,10 +23,13 @@ export function checkAgents(linked: Linked, sight: Sight): void {
   const candidatesFor = indexByPattern(spawns);
   const told = new Map<BlockSyntax['report'], Set<string>>();
   for (const block of linked.blocks) {
+    const kills = stepsWith(block, 'kill');
     for (const prompt of stepsWith(block, 'agent')) {
       const possible = candidatesFor(prompt.pattern).filter(({ pattern }) => couldBeSame(pattern, prompt.pattern));
-      if (possible.length > 0) checkOrder(prompt, possible, sight.orderOf(block));
-      else {
+      if (possible.length > 0) {
+        checkOrder(prompt, possible, sight.orderOf(block));
+        checkEnded(linked, prompt, kills, possible, sight.orderOf(block));
+      } else {
         // Once for each agent and file: many steps may be about the same one.
         const names = told.get(block.report) ?? new Set();
         told.set(block.report, names);
@@ -59,7 +62,38 @@ function checkOrder({ block, step, name }: AgentStep, possible: readonly AgentSt
   block.report.error('agent-not-spawned', name.place, message, `Add it: needs = [${needs}].`, related);
 }
 
-function stepsWith(block: BlockSyntax, executor: 'spawn' | 'agent'): readonly AgentStep[] {
+/** An agent that a step before this one ends must be started again in between, beside them or below a step there. */
+function checkEnded(
+  { calls }: Linked,
+  { block, step, name, pattern }: AgentStep,
+  kills: readonly AgentStep[],
+  possible: readonly AgentStep[],
+  order: Order,
+): void {
+  if (pattern.includes('*')) return;
+  const ending = kills.filter((kill) => kill.pattern === pattern && order.isBefore(kill.step.id, step));
+  if (ending.length === 0) return;
+  const starting = new Set(possible.filter((spawn) => spawn.block === block).map((spawn) => spawn.step));
+  // A set gives what is added while it is walked through.
+  const blocks = new Set(possible.map((spawn) => spawn.block));
+  for (const inner of blocks) {
+    for (const { from, step: leading, to } of calls) {
+      if (to !== inner) continue;
+      if (from === block) starting.add(leading);
+      blocks.add(from);
+    }
+  }
+  const between = [...starting].filter((start) => order.isBefore(start.id, step));
+  const last = ending.find((kill) => !between.some((start) => order.isBefore(kill.step.id, start)));
+  if (last === undefined) return;
+  const cause = `"${last.step.id}" ends it, and no step in between starts it again`;
+  const message = `the agent "${name.value}" has been ended by then: ${cause}`;
+  const hint = `Prompt it before "${last.step.id}", or start it again in between: executor = "spawn".`;
+  const related = [{ message: 'ended here', place: last.step.place }];
+  block.report.warning('agent-not-spawned', name.place, message, hint, related);
+}
+
+function stepsWith(block: BlockSyntax, executor: 'spawn' | 'agent' | 'kill'): readonly AgentStep[] {
   return block.steps.flatMap((step) => {
     const name = step.table.entries.get('agent')?.value;
     if (step.executor !== executor || name?.kind !== 'string' || name.value.trim() === '') return [];

@@ -32,5 +32,15 @@ export function lowerCommand(
     const cure = 'Write what the step shall run, or remove the step.';
     report.error('empty-command', script.place, `the ${key} is empty`, cure);
   }
-  return { kind: 'command', script: lowerScript(scope, script), ...rest };
+  return { kind: 'command', script: lowerScript(scope, script), ...rest, errors: errorsOf(script.value, verdict) };
+}
+
+/**
+ * Who does nothing but ask for a gate is told by status 2 that it could not be asked for, which is no decision. In any
+ * other script 2 can mean anything.
+ */
+function errorsOf(script: string, verdict: CommandSpec<Text>['verdict']): readonly number[] {
+  const text = script.trim();
+  const onlyAsks = /^(?:exec\s+)?meow\s+await-approval\b/.test(text) && !/[;&|\n]/.test(text);
+  return verdict === 'condition' && onlyAsks ? [2] : [];
 }

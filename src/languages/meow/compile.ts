@@ -9,6 +9,7 @@ import { DEFAULT_LIMITS } from '../../ir/program.ts';
 import { suggest } from '../report.ts';
 import { checkAgents } from './check-agents.ts';
 import { checkCalls } from './check-calls.ts';
+import { checkReach } from './check-reach.ts';
 import type { Library, Linked } from './link.ts';
 import { linkBlocks } from './link.ts';
 import type { Setting } from './lower-block.ts';
@@ -80,7 +81,7 @@ export function compileMeow(input: MeowInput): Compiled {
   const fileVariables = entry.variables.filter(({ isFile }) => isFile).map(({ name }) => name);
   if (hasErrors(diagnostics)) return { program: null, diagnostics, fileVariables };
   const program: Program = {
-    format: 1,
+    format: 2,
     source: { language: 'meow', name: `${file}#${entry.workflow.name}` },
     entry: entry.name,
     blocks: Object.fromEntries(blocks.map((block) => [block.name, block])),
@@ -181,6 +182,7 @@ function settings(
 function checkAll({ linked, sight, used }: Whole): void {
   checkCalls(linked, sight, (block, name) => used.get(block)?.has(name) ?? false);
   checkAgents(linked, sight);
+  checkReach(linked);
 }
 
 /** What matters only where a workflow is run by its name. */

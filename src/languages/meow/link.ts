@@ -121,7 +121,12 @@ function openLink(
       return tried?.kind === 'found' ? [tried] : [];
     });
     if (resolved === undefined) continue;
-    names.set(text, resolved.block);
+    const other = names.get(text);
+    if (other === undefined) names.set(text, resolved.block);
+    else if (other !== resolved.block) {
+      const message = `"${text}" means one workflow in ${whereOf(other)} and another in ${whereOf(resolved.block)}`;
+      from.report.error('ambiguous-template', reference.place, message, 'Pass it with its file: "file#name".');
+    }
   }
   if (names.size === 0) {
     const message = 'nothing is known that this may come to: the step would fail';
@@ -129,6 +134,10 @@ function openLink(
     from.report.warning('unknown-template', reference.place, message, hint);
   }
   return { link: { kind: 'open', names }, leadsTo: new Set(names.values()) };
+}
+
+function whereOf({ report }: BlockSyntax): string {
+  return report.source.file;
 }
 
 type Resolved =

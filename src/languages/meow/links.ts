@@ -57,7 +57,7 @@ export function knownBelow(links: Links, step: StepSyntax, wanted: string): stri
 }
 
 /** How many segments stand before the ids of a block's own steps; null where they name something else. */
-function lengthOfHead({ kind }: TargetSyntax, [first = '', second]: readonly string[]): number | null {
+export function lengthOfHead({ kind }: TargetSyntax, [first = '', second]: readonly string[]): number | null {
   switch (kind) {
     case 'expand':
     case 'branch':

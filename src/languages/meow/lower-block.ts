@@ -64,5 +64,6 @@ function lowerParameters(scope: Scope, variables: readonly VariableSyntax[]): re
 
 function lowerCleanup(scope: Scope, script: TomlString | null): CommandSpec<Text> | null {
   if (script === null) return null;
-  return { kind: 'command', script: lowerScript(scope, script), cwd: null, env: {}, captures: [], verdict: 'success' };
+  const lowered = lowerScript(scope, script);
+  return { kind: 'command', script: lowered, cwd: null, env: {}, captures: [], verdict: 'success', errors: [] };
 }

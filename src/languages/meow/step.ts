@@ -22,8 +22,10 @@ import { lowerTarget } from './target.ts';
 import { lowerText } from './text.ts';
 
 const COMMON_KEYS = ['id', 'executor', 'needs', 'on_error', 'retry', 'description'];
-const RETRY_KEYS = ['max_attempts', 'attempts', 'delay', 'backoff', 'description'] as const;
+const RETRY_KEYS = ['max_attempts', 'attempts', 'delay', 'backoff', 'jitter', 'description'] as const;
 const BACKOFFS = ['none', 'linear', 'exponential'] as const;
+/** What `jitter = true` means: a delay may be up to half shorter or longer. */
+const JITTER = 0.5;
 const NEEDS_EXAMPLE = 'Write a list of step ids: needs = ["build", "test"].';
 
 /** `index` names a step that has no id, for the time being. `readBelow` reads the steps that stand inline in it. */
@@ -198,5 +200,25 @@ function lowerRetry(report: Report, table: TomlTable): Retry {
     const hint = suggest(backoff.value, BACKOFFS, 'Write "none", "linear" or "exponential".');
     report.error('invalid-value', backoff.place, `there is no backoff "${backoff.value}"`, hint);
   }
-  return { attemptsMax: attempts ?? 1, delayMs: durationAt(report, retry, 'delay') ?? 0, backoff: known ?? 'none' };
+  return {
+    attemptsMax: attempts ?? 1,
+    delayMs: durationAt(report, retry, 'delay') ?? 0,
+    backoff: known ?? 'none',
+    jitter: readJitter(report, retry),
+  };
+}
+
+function readJitter(report: Report, retry: TomlTable): number {
+  const value = retry.entries.get('jitter')?.value;
+  if (value === undefined) return 0;
+  if (value.kind === 'boolean') return value.value ? JITTER : 0;
+  const hint = 'Write jitter = true, or the share of the delay that is left to chance: jitter = 0.2.';
+  if (value.kind !== 'integer' && value.kind !== 'float') {
+    const message = `"jitter" must be true, false or a number from 0 to 1, got ${describeToml(value)}`;
+    report.error('wrong-type', value.place, message, hint);
+    return 0;
+  }
+  if (value.value >= 0 && value.value <= 1) return value.value;
+  report.error('invalid-value', value.place, `"jitter" must be from 0 to 1, got ${String(value.value)}`, hint);
+  return 0;
 }

@@ -6,16 +6,22 @@ import type { TomlTable } from '../../toml-tree.ts';
 import { lowerAgent } from '../agent-name.ts';
 import { lowerEnvironment } from '../environment.ts';
 import type { Scope } from '../scope.ts';
+import type { OutputType } from '../syntax.ts';
 import { lowerText } from '../text.ts';
 import type { Executor } from './executor.ts';
-import { NO_OUTPUTS, NO_TARGETS } from './executor.ts';
+import { NO_TARGETS } from './executor.ts';
+
+/** What is known of an agent that has been started. */
+const OUTPUTS: ReadonlyMap<string, OutputType> = new Map(
+  ['session_id', 'terminal', 'workdir', 'agent', 'adapter'].map((name) => [name, 'string']),
+);
 
 export const spawn: Executor = {
   name: 'spawn',
   keys: ['agent', 'adapter', 'workdir', 'env', 'resume_session', 'spawn_args'],
   canGrow: false,
   timeout: 'step',
-  outputs: () => NO_OUTPUTS,
+  outputs: () => OUTPUTS,
   targets: NO_TARGETS,
   lower: (scope, { table }) => {
     const agent = lowerAgent(scope, table, 'Give the agent a name: agent = "worker".');
