@@ -6,7 +6,7 @@ import type { Json } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
 import { errorType } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
-import type { FilledText, Text } from '../ir/text.ts';
+import type { FilledText } from '../ir/text.ts';
 import { verdictFor } from '../kernel/gates.ts';
 import type { AgentState, GateState, RunState, StepState, StepStatus } from '../kernel/state.ts';
 import { isOpenGate } from '../kernel/state.ts';

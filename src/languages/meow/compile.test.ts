@@ -38,7 +38,7 @@ function checkSound(text: string): void {
   expect(places).toEqual(places.toSorted((a, b) => a - b));
 }
 
-describe('no text makes the compiler throw', () => {
+describe('no text makes the compiler throw', { timeout: 60_000 }, () => {
   const folder = join(import.meta.dirname, '../../../test/conformance/meow');
   const corpus = readdirSync(folder)
     .filter((file) => file.endsWith('.toml'))
@@ -82,7 +82,7 @@ describe('no text makes the compiler throw', () => {
       const from = at % (text.length + 1);
       return text.slice(0, from) + piece + text.slice(from + cut);
     });
-    fc.assert(fc.property(mutated, checkSound), { numRuns: 2_000 });
+    fc.assert(fc.property(mutated, checkSound), { numRuns: 1_000 });
   });
 
   test('not workflows with a key of another step', () => {
