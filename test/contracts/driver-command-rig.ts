@@ -151,14 +151,16 @@ export function appears(path: string, fits: (text: string) => boolean = (text) =
     const watcher = watch(existing, () => look());
     watcher.on('error', reject);
     const look = (): void => {
-      if (existsSync(path)) {
+      // First to where the file is: what happens in it is not told further up.
+      if (existing !== dirname(path)) {
+        if (!existsSync(dirname(path))) return;
+        watcher.close();
+        appears(path, fits).then(resolve, reject);
+      } else if (existsSync(path)) {
         const text = readFileSync(path, 'utf8');
         if (!fits(text)) return;
         watcher.close();
         resolve(text);
-      } else if (existing !== dirname(path) && existsSync(dirname(path))) {
-        watcher.close();
-        appears(path, fits).then(resolve, reject);
       }
     };
     look();
