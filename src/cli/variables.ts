@@ -26,13 +26,13 @@ export function readGiven(vars: readonly string[], jsonVars: readonly string[]):
   const values = new Map<string, Json>();
   for (const text of vars) {
     const pair = split(text);
-    if (pair === null) problems.push(`--var ${text} has no "="`);
+    if (pair === null) problems.push(unpaired('--var', text));
     else texts.set(...pair);
   }
   for (const text of jsonVars) {
     const pair = split(text);
     if (pair === null) {
-      problems.push(`--var-json ${text} has no "="`);
+      problems.push(unpaired('--var-json', text));
       continue;
     }
     const parsed = coerce(pair[1], 'json');
@@ -46,12 +46,16 @@ export function readGiven(vars: readonly string[], jsonVars: readonly string[]):
   return { texts, values };
 }
 
+function unpaired(flag: string, text: string): string {
+  return text.startsWith('=') ? `${flag} ${text} has no name before its "="` : `${flag} ${text} has no "="`;
+}
+
 export function readMeta(pairs: readonly string[]): Readonly<Record<string, string>> {
   const meta: [string, string][] = [];
   const problems: string[] = [];
   for (const text of pairs) {
     const pair = split(text);
-    if (pair === null) problems.push(`--meta ${text} has no "="`);
+    if (pair === null) problems.push(unpaired('--meta', text));
     else meta.push(pair);
   }
   refuse(problems, 'write --meta NAME=VALUE');

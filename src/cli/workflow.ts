@@ -139,6 +139,8 @@ function missingFile(name: string): UsageError {
 function missingWorkflow(project: Project, name: string): UsageError {
   if (name.includes('/') || /\.(toml|ya?ml|md)$/.test(name)) {
     const folder = resolve(project.cwd, name, '..');
+    if (namesIn(folder).includes(basename(name)))
+      return new UsageError(`${name} is a link that leads nowhere`, `see where: ls -l ${name}`);
     const guess = nearest(basename(name), namesIn(folder));
     const meant = guess === null ? '' : `did you mean ${shownPath(project, join(folder, guess))}? `;
     return new UsageError(`there is no file ${name}`, `${meant}A bare name is also searched in .meow/templates/`);

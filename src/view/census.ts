@@ -70,12 +70,14 @@ function failureText({ failure, attempt }: StepState): string {
 function nextCommands(state: RunState, status: RunStatus, failed: readonly StepState[]): readonly string[] {
   const id = state.request?.id ?? null;
   if (id === null) return [];
+  // Else it would be taken for a flag.
+  const run = id.startsWith('-') ? `-- ${id}` : id;
   const commands: string[] = [];
   const spoke = failed.find(({ attempt, failure }) => attempt > 0 && failure?.kind !== 'not-started');
-  if (spoke !== undefined) commands.push(`meow logs ${id} ${spoke.id}`);
-  else if (failed[0] !== undefined) commands.push(`meow show ${id} ${failed[0].id}`);
+  if (spoke !== undefined) commands.push(`meow logs ${run} ${spoke.id}`);
+  else if (failed[0] !== undefined) commands.push(`meow show ${run} ${failed[0].id}`);
   if (status === 'waiting' || status === 'paused')
-    for (const gate of openGates(state)) commands.push(`meow approve ${id} ${gate.id}`);
-  if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${id}`);
+    for (const gate of openGates(state)) commands.push(`meow approve ${run} ${gate.id}`);
+  if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${run}`);
   return commands;
 }

@@ -196,7 +196,7 @@ ${shellStep('a', 'echo {{env}} {{count}}')}`,
   const several = await rig.meow('run', 'v.meow.toml', '--var', 'env', '--var', '=x', '--var-json', 'count={');
   // How the parser words it differs between versions of Node.
   expect(several.stderr.replace(/ \(.*\)$/m, ' (…)')).toBe(`meow: --var env has no "="
-      --var =x has no "="
+      --var =x has no name before its "="
       --var-json count: expected JSON, got "{" (…)
   write --var NAME=VALUE, or --var-json NAME=JSON
 `);
