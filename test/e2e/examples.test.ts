@@ -259,12 +259,13 @@ describe('with simulated agents', () => {
     expect((await rig.shell(`git ls-tree --name-only ${commit}`)).stdout).toBe('api.txt\nui.txt\n');
   });
 
-  test('parallel-with-watchdog: the watchdog stays until the others have finished', async () => {
+  test('parallel-with-watchdog: the watchdog watches beside the others, and is ended when they have finished', async () => {
     await using rig = await repository();
     const flags = ['--adapter', 'sim', '--var', 'task_id=TASK-7'];
     const status = await run(rig, 'agents/parallel-with-watchdog', 'done', ...flags);
     const decisions = rig.decisions(idOf('parallel-with-watchdog'));
-    expect(decisions.indexOf('step-done watchdog-patrol')).toBeGreaterThan(decisions.indexOf('step-done integration'));
+    expect(decisions.indexOf('step-done watchdog-patrol')).toBeGreaterThan(decisions.indexOf('step-done plan'));
+    expect(decisions.indexOf('step-done cleanup-watchdog')).toBeGreaterThan(decisions.indexOf('step-done integration'));
     expect(output(status, 'plan', 'frontend')).toBe('Build the login form.');
     expect((await rig.shell('git worktree list | wc -l')).stdout.trim()).toBe('1');
   });
