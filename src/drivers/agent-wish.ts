@@ -8,19 +8,9 @@ import type { Effect, SpawnSpec } from '../ir/effect.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { AgentStart } from './agent-folder.ts';
 import { environmentFor, MARKER } from './environment.ts';
+import type { RunSurroundings } from './environment.ts';
 import { wholeText } from './whole-text.ts';
 import { workFolder } from './work-folder.ts';
-
-export interface WishSurroundings {
-  readonly runId: string;
-  readonly mark: string;
-  readonly runFolder: string;
-  readonly cwd: string;
-  readonly environment: Readonly<Record<string, string>>;
-  readonly binFolder?: string | null;
-  readonly socket: string;
-  readonly inbox: string;
-}
 
 export interface AgentName {
   readonly agent: string;
@@ -50,7 +40,7 @@ export function agentName(spec: SpawnSpec<FilledText>, runFolder: string): Resul
 export function agentWish(
   effect: Effect,
   spec: SpawnSpec<FilledText>,
-  run: WishSurroundings,
+  run: RunSurroundings,
 ): Result<AgentWish, string> {
   const texts: string[] = [];
   for (const text of [spec.cwd ?? '', spec.resumeSession ?? '', spec.args ?? '', ...Object.values(spec.env)]) {

@@ -25,25 +25,12 @@ import type { AgentExit, FoundAgent, HostedAgent, HostFor } from './agent-host.t
 import { agentName, agentWish } from './agent-wish.ts';
 import { Asked, soon } from './asked.ts';
 import { markerOf } from './environment.ts';
+import type { RunSurroundings } from './environment.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
 import { endedWith } from './verdict.ts';
 import { wholeText } from './whole-text.ts';
 
-export interface AgentDriverOptions {
-  readonly runId: string;
-  /** Tells the run's processes from those of another with the same id. */
-  readonly mark: string;
-  /** Absolute. */
-  readonly runFolder: string;
-  /** Where agents work that do not say where. Absolute. */
-  readonly cwd: string;
-  /** The caller's environment. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** Where `meow` is; in front of the PATH of agents. */
-  readonly binFolder?: string | null;
-  /** Where agents reach the engine: MEOW_ORCH_SOCK and MEOW_INBOX. */
-  readonly socket: string;
-  readonly inbox: string;
+export interface AgentDriverOptions extends RunSurroundings {
   readonly hosts: HostFor;
   /** What an agent is given to leave what it is doing when its time is up; 10 seconds, save in tests. */
   readonly graceMs?: number;

@@ -20,6 +20,7 @@ import type { CommandSpec, Effect, Outcome } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
 import { environmentFor, markerOf } from './environment.ts';
+import type { RunSurroundings } from './environment.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
 import type { ErrnoError } from './errno.ts';
 import { allProcesses, BOOT_ID, findProcess, hadBegunAt, HAS_PROC, lives } from './process-table.ts';
@@ -37,21 +38,7 @@ import { wholeText } from './whole-text.ts';
 import { commandLine, findShell, NOT_BEGUN } from './wrapper.ts';
 import type { Shell } from './wrapper.ts';
 
-export interface CommandDriverOptions {
-  readonly runId: string;
-  /** Tells the run's processes from those of another with the same id. */
-  readonly mark: string;
-  /** Absolute. */
-  readonly runFolder: string;
-  /** Where commands run that do not say where. Absolute. */
-  readonly cwd: string;
-  /** The caller's environment. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** Where `meow` is; in front of the PATH of commands. */
-  readonly binFolder?: string | null;
-  /** Where the run is talked to. */
-  readonly socket: string;
-  readonly inbox: string;
+export interface CommandDriverOptions extends RunSurroundings {
   /** A name to be found on PATH, or a path. */
   readonly shell?: string;
   /** Between TERM and KILL; 5 seconds, save in tests. */

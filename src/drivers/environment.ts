@@ -14,6 +14,24 @@ import type { Json } from '../base/json.ts';
 import type { Effect } from '../ir/effect.ts';
 import { plainText } from '../ir/text.ts';
 
+/** What every driver that starts something must know of its run. */
+export interface RunSurroundings {
+  readonly runId: string;
+  /** Tells the run's processes from those of another with the same id. */
+  readonly mark: string;
+  /** Absolute. */
+  readonly runFolder: string;
+  /** Where work is done by what does not say where. Absolute. */
+  readonly cwd: string;
+  /** The caller's environment. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Where `meow` is; in front of the PATH of what is started. */
+  readonly binFolder?: string | null;
+  /** Where the run is talked to: MEOW_ORCH_SOCK and MEOW_INBOX. */
+  readonly socket: string;
+  readonly inbox: string;
+}
+
 export const MARKER = 'MEOW_RUN';
 
 /** The marker's value for one attempt. */
