@@ -11,7 +11,7 @@
 
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ABSENT, isErrno } from './errno.ts';
+import { ABSENT, isErrno } from '../base/errno.ts';
 import type { StepFolder } from './step-folder.ts';
 import { fileName, makeFolder, writePrivate } from './step-folder.ts';
 

@@ -26,7 +26,7 @@ import { agentName, agentWish } from './agent-wish.ts';
 import { Asked, soon } from './asked.ts';
 import { markerOf } from './environment.ts';
 import type { RunSurroundings } from './environment.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import { endedWith } from './verdict.ts';
 import { wholeText } from './whole-text.ts';
 

@@ -15,7 +15,7 @@ import type { Failure } from '../ir/failure.ts';
 import type { Capture, Outputs, ValueType } from '../ir/output.ts';
 import { coerce, keptOutput } from '../ir/output.ts';
 import type { FilledText } from '../ir/text.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import { fileName, makeFolder, openPrivate } from './step-folder.ts';
 import type { StepFolder } from './step-folder.ts';
 import { wholeText } from './whole-text.ts';

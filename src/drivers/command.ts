@@ -8,7 +8,7 @@
 // What a command leaves running after its own end (a server that a setup step started) is left alone: it carries the
 // marker, and `processesOfRun` names it.
 
-import { statSync, watch } from 'node:fs';
+import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -21,9 +21,9 @@ import { failure } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
 import { environmentFor, markerOf } from './environment.ts';
 import type { RunSurroundings } from './environment.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
-import type { ErrnoError } from './errno.ts';
-import { allProcesses, BOOT_ID, findProcess, hadBegunAt, HAS_PROC, lives } from './process-table.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
+import type { ErrnoError } from '../base/errno.ts';
+import { BOOT_ID, HAS_PROC, lives } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
 import { findLauncher } from './launcher.ts';
 import type { LaunchEvents, Launcher } from './launcher.ts';
@@ -32,9 +32,11 @@ import type { ProcessRequest } from './process.ts';
 import { endProcesses } from './remains.ts';
 import type { Ending } from './remains.ts';
 import { makeStepFolder, readExit, readProcess, stepFolder, UMASK, writePrivate } from './step-folder.ts';
-import type { ProcessRecord, StepFolder } from './step-folder.ts';
+import type { StepFolder } from './step-folder.ts';
 import { unfinished, verdict } from './verdict.ts';
+import { livingLeader } from './leader.ts';
 import { wholeText } from './whole-text.ts';
+import { workFolder } from './work-folder.ts';
 import { commandLine, findShell, NOT_BEGUN } from './wrapper.ts';
 import type { Shell } from './wrapper.ts';
 
@@ -256,7 +258,7 @@ class Attempt {
   #stopUnseen(how: 'gently' | 'at-once'): void {
     const status = readExit(this.#folder);
     if (status !== null) this.#conclude(status);
-    else this.#end('stopped', how, this.#living(readProcess(this.#folder))?.pid ?? null);
+    else this.#end('stopped', how, livingLeader(readProcess(this.#folder), this.#marker)?.pid ?? null);
   }
 
   #launch(): void {
@@ -378,7 +380,8 @@ class Attempt {
     if (EXHAUSTED.some((code) => code === error.code))
       return `the system has no room for it, and had none in ${this.#starts} tries (${error.message})`;
     const cwd = this.#cwd();
-    return (cwd.ok ? wrongWithFolder(cwd.value) : null) ?? error.message;
+    const folder = cwd.ok ? workFolder(cwd.value, '') : cwd;
+    return folder.ok ? error.message : folder.error;
   }
 
   #refuse(reason: string): void {
@@ -395,7 +398,7 @@ class Attempt {
     if (status === NOT_BEGUN) {
       const record = readProcess(this.#folder);
       const own = record.kind === 'written' && record.pid === life.pid;
-      if (!own && record.kind !== 'written' && this.#living(record) === null) {
+      if (!own && record.kind !== 'written' && livingLeader(record, this.#marker) === null) {
         this.#refuse(`${join(this.#folder.path, 'status')} could not be written`);
         return;
       }
@@ -415,25 +418,11 @@ class Attempt {
       return;
     }
     const record = readProcess(this.#folder);
-    const entry = this.#living(record);
+    const entry = livingLeader(record, this.#marker);
     if (entry !== null) this.#await(entry);
     else if (record.kind !== 'absent' || readProcess(this.#folder).kind !== 'absent') this.#gone();
     // One that is started at this very moment, and not seen here, and the one we start now cannot both begin (W1).
     else this.#launch();
-  }
-
-  /** The shell that runs this attempt, if it lives. */
-  #living(record: ProcessRecord): ProcessEntry | null {
-    if (record.kind !== 'written') {
-      // It may be about to write its record.
-      const leads = ({ pid, session, marker }: ProcessEntry): boolean => pid === session && marker === this.#marker;
-      return allProcesses().find(leads) ?? null;
-    }
-    if (record.bootId !== BOOT_ID) return null;
-    const entry = findProcess(record.pid);
-    if (entry === null || (entry.environment === 'told' && entry.marker !== this.#marker)) return null;
-    if (record.uptime !== null && hadBegunAt(entry, record.uptime) === false) return null;
-    return entry;
   }
 
   #await(entry: ProcessEntry): void {
@@ -538,16 +527,6 @@ function notRun(): Outcome {
 }
 
 /** Null where nothing is wrong with it. */
-function wrongWithFolder(path: string): string | null {
-  try {
-    return statSync(path).isDirectory() ? null : `its folder ${path} is no folder`;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return `its folder ${path} does not exist`;
-    if (isErrno(error, ...REFUSED)) return `its folder ${path} cannot be entered (${error.code})`;
-    throw error;
-  }
-}
-
 /** Null where the system has no watches left: the slow look finds out later what a watch would have told at once. */
 function watchFolder(path: string, changed: () => void): FSWatcher | null {
   try {

@@ -18,7 +18,7 @@ import type { Readable, Writable } from 'node:stream';
 import { constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import { present } from '../base/assert.ts';
-import type { ErrnoError } from './errno.ts';
+import type { ErrnoError } from '../base/errno.ts';
 import type { ProcessEvents, ProcessRequest } from './process.ts';
 import { OWNER_MASKED } from './step-folder.ts';
 import { findProgram } from './wrapper.ts';

@@ -4,15 +4,14 @@
 
 import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
-import { ABSENT, EXHAUSTED, isErrno } from './errno.ts';
+import { ABSENT, EXHAUSTED, isErrno } from '../base/errno.ts';
 import { allProcesses, BOOT_ID, findProcess, hadBegunAt, lives } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
-import { readExit, readProcess } from './step-folder.ts';
-import type { StepFolder } from './step-folder.ts';
+import { readExit } from './step-folder.ts';
+import type { ProcessRecord, StepFolder } from './step-folder.ts';
 
-/** Null where it does not live. */
-export function livingLeader(folder: StepFolder, marker: string): ProcessEntry | null {
-  const record = readProcess(folder);
+/** By what it has recorded, and by its marker. Null where it does not live. */
+export function livingLeader(record: ProcessRecord, marker: string): ProcessEntry | null {
   if (record.kind !== 'written') {
     // It may be about to write its record.
     return allProcesses().find((entry) => entry.pid === entry.session && entry.marker === marker) ?? null;

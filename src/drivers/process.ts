@@ -7,8 +7,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { isErrno } from './errno.ts';
-import type { ErrnoError } from './errno.ts';
+import { isErrno } from '../base/errno.ts';
+import type { ErrnoError } from '../base/errno.ts';
 import { makeStepFolder, openPrivate } from './step-folder.ts';
 
 export interface ProcessRequest {

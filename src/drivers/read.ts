@@ -13,7 +13,7 @@ import type { Effect, Outcome, ReadSpec } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
 import { Asked, soon } from './asked.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import { jsonFault } from './json-fault.ts';
 import { wholeText } from './whole-text.ts';
 

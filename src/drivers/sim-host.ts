@@ -14,7 +14,7 @@ import type { AgentStart } from './agent-folder.ts';
 import type { AgentExit, AgentHost, AgentLimit, Handover, HostedAgent, StartRequest } from './agent-host.ts';
 import { agentShellText } from './agent-shell.ts';
 import { tail } from './capture.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import { livingLeader, watchFolder, whenGone } from './leader.ts';
 import { startProcess } from './process.ts';
 import { endProcesses } from './remains.ts';
@@ -44,7 +44,7 @@ export function simHost(options: SimHostOptions): AgentHost {
     },
     find: (start) => {
       const { folder, marker } = start;
-      if (livingLeader(folder, marker) !== null) {
+      if (livingLeader(readProcess(folder), marker) !== null) {
         const agent = new SimulatedAgent(start);
         agent.adopt();
         return { kind: 'alive', agent };
@@ -58,7 +58,7 @@ export function simHost(options: SimHostOptions): AgentHost {
 }
 
 function clear(start: AgentStart, graceMs: number): Ending {
-  const leader = livingLeader(start.folder, start.marker)?.pid ?? null;
+  const leader = livingLeader(readProcess(start.folder), start.marker)?.pid ?? null;
   return endProcesses({ marker: start.marker, leader }, { graceMs });
 }
 
@@ -114,7 +114,7 @@ class SimulatedAgent implements HostedAgent {
   /** Somebody else's child. */
   adopt(): void {
     const { folder, marker } = this.start;
-    const leader = livingLeader(folder, marker);
+    const leader = livingLeader(readProcess(folder), marker);
     if (leader === null) this.#end(null, null);
     else whenGone(leader, folder, (status) => this.#end(status, null));
   }

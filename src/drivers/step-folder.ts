@@ -11,7 +11,7 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, fchmodSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { ABSENT, isErrno } from './errno.ts';
+import { ABSENT, isErrno } from '../base/errno.ts';
 
 export interface StepFolder {
   readonly path: string;

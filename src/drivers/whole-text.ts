@@ -7,7 +7,7 @@ import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import { quote } from '../ir/quote.ts';
 import type { FilledText } from '../ir/text.ts';
-import { ABSENT, isErrno, REFUSED } from './errno.ts';
+import { ABSENT, isErrno, REFUSED } from '../base/errno.ts';
 
 /** An error is a sentence. */
 export function wholeText(text: FilledText, runFolder: string): Result<string, string> {

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
-import { ABSENT, isErrno, REFUSED } from './errno.ts';
+import { ABSENT, isErrno, REFUSED } from '../base/errno.ts';
 
 /**
  * Absolute; an error is a sentence. An empty path is the folder itself that others are relative to. Of several lines the

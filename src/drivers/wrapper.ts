@@ -16,7 +16,7 @@ import { accessSync, constants, realpathSync } from 'node:fs';
 import { basename, delimiter, join } from 'node:path';
 import { present } from '../base/assert.ts';
 import { quote } from '../ir/quote.ts';
-import { ABSENT, isErrno } from './errno.ts';
+import { ABSENT, isErrno } from '../base/errno.ts';
 
 export interface Shell {
   /** As the user named it: the script's $0. */

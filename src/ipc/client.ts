@@ -18,7 +18,7 @@ import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { JsonMap } from '../base/json.ts';
 import { UsageError } from '../base/usage-error.ts';
-import { ABSENT, isErrno, REFUSED } from './errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { Answer } from './protocol.ts';
 import { decodeAnswer, errorAnswer, LINE_BYTES_MAX } from './protocol.ts';
@@ -153,7 +153,7 @@ function put(inbox: string, name: string, text: string): boolean {
     renameSync(unfinished, join(inbox, name));
     return true;
   } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return false;
+    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return false;
     throw error;
   }
 }
@@ -168,7 +168,7 @@ function isOverForGood(inbox: string): boolean {
   try {
     file = openSync(join(dirname(inbox), 'journal.jsonl'), 'r');
   } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return false;
+    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return false;
     throw error;
   }
   try {
@@ -238,7 +238,7 @@ function tryWatch(folder: string, tell: () => void): FSWatcher | null {
     watcher.on('error', tell);
     return watcher;
   } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return null;
+    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
     throw error;
   }
 }

@@ -18,7 +18,7 @@ import type { FSWatcher } from 'node:fs';
 import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder } from './address.ts';
-import { ABSENT, isErrno, REFUSED } from './errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import { parseEventFile } from './event-file.ts';
 import type { Answer, Message } from './protocol.ts';
 import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
@@ -180,7 +180,7 @@ export class Inbox {
       writeFileSync(unfinished, encodeAnswer(answer), { mode: 0o600 });
       renameSync(unfinished, this.#path(`${id}.answer`));
     } catch (error) {
-      assertErrno(error, ...ABSENT, ...REFUSED);
+      assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
       this.#warn(`the message ${name} cannot be answered (${error.code})`);
     }
   }
@@ -202,7 +202,7 @@ export class Inbox {
       return true;
     } catch (error) {
       // Somebody has put something else in the place of the folder.
-      if (!(error instanceof UsageError)) assertErrno(error, ...ABSENT, ...REFUSED);
+      if (!(error instanceof UsageError)) assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
       return false;
     }
   }
@@ -226,7 +226,7 @@ export class Inbox {
     try {
       rmdirSync(this.#options.folder);
     } catch (error) {
-      assertErrno(error, 'ENOTEMPTY', 'EEXIST', ...ABSENT, ...REFUSED);
+      assertErrno(error, 'ENOTEMPTY', 'EEXIST', ...ABSENT, ...REFUSED, ...EXHAUSTED);
     }
   }
 
@@ -236,7 +236,7 @@ export class Inbox {
       unlinkSync(this.#path(name));
       return true;
     } catch (error) {
-      assertErrno(error, ...ABSENT, ...REFUSED);
+      assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
       return isErrno(error, ...ABSENT);
     }
   }
@@ -264,7 +264,7 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
   } catch (error) {
-    assertErrno(error, ...ABSENT, ...REFUSED);
+    assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
     return [];
   }
 }

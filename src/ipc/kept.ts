@@ -3,7 +3,7 @@
 
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { ABSENT, isErrno } from './errno.ts';
+import { ABSENT, isErrno } from '../base/errno.ts';
 import type { Message } from './protocol.ts';
 import { LINE_BYTES_MAX, parseMessage } from './protocol.ts';
 import { readSmallFile } from './small-file.ts';

@@ -17,7 +17,7 @@ import type { Prompting } from '../kernel/prime.ts';
 import type { RunState } from '../kernel/state.ts';
 import { addressOf, makeSocketFolder } from './address.ts';
 import { Desk } from './desk.ts';
-import { ABSENT, isErrno, REFUSED } from './errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import { Inbox } from './inbox.ts';
 import type { Answer, Message } from './protocol.ts';
 import { SocketServer } from './server.ts';
@@ -106,7 +106,7 @@ export class Reception {
         failed,
       });
     } catch (error) {
-      if (!(error instanceof UsageError) && !isErrno(error, ...ABSENT, ...REFUSED)) throw error;
+      if (!(error instanceof UsageError) && !isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) throw error;
       failed(error);
       return null;
     }
@@ -124,7 +124,7 @@ function fileProblem(path: string, from: string): string | null {
     if (stats.isFile()) return null;
     return stats.isDirectory() ? 'is a folder' : 'is no file';
   } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED)) return 'no such file';
+    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return 'no such file';
     throw error;
   }
 }
@@ -133,6 +133,6 @@ function removeFolder(path: string): void {
   try {
     rmdirSync(path);
   } catch (error) {
-    if (!isErrno(error, ...ABSENT, 'ENOTEMPTY', 'EEXIST', ...REFUSED)) throw error;
+    if (!isErrno(error, ...ABSENT, 'ENOTEMPTY', 'EEXIST', ...REFUSED, ...EXHAUSTED)) throw error;
   }
 }

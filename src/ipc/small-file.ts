@@ -2,7 +2,7 @@
 // taken in.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
-import { ABSENT, isErrno } from './errno.ts';
+import { ABSENT, isErrno } from '../base/errno.ts';
 
 export interface SmallFile {
   /** Null where it is larger than allowed. */

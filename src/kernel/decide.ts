@@ -25,6 +25,7 @@ import { admission, hearAgent, noteAnswer, noteLost } from './agents.ts';
 import type { Decision } from './decision.ts';
 import { apply } from './apply.ts';
 import { concludeEnding, endRun, finishCleanup, hastenCleanup, stopSteps } from './ending.ts';
+import { allowanceSpent } from './allowance.ts';
 import { askGate, askingOf, expiredAt, outputsOf, verdictFor } from './gates.ts';
 import { advanceEach, follow, openEntry, openRecovery, returnToCaller } from './grow.ts';
 import type { Input } from './input.ts';
@@ -175,7 +176,7 @@ function settle(turn: Turn): void {
     if (ready !== undefined) {
       const spent = allowanceSpent(state);
       if (spent === null) startStep(turn, ready);
-      else endRun(turn, 'paused', spent);
+      else endRun(turn, 'paused', spent.message);
       continue;
     }
     if (state.openFrames === 0) {
@@ -227,18 +228,6 @@ function queue(state: RunState, step: StepState, agent: string | null): void {
 
 function turnsMax({ allowance }: RunState): number {
   return allowance.agents ?? Infinity;
-}
-
-/** Why nothing more may start before somebody allows it; null where something may. */
-function allowanceSpent({ allowance, cost, transitions }: RunState): string | null {
-  const { usd, tokens, transitions: transitionsMax } = allowance;
-  if (usd !== null && cost.usd >= usd)
-    return `the budget of $${usd} is spent ($${cost.usd.toFixed(2)}); resume with a higher --budget-usd to go on`;
-  if (tokens !== null && cost.tokens >= tokens)
-    return `the budget of ${tokens} tokens is spent (${cost.tokens}); resume with a higher --budget-tokens to go on`;
-  if (transitionsMax !== null && transitions >= transitionsMax)
-    return `${transitions} transitions have been made; resume with a higher --max-transitions to go on`;
-  return null;
 }
 
 /** The world's answer to a step's effect. */

@@ -2,6 +2,7 @@
 // to type next. For a run that has not ended it tells how things stand.
 
 import { errorType } from '../ir/failure.ts';
+import { allowanceSpent } from '../kernel/allowance.ts';
 import { formatDuration } from '../base/time.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import type { Paint } from './paint.ts';
@@ -78,6 +79,11 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
   else if (failed[0] !== undefined) commands.push(`meow show ${run} ${failed[0].id}`);
   if (status === 'waiting' || status === 'paused')
     for (const gate of openGates(state)) commands.push(`meow approve ${run} ${gate.id}`);
-  if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${run}`);
+  const spent = status === 'paused' ? allowanceSpent(state) : null;
+  const more = spent === null ? '' : ` ${MORE[spent.what]} N`;
+  if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${run}${more}`);
   return commands;
 }
+
+/** How more is allowed. */
+const MORE = { usd: '--budget-usd', tokens: '--budget-tokens', transitions: '--max-transitions' } as const;
