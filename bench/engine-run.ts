@@ -77,7 +77,15 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
 
   const began = performance.now();
   const engine = new Engine(journal, { command: driver }, systemClock, observe);
-  const request = { id: runId, mark: 'm', variables: {}, meta: {}, cwd: options.cwd ?? folder, allowance: UNLIMITED };
+  const request = {
+    id: runId,
+    mark: 'm',
+    variables: {},
+    meta: {},
+    cwd: options.cwd ?? folder,
+    allowOutside: false,
+    allowance: UNLIMITED,
+  };
   await Promise.race([engine.run({ kind: 'run-requested', request, programHash: journal.programHash }), left]);
   const ended = performance.now();
   await refresh?.finish();

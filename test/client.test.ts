@@ -12,7 +12,15 @@ import { memoryStore } from '../src/stores/memory.ts';
 import { parseProgram } from './kernel-rig/program-text.ts';
 import { UNLIMITED } from '../src/ir/program.ts';
 
-const REQUEST: RunRequest = { id: 'wf-1', mark: 'm', variables: {}, meta: {}, cwd: '/', allowance: UNLIMITED };
+const REQUEST: RunRequest = {
+  id: 'wf-1',
+  mark: 'm',
+  variables: {},
+  meta: {},
+  cwd: '/',
+  allowOutside: false,
+  allowance: UNLIMITED,
+};
 
 const WAYS: readonly (readonly [string, (store: Store, program: Program) => Promise<unknown>])[] = [
   ['created for another', (store, program) => createRun(store, program, REQUEST, 0)],

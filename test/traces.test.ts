@@ -14,7 +14,7 @@ import { expect, test } from 'vitest';
 import { parseDuration } from '../src/base/time.ts';
 import { fold } from '../src/engine/loop.ts';
 import type { Json } from '../src/base/json.ts';
-import type { Outcome } from '../src/ir/effect.ts';
+import type { Delivery, Outcome, Progress } from '../src/ir/effect.ts';
 import { success } from '../src/ir/effect.ts';
 import type { FailureKind } from '../src/ir/failure.ts';
 import { failure } from '../src/ir/failure.ts';
@@ -111,7 +111,7 @@ function inputOf(verb: string, words: readonly string[]): Input {
     case 'start': {
       const allowance = allowanceIn(pairs) ?? UNLIMITED;
       const variables = Object.fromEntries(pairs.filter(([key]) => !key.startsWith('--')));
-      const request = { id: 'wf-trace', mark: 'm', variables, meta: {}, cwd: '.', allowance };
+      const request = { id: 'wf-trace', mark: 'm', variables, meta: {}, cwd: '.', allowOutside: false, allowance };
       return { kind: 'run-requested', request, programHash: 'hash' };
     }
     case 'finish': {
@@ -119,6 +119,10 @@ function inputOf(verb: string, words: readonly string[]): Input {
       const at = words.findIndex((word) => word === 'ok' || word === 'fail');
       const effect = words.slice(0, at).join(' ');
       return { kind: 'effect-finished', effect, outcome: outcomeOf(words.slice(at), pairs) };
+    }
+    case 'note': {
+      const effect = words.filter((word) => !word.includes('=')).join(' ');
+      return { kind: 'effect-progressed', effect, progress: progressIn(pairs) };
     }
     case 'gate':
       return {
@@ -170,7 +174,9 @@ function outcomeOf(words: readonly string[], pairs: readonly (readonly [string, 
     const session = pairs.find(([key]) => key === 'session')?.[1] ?? null;
     const until = pairs.find(([key]) => key === 'until')?.[1];
     const retryAt = until === undefined ? null : parseDuration(until);
-    return { kind: 'failure', failure: failure(kind, kind, { session, retryAt, usage: usageIn(pairs) }) };
+    const reprompt = pairs.find(([key]) => key === 'reprompt')?.[1] ?? null;
+    const more = { session, retryAt, reprompt, usage: usageIn(pairs) };
+    return { kind: 'failure', failure: failure(kind, kind, more) };
   }
   const special = new Set(['route', 'session', 'follow', 'usd', 'tokens', 'exit_code', 'items']);
   const value = (name: string): string | null => pairs.find(([key]) => key === name)?.[1] ?? null;
@@ -188,6 +194,16 @@ function outcomeOf(words: readonly string[], pairs: readonly (readonly [string, 
     session: value('session'),
     follows: follows.length === 0 ? null : follows,
   });
+}
+
+/** `dialog=none` says that nothing is asked any more. */
+function progressIn(pairs: readonly (readonly [string, string])[]): Progress {
+  const { session, delivery, dialog } = Object.fromEntries(pairs) as Readonly<Record<string, string | undefined>>;
+  return {
+    ...(session === undefined ? {} : { session }),
+    ...(delivery === undefined ? {} : { delivery: delivery as Delivery }),
+    ...(dialog === undefined ? {} : { dialog: dialog === 'none' ? null : { name: dialog, text: `${dialog}?` } }),
+  };
 }
 
 function usageIn(pairs: readonly (readonly [string, string])[]): Usage | null {
@@ -257,6 +273,12 @@ function describeDecision(decision: Decision): string {
       return `items-read ${decision.step} ${JSON.stringify(decision.items)}`;
     case 'iterations-named':
       return `iterations-named ${decision.step} ${decision.names.join(' ')}`;
+    case 'step-printed':
+      return `step-printed ${decision.step}: ${decision.text}`;
+    case 'step-progressed':
+      return `step-progressed ${decision.step} ${JSON.stringify(decision.progress)}`;
+    case 'agent-session':
+      return `agent-session ${decision.agent} ${decision.session}`;
     case 'step-completing':
       return `step-completing ${decision.step} ${JSON.stringify(decision.outputs)}`;
     case 'gate-asked':

@@ -55,7 +55,7 @@ export async function resumeRun(
   world: World,
   runId: string,
   retryFailed: boolean,
-  allowance: Allowance | null = null,
+  allowance: Partial<Allowance> | null = null,
 ): Promise<LiveRun> {
   const journal = await world.store.open(runId);
   return begin(world, journal, runId, () => ({

@@ -20,7 +20,7 @@ import type { Request } from '../kernel/owed.ts';
 import type { RunState } from '../kernel/state.ts';
 import { initialState } from '../kernel/state.ts';
 import { Deadlines } from './deadlines.ts';
-import type { Clock, Driver, Drivers, Journal } from './ports.ts';
+import type { Clock, Driver, Drivers, Journal, Note } from './ports.ts';
 
 /** Told of every record once it is durable, with the state as it is after it and those made durable with it. */
 export type Observer = (records: readonly JournalRecord[], state: RunState) => void;
@@ -78,7 +78,8 @@ export class Engine {
     this.#inbox.unshift({ input: first, heard: () => {}, refused: () => {} });
     try {
       await this.#takeAll();
-      for (const effect of unanswered) this.#driverOf(effect).find(effect, this.#answerTo(effect));
+      for (const effect of unanswered)
+        this.#driverOf(effect).find(effect, this.#answerTo(effect), this.#noteOf(effect));
       for (const request of untold) this.#pass(request);
       this.#deadlines.arm();
       while (this.state.phase !== 'ended') {
@@ -140,12 +141,19 @@ export class Engine {
   #pass(request: Request): void {
     switch (request.kind) {
       case 'start':
-        return this.#driverOf(request.effect).start(request.effect, this.#answerTo(request.effect));
+        return this.#driverOf(request.effect).start(
+          request.effect,
+          this.#answerTo(request.effect),
+          this.#noteOf(request.effect),
+        );
       case 'stop':
         for (const driver of this.#everyDriver()) driver.stop(request.effect, request.how);
         return;
       case 'conclude':
         for (const driver of this.#everyDriver()) driver.conclude?.(request.effect);
+        return;
+      case 'decide':
+        for (const driver of this.#everyDriver()) driver.decide?.(request.effect, request.verdict);
         return;
     }
   }
@@ -157,6 +165,14 @@ export class Engine {
 
   #answerTo(effect: Effect): (outcome: Extract<Input, { kind: 'effect-finished' }>['outcome']) => void {
     return (outcome) => this.submit({ kind: 'effect-finished', effect: effect.id, outcome });
+  }
+
+  #noteOf(effect: Effect): Note {
+    return (progress) =>
+      new Promise((resolve) => {
+        const input = { kind: 'effect-progressed', effect: effect.id, progress } as const;
+        this.#arrive({ input, heard: resolve, refused: () => {} });
+      });
   }
 
   #driverOf(effect: Effect): Driver {

@@ -1,20 +1,20 @@
 // The whole seam between the engine and the world. The engine owns these interfaces, drivers and stores implement them,
 // and neither knows the other.
 
-import type { DriverKind, Effect, Outcome } from '../ir/effect.ts';
+import type { Dialog, DriverKind, Effect, Outcome, Progress } from '../ir/effect.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 
 /** Performs one kind of effect. Never throws for what the world does: it answers with a failure. */
 export interface Driver {
   /** The engine has never asked for this effect before. Returns at once; answers later, at least once. */
-  start(effect: Effect, answer: Answer): void;
+  start(effect: Effect, answer: Answer, note?: Note): void;
   /**
    * The engine may have asked in an earlier life. An effect that left its result is answered with it; one that still
    * lives is waited for; one that was never begun is started; one that began and left nothing has its remains stopped
    * and is answered with the failure `lost`.
    */
-  find(effect: Effect, answer: Answer): void;
+  find(effect: Effect, answer: Answer, note?: Note): void;
   /** Ends the effect and all that it started; it is still answered. Unknown ids are ignored. */
   stop(effectId: string, how: StopHow): void;
   /**
@@ -22,6 +22,8 @@ export interface Driver {
    * answered with a success. Unknown ids are ignored. Only drivers of effects that can be reported have it.
    */
   conclude?(effectId: string): void;
+  /** A person has decided what an effect's progress told of as a dialog. May come twice. Unknown ids are ignored. */
+  decide?(effectId: string, verdict: DialogVerdict): void;
 }
 
 export interface StopHow {
@@ -32,6 +34,19 @@ export interface StopHow {
 }
 
 export type Answer = (outcome: Outcome) => void;
+/**
+ * To be told what is known before the answer, as often as there is something. Resolves when that is durable; never where it
+ * cannot be, since nothing more may be begun then.
+ */
+export type Note = (progress: Progress) => Promise<void>;
+
+export interface DialogVerdict {
+  /** As it was noted: what is asked meanwhile may be something else. */
+  readonly dialog: Dialog;
+  readonly approved: boolean;
+  /** What is to be typed in place of yes or no; null where that is all. */
+  readonly answer: string | null;
+}
 export type Drivers = Readonly<Partial<Record<DriverKind, Driver>>>;
 
 /** Keeps journals, one writer each. Refuses with a UsageError what the operator can mend. */

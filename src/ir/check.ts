@@ -3,6 +3,7 @@
 
 import type { Follow } from './follow.ts';
 import { blocksOf, blocksOfTarget } from './follow.ts';
+import { checkSteering } from './machine.ts';
 import type { Block, Program, Step } from './program.ts';
 
 /** Empty where the Program may run. */
@@ -14,6 +15,7 @@ export function checkProgram(program: Program): readonly string[] {
     if (block.name !== name) problems.push(`block ${name} calls itself ${block.name}`);
     problems.push(...checkBlock(program, block));
   }
+  problems.push(...checkSteering(program));
   return problems;
 }
 

@@ -2,6 +2,7 @@
 // `T` is the form of its texts: `Text` with holes in a Program, `FilledText` when it is asked for.
 
 import type { Json } from '../base/json.ts';
+import type { Channel } from './adapter.ts';
 import type { Failure } from './failure.ts';
 import type { Follow } from './follow.ts';
 import type { Capture, Expectation, Outputs } from './output.ts';
@@ -30,12 +31,14 @@ export interface CommandSpec<T> {
   readonly verdict: 'success' | 'condition';
   /** Of a condition: statuses that say neither, but that it could not be asked. */
   readonly errors: readonly number[];
+  /** What its output says to follow is read by this of the Program's steerings; null: it says nothing about that. */
+  readonly steering: string | null;
 }
 
 /** One headless turn of an agent, in the session that the step was entered with. */
 export interface TurnSpec<T> {
   readonly kind: 'turn';
-  readonly adapter: string;
+  readonly adapter: T;
   readonly prompt: T;
   /** Null: the folder the run was started in. */
   readonly cwd: T | null;
@@ -44,6 +47,8 @@ export interface TurnSpec<T> {
   readonly effort: T | null;
   /** How long it may be silent; null is no limit. */
   readonly idleMs: number | null;
+  /** What its answer says to follow is read by this of the Program's steerings; null: it says nothing about that. */
+  readonly steering: string | null;
 }
 
 /** Start an agent that stays: it is prompted later, step by step. Answered when it can take a prompt. */
@@ -54,8 +59,12 @@ export interface SpawnSpec<T> {
   /** Null: the folder the run was started in. */
   readonly cwd: T | null;
   readonly env: Readonly<Record<string, T>>;
+  /** How it is talked to; null leaves the choice to the adapter. */
+  readonly channel: Channel | null;
   /** The session to go on with; null begins one. */
   readonly resumeSession: T | null;
+  /** It goes on in a copy of that session, which stays as it is. */
+  readonly forks: boolean;
   /** Put behind the adapter's own start command. */
   readonly args: T | null;
 }
@@ -123,6 +132,29 @@ export interface Effect {
   readonly variables: Readonly<Record<string, Json>>;
 }
 
+/** What is known of an effect before it is answered. What is left out has not changed. */
+export interface Progress {
+  /** The session that it takes place in, as soon as that is seen. */
+  readonly session?: string;
+  /** How far a prompt has come. */
+  readonly delivery?: Delivery;
+  /** What the agent asks that only a person may answer; null: it asks no longer. */
+  readonly dialog?: Dialog | null;
+}
+
+/**
+ * Of a prompt: on its way, in the agent's hands, waiting behind its present work; or why it is in none. `draft-stuck`: it
+ * is in the agent's input, and cannot be submitted. `blocked-on-dialog`: the agent asks something else first.
+ */
+export type Delivery = 'sending' | 'accepted' | 'queued' | 'draft-stuck' | 'blocked-on-dialog' | 'not-ready' | 'dead';
+
+export interface Dialog {
+  /** What kind of question it is: `permission`. */
+  readonly name: string;
+  /** As a person would see it. */
+  readonly text: string;
+}
+
 export type Outcome = Success | { readonly kind: 'failure'; readonly failure: Failure };
 
 export interface Success {
@@ -134,6 +166,8 @@ export interface Success {
   readonly route: string | null;
   /** Transitions that the answer itself asked for. They stand in place of the step's routes. */
   readonly follows: readonly Follow[] | null;
+  /** What the answer wants to be shown to whoever watches. */
+  readonly printed: readonly string[];
   /** The session that the turn took place in, or that a started agent is in. */
   readonly session: string | null;
   /** What it cost; null where it costs nothing. */
@@ -141,7 +175,8 @@ export interface Success {
 }
 
 export function success(outputs: Outputs = {}, more: Partial<Success> = {}): Success {
-  return { kept: [], route: null, follows: null, session: null, usage: null, ...more, kind: 'success', outputs };
+  const nothing = { kept: [], route: null, follows: null, printed: [], session: null, usage: null };
+  return { ...nothing, ...more, kind: 'success', outputs };
 }
 
 /** Drivers exist for these; gates are the kernel's own. */

@@ -38,6 +38,8 @@ export type FailureKind =
   | 'agent-not-found'
   /** An agent ended while it worked on the step. */
   | 'agent-crashed'
+  /** An answer that will not do: it does not say how to go on, or not in the form that was asked for. */
+  | 'protocol'
   /** A prompt did not reach its agent. */
   | 'not-delivered'
   /** An agent was silent for too long. */
@@ -63,13 +65,16 @@ export interface Failure {
   readonly session: string | null;
   /** When it may be tried again, where the world said so. That is no fault of the step, and costs it no retry. */
   readonly retryAt: number | null;
+  /** What the next attempt is told in place of its prompt, in the session of this one; null where it is told the same. */
+  readonly reprompt: string | null;
   /** What it cost all the same; null where it costs nothing. */
   readonly usage: Usage | null;
 }
 
 export function failure(kind: FailureKind, message: string, more: Partial<Failure> = {}): Failure {
-  const nothing = { code: null, output: null, outputs: {}, kept: [], session: null, retryAt: null, usage: null };
-  return { ...nothing, ...more, kind, message };
+  const nothing = { code: null, output: null, outputs: {}, kept: [], session: null, retryAt: null };
+  const unsaid = { reprompt: null, usage: null };
+  return { ...nothing, ...unsaid, ...more, kind, message };
 }
 
 /** The word that workflows, `meow status` and recovery templates use for a kind. */
@@ -104,6 +109,8 @@ export function errorType(kind: FailureKind): string {
       return 'agent_crashed';
     case 'not-delivered':
       return 'not_delivered';
+    case 'protocol':
+      return 'protocol_error';
     case 'idle':
       return 'timeout';
     case 'limit-reached':

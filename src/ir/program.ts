@@ -4,6 +4,7 @@
 import type { JsonMap } from '../base/json.ts';
 import type { CommandSpec, EffectSpec } from './effect.ts';
 import type { Follow, Target } from './follow.ts';
+import type { Machine, Steering } from './machine.ts';
 import type { ValueType } from './output.ts';
 import type { Text, ValueTemplate } from './text.ts';
 
@@ -19,6 +20,9 @@ export interface Program {
   readonly drainMs: number;
   /** `drain`: a failure that nobody handles ends the run. `isolate`: it ends its own line of control, the others go on. */
   readonly onFailure: 'drain' | 'isolate';
+  /** Of states that answers choose among, and how each state's answers are read; a step's effect names the latter. */
+  readonly machines: Readonly<Record<string, Machine>>;
+  readonly steerings: Readonly<Record<string, Steering>>;
   /** Texts that lay beside the workflow and that drivers act from, by their names; the kernel does not read them. */
   readonly attachments: Readonly<Record<string, string>>;
 }
@@ -88,6 +92,8 @@ export interface Step {
   readonly unrouted: 'done' | 'fail';
   readonly onError: OnError;
   readonly retry: Retry;
+  /** How often a turn is told what is wrong with its answer (`Failure.reprompt`) before that is a failure. */
+  readonly repromptsMax: number;
   readonly timeout: Text | null;
   /** The agent that works on it; an agent works on one step at a time. */
   readonly agent: Text | null;
@@ -144,6 +150,8 @@ export interface RunRequest {
   readonly meta: Readonly<Record<string, string>>;
   /** The folder that commands run in. */
   readonly cwd: string;
+  /** Lines of control may work in folders outside of it. */
+  readonly allowOutside: boolean;
   readonly allowance: Allowance;
 }
 

@@ -39,6 +39,11 @@ export function promptText(prompt: string, mode: PromptMode, expects: readonly E
   ].join('\n');
 }
 
+/** For an agent whose answer ends its work: it need not report, unless there is something to hand on. */
+export function answeredText({ prompt, text, expects }: PromptMessage): string {
+  return expects.length === 0 ? prompt : text;
+}
+
 /** With a place for every output; those that are optional may be left out. */
 export function doneLine(expects: readonly Expectation[]): string {
   return ['meow done', ...expects.map(({ name, type }) => `--output ${name}=<${type}>`)].join(' ');

@@ -9,7 +9,7 @@ import { agentEffectId } from './state.ts';
 
 export type AgentDecision = Extract<
   Decision,
-  { kind: 'agent-opened' | 'agent-reviving' | 'agents-closing' | 'agents-hastened' | 'agent-closed' }
+  { kind: 'agent-opened' | 'agent-reviving' | 'agent-session' | 'agents-closing' | 'agents-hastened' | 'agent-closed' }
 >;
 
 export function applyToAgents(state: RunState, decision: AgentDecision): void {
@@ -21,6 +21,12 @@ export function applyToAgents(state: RunState, decision: AgentDecision): void {
       agent.opening = { ...present(agent.opening, `agent ${agent.name} was never started`), spawn: decision.spawn };
       agent.generation += 1;
       return setAgentStatus(state, agent, 'opening');
+    }
+    case 'agent-session': {
+      const agent = agentNamed(state, decision.agent);
+      const opening = present(agent.opening, `agent ${agent.name} was never started`);
+      agent.opening = { ...opening, session: decision.session };
+      return;
     }
     case 'agents-closing':
       state.phase = 'cleaning';

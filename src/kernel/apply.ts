@@ -6,7 +6,7 @@ import { assert, present, unreachable } from '../base/assert.ts';
 import { canGrow } from '../ir/program.ts';
 import { applyToAgents, occupy, release } from './apply-agents.ts';
 import { applyTalk, hear } from './apply-talk.ts';
-import type { Decision, FrameOpening } from './decision.ts';
+import type { Decision, FrameOpening, StepProgress } from './decision.ts';
 import type { IdTree } from './id-tree.ts';
 import { descend, insert } from './id-tree.ts';
 import { awaitNeeds, becomeReady, fulfil, grow, settle } from './needs.ts';
@@ -33,6 +33,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.attempt = decision.attempt;
       step.failure = null;
       step.startedAt = at;
+      step.beganIn = step.frame.nextSession;
       step.items = decision.items;
       step.width = decision.width;
       step.timeoutAt = decision.timeoutAt;
@@ -40,6 +41,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.notes = null;
       step.eventsSeen = step.eventsBefore;
       step.gate = null;
+      step.delivery = null;
       occupy(state, step, decision.agent);
       if (decision.effect !== null) {
         step.effect = decision.effect;
@@ -64,6 +66,10 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.begun = 0;
       return;
     }
+    case 'step-printed':
+      return;
+    case 'step-progressed':
+      return progress(stepOf(state, decision.step), decision.progress);
     case 'step-completing': {
       const step = stepOf(state, decision.step);
       step.status = 'completing';
@@ -92,6 +98,10 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       answered(state, step, decision.failure.session);
       step.status = 'pending';
       if (decision.counts) step.failures += 1;
+      if (decision.failure.reprompt !== null) {
+        step.reprompt = decision.failure.reprompt;
+        step.reprompts += 1;
+      }
       step.failure = decision.failure;
       const id = retryTimer(step.id);
       state.timers.set(id, { id, at: decision.retryAt, kind: 'retry', step: step.id });
@@ -105,6 +115,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     }
     case 'step-lost': {
       const step = stepOf(state, decision.step);
+      beginAgain(step);
       answered(state, step, null);
       step.status = 'pending';
       becomeReady(state, step);
@@ -166,6 +177,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       for (const id of decision.steps) {
         const step = stepOf(state, id);
         leaveAgenda(state, step);
+        beginAgain(step);
         answered(state, step, null);
         state.timers.delete(retryTimer(step.id));
         step.skipped = decision.why;
@@ -199,6 +211,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       return applyTalk(state, decision, at);
     case 'agent-opened':
     case 'agent-reviving':
+    case 'agent-session':
     case 'agents-closing':
     case 'agents-hastened':
     case 'agent-closed':
@@ -277,8 +290,10 @@ function openFrame(state: RunState, opening: FrameOpening): void {
   if (!state.lanes.has(frame.lane)) {
     const parents = frame.forkedFrom === null ? {} : laneOf(state, frame.forkedFrom).variables;
     const variables = { ...parents, ...frame.variables };
-    state.lanes.set(frame.lane, { variables, visits: 0, visitsOf: new Map(), latest: new Map(), forks: 0 });
+    const nowhere = { visits: 0, visitsOf: new Map(), frame: null, latest: new Map(), forks: 0 };
+    state.lanes.set(frame.lane, { variables, ...nowhere });
   }
+  laneOf(state, frame.lane).frame = frame;
   if (frame.forkedFrom !== null) laneOf(state, frame.forkedFrom).forks += 1;
   if (frame.replaces !== null) {
     const replaced = frameOf(state, frame.replaces);
@@ -348,6 +363,8 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       status: 'pending',
       attempt: 0,
       failures: 0,
+      reprompt: null,
+      reprompts: 0,
       failure: null,
       outputs: {},
       kept: [],
@@ -356,7 +373,11 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       queuedFor: null,
       startedAt: null,
       finishedAt: null,
+      beganIn: frame.nextSession,
       effect: null,
+      delivery: null,
+      dialog: null,
+      dialogs: 0,
       timeoutAt: null,
       stopping: null,
       stoppingForced: false,
@@ -405,6 +426,20 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
   }
 }
 
+function progress(step: StepState, { session, delivery, dialog }: StepProgress): void {
+  if (session !== undefined && step.effect?.kind === 'turn') step.frame.nextSession = { kind: 'resume', id: session };
+  if (delivery !== undefined) step.delivery = delivery;
+  if (dialog === undefined) return;
+  if (dialog === null) step.gate = null;
+  else step.dialogs += 1;
+  step.dialog = dialog;
+}
+
+/** A turn that was interrupted leaves no trace: the next attempt begins in the session that this one was to begin in. */
+function beginAgain(step: StepState): void {
+  if (step.effect?.kind === 'turn') step.frame.nextSession = step.beganIn;
+}
+
 /** The world owes nothing more for the step's present attempt. */
 function answered(state: RunState, step: StepState, session: string | null): void {
   state.asked.delete(effectId(step.id, step.attempt));
@@ -412,6 +447,7 @@ function answered(state: RunState, step: StepState, session: string | null): voi
   state.timers.delete(timeoutTimer(step.id, step.attempt));
   step.effect = null;
   step.stopping = null;
+  step.dialog = null;
   if (session !== null) step.frame.nextSession = { kind: 'resume', id: session };
   release(state, step);
 }
@@ -420,6 +456,8 @@ function finish(state: RunState, step: StepState, status: 'done' | 'failed' | 's
   assert(step.settlement === 'open', `step ${step.id} is finished twice`);
   step.status = status;
   step.finishedAt = at;
+  step.reprompt = null;
+  step.reprompts = 0;
   state.agenda.joinable.delete(step);
   leaveFrame(state, step.frame);
 }

@@ -22,6 +22,7 @@ import { failure } from '../ir/failure.ts';
 import type { Outputs, ValueType } from '../ir/output.ts';
 import { coerce } from '../ir/output.ts';
 import { admission, hearAgent, noteAnswer, noteLost } from './agents.ts';
+import { noteAgentProgress, noteProgress } from './progress.ts';
 import type { Decision } from './decision.ts';
 import { apply } from './apply.ts';
 import { concludeEnding, endRun, finishCleanup, hastenCleanup, stopSteps } from './ending.ts';
@@ -79,6 +80,13 @@ function take(turn: Turn, input: Input): void {
       // Of a run that has ended whoever resumes it finds out.
       const agent = state.phase === 'ended' ? undefined : state.agentEffects.get(input.effect);
       if (agent !== undefined) hearAgent(turn, agent, input.outcome, fail);
+      return;
+    }
+    case 'effect-progressed': {
+      const step = state.asked.get(input.effect);
+      if (step !== undefined) return noteProgress(turn, step, input.progress);
+      const agent = state.phase === 'ended' ? undefined : state.agentEffects.get(input.effect);
+      if (agent !== undefined) noteAgentProgress(turn, agent, input.progress);
       return;
     }
     case 'step-reported': {
@@ -274,6 +282,7 @@ function complete(turn: Turn, step: StepState, heard: Success): void {
   const decided = step.effect?.kind === 'prompt' ? null : verdictFor(turn.state, step);
   const answer = decided === null ? heard : { ...heard, outputs: { ...outputsOf(decided), ...heard.outputs } };
   noteAnswer(turn, step, answer, fail);
+  for (const text of answer.printed) turn.emit({ kind: 'step-printed', step: step.id, text });
   const route = answer.route ?? 'done';
   const routed = own(step.definition.routes, route);
   const follows = answer.follows ?? (routed === undefined ? [] : [routed]);
@@ -302,6 +311,8 @@ function fail(turn: Turn, step: StepState, problem: Failure): void {
     const retryAt = Math.max(turn.at, problem.retryAt);
     return turn.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt, counts: false });
   }
+  if (problem.reprompt !== null && step.reprompts < definition.repromptsMax)
+    return turn.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt: turn.at, counts: false });
   if (!NEVER_RETRIED.has(problem.kind) && step.failures + 1 < definition.retry.attemptsMax) {
     const retryAt = turn.at + retryDelay(step);
     return turn.emit({ kind: 'step-failed-once', step: step.id, failure: problem, retryAt, counts: true });
@@ -501,5 +512,6 @@ function resume(turn: Turn, { retryFailed, allowance }: Extract<Input, { kind: '
   const reopened = state.phase === 'ended' || withdrawn ? [...state.steps.values()].filter(again) : [];
   // Nothing of it can be tried again: it stays as it ended.
   if (state.phase === 'ended' && state.end === 'failed' && reopened.length === 0) return;
-  turn.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id), withdrawn, allowance });
+  const allowed = allowance === null ? null : { ...state.allowance, ...allowance };
+  turn.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id), withdrawn, allowance: allowed });
 }

@@ -2,7 +2,7 @@
 // applied by a later version that would decide otherwise.
 
 import type { Json } from '../base/json.ts';
-import type { CommandSpec, EffectSpec, Session, SpawnSpec } from '../ir/effect.ts';
+import type { CommandSpec, Delivery, Dialog, EffectSpec, Session, SpawnSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Target } from '../ir/follow.ts';
 import type { Outputs } from '../ir/output.ts';
@@ -40,6 +40,10 @@ export type Decision =
   | { readonly kind: 'items-read'; readonly step: string; readonly items: readonly Json[] }
   /** What the iterations of a foreach are called, in the order of its items. */
   | { readonly kind: 'iterations-named'; readonly step: string; readonly names: readonly string[] }
+  /** What became known of its effect. */
+  | { readonly kind: 'step-progressed'; readonly step: string; readonly progress: StepProgress }
+  /** Its answer has something to say to whoever watches. */
+  | { readonly kind: 'step-printed'; readonly step: string; readonly text: string }
   /** The agent has reported; the step is over when the driver has taken note. */
   | {
       readonly kind: 'step-completing';
@@ -128,6 +132,8 @@ export type Decision =
   | { readonly kind: 'agent-opened'; readonly agent: AgentOpening }
   /** It was lost with an earlier life of the engine, is wanted again, and is started anew in its session. */
   | { readonly kind: 'agent-reviving'; readonly agent: string; readonly spawn: SpawnSpec<FilledText> }
+  /** The session that an agent is in became known, or is another from now on. */
+  | { readonly kind: 'agent-session'; readonly agent: string; readonly session: string }
   /** Agents that are ended with the run. */
   | { readonly kind: 'agents-closing'; readonly agents: readonly string[]; readonly force: boolean }
   /** They are given no more time to come or to go. */
@@ -178,6 +184,18 @@ export interface AgentOpening {
   readonly terminal: string | null;
   /** How it was started, for starting it anew. */
   readonly spawn: SpawnSpec<FilledText>;
+}
+
+/** What is left out has not changed. */
+export interface StepProgress {
+  readonly session?: string;
+  readonly delivery?: Delivery;
+  /** A gate was opened for what an agent asks; null: it asks no longer. */
+  readonly dialog?: OpenDialog | null;
+}
+
+export interface OpenDialog extends Dialog {
+  readonly gate: string;
 }
 
 /** `fails`: the frame fails. `continues`: those who need it go on. `routed`: a route followed. `recovers`: a block below makes good. */

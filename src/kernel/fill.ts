@@ -14,7 +14,8 @@ export function fillEffect(effect: EffectSpec<Text>, lookup: Lookup): Result<Eff
     case 'turn': {
       const prompt = fillText(effect.prompt, lookup);
       if (!prompt.ok) return prompt;
-      const rest = fillStrings({ cwd: effect.cwd, model: effect.model, effort: effect.effort }, lookup);
+      const { adapter, cwd, model, effort } = effect;
+      const rest = fillStrings({ adapter, cwd, model, effort }, lookup);
       return rest.ok ? ok({ ...effect, ...rest.value, prompt: prompt.value }) : rest;
     }
     case 'spawn': {
@@ -24,7 +25,7 @@ export function fillEffect(effect: EffectSpec<Text>, lookup: Lookup): Result<Eff
       if (!rest.ok) return rest;
       const env = fillEnv(effect.env, lookup);
       if (!env.ok) return env;
-      return ok({ kind: 'spawn', ...required.value, ...rest.value, env: env.value });
+      return ok({ ...effect, ...required.value, ...rest.value, env: env.value });
     }
     case 'attend':
       return ok(effect);

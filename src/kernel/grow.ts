@@ -152,9 +152,11 @@ function nameIterations(
 /** The callee is over: its caller goes on in the block that the call named. */
 export function returnToCaller(turn: Turn, callee: FrameState, caller: FrameState): void {
   const target = present(callee.returnTo, 'a call without a return');
-  const result: Variables = { result: callee.value };
+  // What ends without handing anything back hands back nothing.
+  const value = callee.value ?? '';
+  const result: Variables = { result: value };
   const around = lookupFrom(turn.state, caller, null, turn.at);
-  const lookup: Lookup = (path) => (path.length === 1 && path[0] === 'result' ? ok(callee.value) : around(path));
+  const lookup: Lookup = (path) => (path.length === 1 && path[0] === 'result' ? ok(value) : around(path));
   const bound = bind(turn.state, target, lookup, result, caller.lane);
   if (!bound.ok) {
     turn.emit({ kind: 'warned', message: `cannot return to the caller: ${bound.error.message}` });
@@ -236,7 +238,8 @@ function prepareMove(
       return ok(() => turn.emit({ kind: 'value-returned', frame: frame.id, value: value.value }));
     }
     case 'fork': {
-      const bound = bind(state, move.target, lookup, {}, frame.lane);
+      // A line of control that begins has not been anywhere.
+      const bound = bind(state, move.target, lookup, {}, null);
       if (!bound.ok) return bound;
       return ok(() => {
         const forks = (state.lanes.get(frame.lane)?.forks ?? 0) + 1;
@@ -392,8 +395,11 @@ function bind(
   if (!named.ok) return named;
   const block = named.value;
   const entered = lane === null ? 0 : (state.lanes.get(lane)?.visitsOf.get(block.steps[0]?.id ?? '') ?? 0);
-  if (block.visits !== null && entered >= block.visits.max)
-    return bind(state, block.visits.instead, lookup, given, null);
+  if (block.visits !== null && entered >= block.visits.max) {
+    const { instead } = block.visits;
+    const variables = { ...target.variables, ...instead.variables };
+    return bind(state, { ...instead, variables }, lookup, given, null);
+  }
   const variables: Record<string, Json> = { ...given };
   for (const [name, template] of Object.entries(target.variables)) {
     const value = fillValue(template, lookup);

@@ -1,15 +1,16 @@
 // Facts that reached the kernel, in the past tense. Every one carries the moment it was taken in (rule K1).
 
-import type { Outcome } from '../ir/effect.ts';
+import type { Outcome, Progress } from '../ir/effect.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Allowance, RunRequest } from '../ir/program.ts';
 import type { JsonMap } from '../base/json.ts';
 
 export type Input =
   | { readonly kind: 'run-requested'; readonly request: RunRequest; readonly programHash: string }
-  /** An engine took the run up again. `allowance`: null leaves it as it was. */
-  | { readonly kind: 'run-resumed'; readonly retryFailed: boolean; readonly allowance: Allowance | null }
+  /** An engine took the run up again. `allowance`: what it does not name stays as it was. */
+  | { readonly kind: 'run-resumed'; readonly retryFailed: boolean; readonly allowance: Partial<Allowance> | null }
   | { readonly kind: 'effect-finished'; readonly effect: string; readonly outcome: Outcome }
+  | { readonly kind: 'effect-progressed'; readonly effect: string; readonly progress: Progress }
   | { readonly kind: 'deadline-passed'; readonly timer: string }
   /** An agent says that it has done what a step asked of it (`judgeReport` tells whether it may). */
   | {

@@ -1,8 +1,9 @@
 // What the world still owes the run an answer for: the whole of recovery is to ask for it again.
 
 import { assert, present } from '../base/assert.ts';
-import type { Effect } from '../ir/effect.ts';
+import type { Dialog, Effect } from '../ir/effect.ts';
 import type { Decision, StopReason } from './decision.ts';
+import { askingOf } from './gates.ts';
 import { variablesInSight } from './scope.ts';
 import type { AgentState, RunState, StepState } from './state.ts';
 import { agentEffectId, CLEANUP_STEP, effectId, retryTimer, stepOf, timeoutTimer } from './state.ts';
@@ -27,7 +28,15 @@ export type Request =
       readonly effect: string;
       readonly how: { readonly force: boolean; readonly why: StopReason };
     }
-  | { readonly kind: 'conclude'; readonly effect: string };
+  | { readonly kind: 'conclude'; readonly effect: string }
+  | { readonly kind: 'decide'; readonly effect: string; readonly verdict: DialogDecision };
+
+/** What a person decided about a dialog. */
+export interface DialogDecision {
+  readonly dialog: Dialog;
+  readonly approved: boolean;
+  readonly answer: string | null;
+}
 
 export function requestsOf(state: RunState, decision: Decision): readonly Request[] {
   switch (decision.kind) {
@@ -47,6 +56,10 @@ export function requestsOf(state: RunState, decision: Decision): readonly Reques
       const { attempt, status } = stepOf(state, decision.step);
       return status === 'completing' ? [{ kind: 'conclude', effect: effectId(decision.step, attempt) }] : [];
     }
+    case 'gate-decided':
+      return [...(state.gates.get(decision.gate)?.askers.keys() ?? [])].flatMap((asker) =>
+        dialogRequests(state, state.steps.get(asker)),
+      );
     case 'agent-opened':
       return agentRequests(state, [decision.agent.name], 'active');
     case 'agent-reviving':
@@ -84,15 +97,28 @@ export function timersOf(state: RunState, decision: Decision): readonly string[]
   }
 }
 
-/** What must be said again, since the engine may not have lived to say it: who is to stop, and who has been reported. */
+/** What must be said again, since the engine may not have lived to say it: who is to stop, who has been reported, and what people decided. */
 export function requestsOwed(state: RunState): readonly Request[] {
   const requests: Request[] = [];
-  for (const [effect, { status, stopping, stoppingForced }] of state.asked) {
+  for (const [effect, step] of state.asked) {
+    const { status, stopping, stoppingForced } = step;
     if (stopping !== null) requests.push({ kind: 'stop', effect, how: { force: stoppingForced, why: stopping } });
     else if (status === 'completing') requests.push({ kind: 'conclude', effect });
+    else requests.push(...dialogRequests(state, step));
   }
   if (state.cleanup?.stopping) requests.push(cleanupStop(state, false));
   return requests;
+}
+
+/** What its agent asked has been decided. */
+function dialogRequests(state: RunState, step: StepState | undefined): readonly Request[] {
+  if (step === undefined || step.dialog === null) return [];
+  const { gate, name, text } = step.dialog;
+  const verdict = askingOf(state, step, gate)?.verdict ?? null;
+  if (verdict === null) return [];
+  const { approved, answer } = verdict;
+  const effect = effectId(step.id, step.attempt);
+  return [{ kind: 'decide', effect, verdict: { dialog: { name, text }, approved, answer } }];
 }
 
 function effectOf(state: RunState, step: StepState): Effect {

@@ -138,7 +138,8 @@ function builtIn(
 }
 
 function unknownName({ sight }: FrameState, path: readonly string[]): string {
-  const names = Object.keys(sight);
+  // Those that begin with @ nobody can write.
+  const names = Object.keys(sight).filter((name) => !name.startsWith('@'));
   const near = nearest(path[0] ?? '', names);
   const known = names.length === 0 ? 'there are no variables here' : `known here: ${names.join(', ')}`;
   return `{{${path.join('.')}}} is unknown${near === null ? '' : `; did you mean ${near}?`} (${known})`;

@@ -42,7 +42,7 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
       const name = rest.agent ?? agentOf(effect.value);
       if (name === '') return unresolved('agent: its name is empty');
       if (effect.value.kind === 'prompt' && effect.value.prompt === '') return unresolved('prompt: it is empty');
-      return ok({ ...rest, effect: effect.value, agent: name });
+      return ok({ ...rest, effect: reprompted(step, effect.value), agent: name });
     }
     case 'each': {
       const width = widthOf(definition.act, lookup);
@@ -51,6 +51,14 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
       return items.ok ? ok({ ...rest, width: width.value, ...items.value }) : items;
     }
   }
+}
+
+/** In the session of the attempt before, which knows what is asked; where it has none, that is told again. */
+function reprompted({ reprompt, frame }: StepState, effect: EffectSpec<FilledText>): EffectSpec<FilledText> {
+  if (reprompt === null || effect.kind !== 'turn') return effect;
+  if (frame.nextSession.kind === 'resume') return { ...effect, prompt: reprompt };
+  const prompt = typeof effect.prompt === 'string' ? [effect.prompt] : effect.prompt;
+  return { ...effect, prompt: [...prompt, `\n\n${reprompt}`] };
 }
 
 /** The agent that an effect is about, whether or not it has to be free for it. */

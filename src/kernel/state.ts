@@ -4,13 +4,13 @@
 
 import type { Json } from '../base/json.ts';
 import { present } from '../base/assert.ts';
-import type { CommandSpec, EffectSpec, Session } from '../ir/effect.ts';
+import type { CommandSpec, Delivery, EffectSpec, Session } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Allowance, Program, RunRequest, Step } from '../ir/program.ts';
 import { UNLIMITED } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
-import type { AgentOpening, FrameOpening, RunEnd, StopReason } from './decision.ts';
+import type { AgentOpening, FrameOpening, OpenDialog, RunEnd, StopReason } from './decision.ts';
 import type { EmittedEvent, GateVerdict } from './input.ts';
 import { ByOrder } from './by-order.ts';
 import type { IdTree } from './id-tree.ts';
@@ -91,6 +91,9 @@ export interface StepState {
   attempt: number;
   /** How many attempts failed and count against its retries. */
   failures: number;
+  /** What its next attempt is told in place of its prompt, and how often that has been done. */
+  reprompt: string | null;
+  reprompts: number;
   failure: Failure | null;
   outputs: Outputs;
   /** Names of the outputs that are kept in files. */
@@ -102,8 +105,16 @@ export interface StepState {
   queuedFor: string | null;
   startedAt: number | null;
   finishedAt: number | null;
+  /** The session that its latest attempt was to begin with. */
+  beganIn: Session;
   /** While the world has not answered. */
   effect: EffectSpec<FilledText> | null;
+  /** How far its prompt has come; null where it has none. */
+  delivery: Delivery | null;
+  /** What its agent asks a person, and the gate that was opened for it. */
+  dialog: OpenDialog | null;
+  /** How many of them there have been, in all attempts. */
+  dialogs: number;
   /** When its time is over. */
   timeoutAt: number | null;
   stopping: StopReason | null;
@@ -234,6 +245,8 @@ export interface LaneState {
   readonly variables: Readonly<Record<string, Json>>;
   visits: number;
   readonly visitsOf: Map<string, number>;
+  /** Where it is, or was last. */
+  frame: FrameState | null;
   /** The step of the latest visit, by its id in the block. */
   readonly latest: Map<string, StepState>;
   forks: number;

@@ -10,17 +10,21 @@ test('an empty file changes nothing', () => {
 test('every key has its place', () => {
   const { config, diagnostics } = read(`
 shell = "bash"
+tmux = "shared"
 [limits]
 max_expansion_depth = 50
 max_total_steps = 1000
 max_workflow_file_size = "10MB"
 [agents]
 default_adapter = "codex"
+channel = "headless"
 `);
   expect(diagnostics).toEqual([]);
   expect(config).toEqual({
     shell: 'bash',
+    tmux: 'shared',
     defaultAdapter: 'codex',
+    channel: 'headless',
     limits: { ...DEFAULT_CONFIG.limits, expansionDepthMax: 50, stepsMax: 1000, stateFileBytesMax: 10_000_000 },
   });
 });
@@ -63,6 +67,10 @@ describe('a wrong value is an error, and there is no configuration', () => {
     ['[limits]\nmax_workflow_file_size = true', 'invalid-size'],
     ['[agents]\ndefault_adapter = ["a"]', 'wrong-type'],
     ['[agent]\ndefault_adapter = " "', 'invalid-value'],
+    ['[agents]\nchannel = "mailbox"', 'invalid-value'],
+    ['[agents]\nchannel = true', 'wrong-type'],
+    ['tmux = "mine"', 'invalid-value'],
+    ['tmux = true', 'wrong-type'],
     ['[limits', 'syntax'],
   ])('%j', (text, code) => {
     const { config, diagnostics } = read(text);

@@ -4,12 +4,14 @@
 import type { Diagnostic } from '../base/diagnostic.ts';
 import { hasErrors } from '../base/diagnostic.ts';
 import { makeSource } from '../base/source.ts';
+import type { Channel } from '../ir/adapter.ts';
+import { OPEN_CHANNELS } from '../ir/adapter.ts';
 import type { Limits } from '../ir/program.ts';
 import { DEFAULT_LIMITS } from '../ir/program.ts';
 import type { Report } from './report.ts';
 import { createReport } from './report.ts';
 import { readToml } from './toml.ts';
-import { checkKeys, countAt, stringAt, tableAt } from './toml-fields.ts';
+import { checkKeys, countAt, stringAt, tableAt, wordAt } from './toml-fields.ts';
 import type { TomlTable } from './toml-tree.ts';
 import { describeToml } from './toml-tree.ts';
 
@@ -19,9 +21,19 @@ export interface Config {
   readonly shell: string;
   /** The adapter of agents that name none; null leaves the choice to meow. */
   readonly defaultAdapter: string | null;
+  /** How agents are talked to that do not say; null leaves the choice to their adapters. */
+  readonly channel: Channel | null;
+  /** Where terminals are: in a server of our own, or in the user's. */
+  readonly tmux: 'private' | 'shared';
 }
 
-export const DEFAULT_CONFIG: Config = { limits: DEFAULT_LIMITS, shell: 'sh', defaultAdapter: null };
+export const DEFAULT_CONFIG: Config = {
+  limits: DEFAULT_LIMITS,
+  shell: 'sh',
+  defaultAdapter: null,
+  channel: null,
+  tmux: 'private',
+};
 
 export interface ConfigInput {
   /** Path as the user knows it. */
@@ -44,11 +56,15 @@ export function readConfig({ file, text, base = DEFAULT_CONFIG }: ConfigInput): 
 }
 
 function read(report: Report, root: TomlTable, base: Config): Config {
-  checkKeys(report, root, ['limits', 'shell', 'agents', 'agent'], 'the configuration', 'warning');
+  checkKeys(report, root, ['limits', 'shell', 'tmux', 'agents', 'agent'], 'the configuration', 'warning');
+  const agents = readAgents(report, root, 'agents');
+  const agent = readAgents(report, root, 'agent');
   return {
     limits: readLimits(report, root, base.limits),
     shell: readShell(report, root) ?? base.shell,
-    defaultAdapter: readAdapter(report, root, 'agents') ?? readAdapter(report, root, 'agent') ?? base.defaultAdapter,
+    defaultAdapter: agents.defaultAdapter ?? agent.defaultAdapter ?? base.defaultAdapter,
+    channel: agents.channel ?? agent.channel ?? base.channel,
+    tmux: wordAt(report, root, 'tmux', ['private', 'shared'] as const) ?? base.tmux,
   };
 }
 
@@ -106,12 +122,19 @@ function readShell(report: Report, root: TomlTable): string | null {
   return null;
 }
 
-function readAdapter(report: Report, root: TomlTable, section: string): string | null {
-  const table = tableAt(report, root, section, `Write [${section}] and below it default_adapter = "claude".`);
-  if (table === null) return null;
-  checkKeys(report, table, ['default_adapter'], `[${section}]`, 'warning');
+function readAgents(report: Report, root: TomlTable, section: string): Pick<Config, 'defaultAdapter' | 'channel'> {
+  const table = tableAt(report, root, section, `Write [${section}] and below it default_adapter = "sim".`);
+  if (table === null) return { defaultAdapter: null, channel: null };
+  checkKeys(report, table, ['default_adapter', 'channel'], `[${section}]`, 'warning');
+  return {
+    defaultAdapter: readAdapter(report, table),
+    channel: wordAt(report, table, 'channel', OPEN_CHANNELS),
+  };
+}
+
+function readAdapter(report: Report, table: TomlTable): string | null {
   const adapter = stringAt(report, table, 'default_adapter');
   if (adapter === null || adapter.value.trim() !== '') return adapter?.value ?? null;
-  report.error('invalid-value', adapter.place, '"default_adapter" is empty', 'For example default_adapter = "claude".');
+  report.error('invalid-value', adapter.place, '"default_adapter" is empty', 'For example default_adapter = "sim".');
   return null;
 }

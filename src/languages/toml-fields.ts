@@ -44,6 +44,30 @@ export function countAt(report: Report, table: TomlTable, key: string, least: nu
   return wrongType(report, entry, `an integer of at least ${String(least)}`, `For example ${key} = 3, without quotes.`);
 }
 
+/** One of a few words. */
+export function wordAt<Word extends string>(
+  report: Report,
+  table: TomlTable,
+  key: string,
+  words: readonly Word[],
+): Word | null {
+  const string = stringAt(report, table, key);
+  return string === null ? null : word(report, key, string, words);
+}
+
+export function word<Word extends string>(
+  report: Report,
+  key: string,
+  { value, place }: TomlString,
+  words: readonly Word[],
+): Word | null {
+  const known = words.find((each) => each === value);
+  if (known !== undefined) return known;
+  const hint = suggest(value, words, `It is one of ${listed(words)}.`);
+  report.error('invalid-value', place, `"${key}" cannot be ${JSON.stringify(value)}`, hint);
+  return null;
+}
+
 /** In milliseconds. A number counts seconds. */
 export function durationAt(report: Report, table: TomlTable, key: string): number | null {
   const entry = table.entries.get(key);

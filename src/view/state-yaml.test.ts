@@ -60,7 +60,15 @@ test('a run reads as the spec shows it', () => {
 
 test('a cleanup script stays readable where that is safe', () => {
   const { state } = play('a');
-  const command = { kind: 'command', cwd: null, env: {}, captures: [], verdict: 'success', errors: [] } as const;
+  const command = {
+    kind: 'command',
+    cwd: null,
+    env: {},
+    captures: [],
+    verdict: 'success',
+    errors: [],
+    steering: null,
+  } as const;
   const holes = { parts: ['git worktree remove ', { path: ['who'], quote: [] }, '\n\n  true\n'] };
   const program: Program = {
     ...state.program,
@@ -182,7 +190,7 @@ test('half a head, and what somebody made of it, are none', () => {
 /** The variables of a run that was started with these, as its text has them. */
 function readBack(variables: JsonMap): unknown {
   const state = initialState(parseProgram(['a']));
-  const request = { id: 'wf-1', mark: 'm', variables, meta: {}, cwd: '/', allowance: UNLIMITED };
+  const request = { id: 'wf-1', mark: 'm', variables, meta: {}, cwd: '/', allowOutside: false, allowance: UNLIMITED };
   decide(state, { kind: 'run-requested', request, programHash: 'hash' }, BEGAN);
   const read = readYaml(new StateYaml(state).text());
   return (read as { vars: unknown }).vars;

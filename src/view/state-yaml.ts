@@ -154,6 +154,8 @@ function touchedBy(decision: Decision): readonly string[] {
     case 'items-read':
     case 'iterations-named':
     case 'step-completing':
+    case 'step-progressed':
+    case 'step-printed':
     case 'gate-asked':
     case 'gate-expired':
     case 'wait-released':
@@ -177,6 +179,7 @@ function touchedBy(decision: Decision): readonly string[] {
     case 'event-emitted':
     case 'agent-opened':
     case 'agent-reviving':
+    case 'agent-session':
     case 'agents-closing':
     case 'agents-hastened':
     case 'agent-closed':

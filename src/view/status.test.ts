@@ -43,6 +43,7 @@ test('a step has every key of the contract, whether it ran or not', () => {
     attempt: 1,
     needs: [],
     agent: null,
+    delivery: null,
     outputs: { path: '/x' },
     notes: null,
     error: null,

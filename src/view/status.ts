@@ -8,8 +8,8 @@ import { errorType } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { FilledText } from '../ir/text.ts';
 import { verdictFor } from '../kernel/gates.ts';
-import type { AgentState, GateState, RunState, StepState, StepStatus } from '../kernel/state.ts';
-import { isOpenGate } from '../kernel/state.ts';
+import type { AgentState, FrameState, GateState, RunState, StepState, StepStatus } from '../kernel/state.ts';
+import { frameOf, isOpenGate } from '../kernel/state.ts';
 
 export type RunStatus = 'pending' | 'running' | 'waiting' | 'paused' | 'cleaning_up' | 'done' | 'failed' | 'stopped';
 
@@ -47,6 +47,8 @@ export interface StepStatusView {
   /** As ids of the run; patterns stay patterns. */
   readonly needs: readonly string[];
   readonly agent: string | null;
+  /** How far its prompt has come, which says nothing about the work; null where it has none. */
+  readonly delivery: string | null;
   readonly outputs: Outputs;
   /** What its agent had to say beside them. */
   readonly notes: string | null;
@@ -111,10 +113,10 @@ export function statusView(state: RunState, { id = null }: { readonly id?: strin
     ended_at: moment(state.endedAt),
     result: state.result,
     error: runError(state),
-    vars: request?.variables ?? {},
+    vars: Object.fromEntries(Object.entries(request?.variables ?? {}).filter(([name]) => !name.startsWith('@'))),
     meta: request?.meta ?? {},
     steps: Object.fromEntries([...state.steps].map(([name, step]) => [name, stepStatusView(step)])),
-    agents: agentViews(state),
+    agents: [...agentViews(state), ...laneViews(state)],
     gates: gateViews(state),
     counts: countSteps(state),
     cost: costView(state),
@@ -145,6 +147,7 @@ export function stepStatusView(step: StepState): StepStatusView {
     attempt: step.attempt,
     needs: needsOf(step),
     agent: step.agent,
+    delivery: step.delivery?.replaceAll('-', '_') ?? null,
     outputs: step.outputs,
     notes: step.notes,
     error: stepError(step),
@@ -235,7 +238,7 @@ function agentViews(state: RunState): readonly AgentView[] {
   return [...state.agents.values()].map(({ name, status, opening, busy }) => ({
     id: name,
     status: agentStatus(status, busy !== null),
-    adapter: opening?.adapter ?? (busy?.effect?.kind === 'turn' ? busy.effect.adapter : null),
+    adapter: opening?.adapter ?? (busy?.effect?.kind === 'turn' ? filledText(busy.effect.adapter) : null),
     session: opening?.session ?? (busy?.frame.nextSession.kind === 'resume' ? busy.frame.nextSession.id : null),
     terminal: opening?.terminal ?? null,
     workdir: opening?.workdir ?? null,
@@ -243,6 +246,51 @@ function agentViews(state: RunState): readonly AgentView[] {
     state: null,
     stack: [],
   }));
+}
+
+/** Lines of control whose steps are turns: agents without a name of their own. */
+function laneViews(state: RunState): readonly AgentView[] {
+  // Runs of earlier versions have none.
+  if (Object.keys(state.program.machines ?? {}).length === 0) return [];
+  const views: AgentView[] = [];
+  for (const [name, { frame }] of state.lanes) {
+    if (frame === null) continue;
+    const [step] = frame.steps;
+    const { nextSession } = frame;
+    views.push({
+      id: name,
+      status: frame.closed ? 'stopped' : step?.status === 'running' ? 'active' : 'idle',
+      adapter: step?.effect?.kind === 'turn' ? filledText(step.effect.adapter) : null,
+      session: nextSession.kind === 'fresh' ? null : nextSession.id,
+      terminal: null,
+      workdir: workdirOf(state, frame),
+      current_step: frame.closed ? null : (step?.id ?? null),
+      state: frame.closed ? null : (step?.definition.id ?? null),
+      stack: frame.closed ? [] : stackOf(state, frame),
+    });
+  }
+  return views;
+}
+
+/** Who waits for a return, the outermost first: its own session, and the state that it goes on at. */
+function stackOf(state: RunState, frame: FrameState): AgentView['stack'] {
+  const stack: AgentView['stack'][number][] = [];
+  for (let at: FrameState = frame; at.caller !== null; ) {
+    const caller = frameOf(state, at.caller);
+    const { nextSession } = caller;
+    const back = at.returnTo?.block ?? null;
+    stack.unshift({
+      session: nextSession.kind === 'fresh' ? null : nextSession.id,
+      state: typeof back === 'string' ? back : null,
+    });
+    at = caller;
+  }
+  return stack;
+}
+
+function workdirOf({ request }: RunState, { sight }: FrameState): string | null {
+  const cwd = sight['@cwd'];
+  return typeof cwd === 'string' && cwd !== '' ? cwd : (request?.cwd ?? null);
 }
 
 export function agentStatus(status: AgentState['status'], busy: boolean): AgentView['status'] {

@@ -140,6 +140,7 @@ export function stepLines(view: StepView, paint: Paint): readonly string[] {
   facts.add('status', view.status + (view.attempt > 1 ? ` (attempt ${view.attempt})` : ''));
   facts.add('executor', view.executor);
   facts.add('agent', view.agent);
+  facts.add('delivery', view.delivery);
   facts.add('started', view.started_at);
   facts.add('finished', view.finished_at);
   for (const { need, steps } of view.needed) {
@@ -348,7 +349,7 @@ function asks<T>(effect: EffectSpec<T>, show: (text: T) => string, filled: boole
       return { ...plain, kind: 'command', text: show(effect.script), workdir, env };
     }
     case 'turn':
-      return { ...plain, kind: 'turn', text: show(effect.prompt), name: effect.adapter };
+      return { ...plain, kind: 'turn', text: show(effect.prompt), name: show(effect.adapter) };
     case 'spawn': {
       const env = Object.fromEntries(Object.entries(effect.env).map(([name, text]) => [name, show(text)]));
       const workdir = effect.cwd === null ? null : show(effect.cwd);

@@ -4,6 +4,7 @@
 import { unreachable } from '../base/assert.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
 import type { Decision, JournalRecord, RunEnd } from '../kernel/decision.ts';
+import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
 import type { Brush, Paint } from './paint.ts';
 import { brief, tame, widthOf } from './row.ts';
 
@@ -106,6 +107,10 @@ export class Timeline {
       }
       case 'step-completing':
         return say(decision.step, `reported${decision.notes === null ? '' : `: ${decision.notes}`}`);
+      case 'step-progressed':
+        return this.#progressed(say, decision);
+      case 'step-printed':
+        return say(decision.step, `says: ${decision.text}`);
       case 'items-read':
         return say(decision.step, `read ${counted(decision.items.length, 'item')}`);
       case 'gate-asked':
@@ -162,6 +167,7 @@ export class Timeline {
         return say(null, `run ${decision.end}${lasted}${reason}`, END_TONES[decision.end]);
       }
       case 'step-retried':
+      case 'agent-session':
       case 'step-grown':
       case 'event-received':
       case 'iterations-named':
@@ -175,6 +181,14 @@ export class Timeline {
       default:
         return unreachable(decision);
     }
+  }
+
+  #progressed(say: Say, { step, progress }: Extract<Decision, { kind: 'step-progressed' }>): void {
+    const { delivery, dialog } = progress;
+    if (delivery !== undefined && delivery !== 'sending')
+      say(step, DELIVERY_TEXTS[delivery], isDelivered(delivery) ? 'plain' : 'warning');
+    if (dialog === null) say(step, 'its agent asks nothing any more');
+    else if (dialog !== undefined) say(step, `its agent asks something: ${dialog.name}`, 'warning');
   }
 
   #lasted(step: string, at: number): string {

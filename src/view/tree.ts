@@ -6,6 +6,7 @@ import { formatDuration } from '../base/time.ts';
 import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
 import { retryTimer } from '../kernel/state.ts';
 import { countsText, lastLine } from './census.ts';
+import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
 import type { Brush, Paint } from './paint.ts';
 import type { Piece } from './row.ts';
 import { brief, cut, padTo, row, tame, widthOf } from './row.ts';
@@ -250,6 +251,9 @@ function facts(state: RunState, node: Node, look: Look): readonly Piece[] {
   if (node.children.length > 0) add(progress(node), paint.dim);
   if (step.attempt > 1) add(`attempt ${step.attempt}`, paint.yellow);
   if (step.agent !== null && step.status === 'running') add(tame(step.agent), paint.cyan);
+  if (step.status === 'running' && step.delivery !== null && step.delivery !== 'accepted')
+    add(DELIVERY_TEXTS[step.delivery], isDelivered(step.delivery) ? paint.dim : paint.yellow);
+  if (step.dialog !== null) add(`asks: ${tame(step.dialog.name)}`, paint.yellow);
   if (step.queuedFor !== null) add(`waits for ${tame(step.queuedFor)}`, paint.cyan);
   if (step.stopping !== null) add(step.stopping === 'timeout' ? 'timed out, stopping' : 'stopping', paint.yellow);
   if (step.failure !== null && step.status !== 'skipped') {

@@ -10,6 +10,7 @@ import { isOpen, neededBy } from './needed.ts';
 import { lastLine } from './census.ts';
 import { tame } from './row.ts';
 import { runStatus } from './status.ts';
+import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
 
 export interface WhyView {
   readonly step: string;
@@ -95,7 +96,10 @@ function whyRunning(state: RunState, step: StepState): readonly string[] {
   const since = `since ${moment(step.startedAt)}${inAttempt(step)}`;
   const agent = step.agent === null ? '' : ` by the agent ${step.agent}`;
   const asking = askingOf(state, step, step.gate);
+  if (step.delivery !== null && !isDelivered(step.delivery)) reasons.push(`Its ${DELIVERY_TEXTS[step.delivery]}.`);
   if (asking !== null && !asking.expired && asking.verdict === null) {
+    if (step.dialog !== null)
+      reasons.push(`Its agent asks something (${step.dialog.name}), and only a person may answer.`);
     reasons.push(`It waits for a person to decide gate ${step.gate ?? ''}, ${since}.`);
     if (state.request !== null)
       reasons.push(`To decide: meow approve ${state.request.id} ${step.gate ?? ''}, or meow reject.`);

@@ -15,6 +15,8 @@ export function aProgram(): Program {
     limits: DEFAULT_LIMITS,
     drainMs: 0,
     onFailure: 'drain',
+    machines: {},
+    steerings: {},
     attachments: {},
   };
 }

@@ -25,6 +25,7 @@ export const START: Input = {
     variables: { who: 'ann' },
     meta: { ticket: 'T-1' },
     cwd: '/project',
+    allowOutside: false,
     allowance: UNLIMITED,
   },
   programHash: 'hash',

@@ -30,6 +30,8 @@ export function parseProgram(lines: readonly string[]): Program {
     limits: DEFAULT_LIMITS,
     drainMs: 600_000,
     onFailure: 'drain',
+    machines: {},
+    steerings: {},
     attachments: {},
   };
   let now: { name: string; naming: Block['naming']; steps: Step[] } | null = null;
@@ -104,6 +106,7 @@ function parseStep(line: string): Step {
     act: { kind: 'effect', effect: command(id) },
     routes: {},
     unrouted: 'done',
+    repromptsMax: 0,
     onError: { kind: 'fail' },
     retry: NO_RETRY,
     timeout: null,
@@ -117,6 +120,7 @@ function parseStep(line: string): Step {
     const next = (): string => present(words.shift(), `${word} wants a value`);
     if (word === 'needs') step = { ...step, needs: next().split(',') };
     else if (word === 'retry') step = { ...step, retry: { ...step.retry, attemptsMax: Number(next()) } };
+    else if (word === 'reprompts') step = { ...step, repromptsMax: Number(next()) };
     else if (word === 'delay') step = { ...step, retry: { ...step.retry, delayMs: duration(next()) } };
     else if (word === 'backoff') step = { ...step, retry: { ...step.retry, backoff: next() as 'linear' } };
     else if (word === 'timeout') step = { ...step, timeout: next() };
@@ -200,15 +204,16 @@ function literal(value: Json): ValueTemplate {
 }
 
 function turn(prompt: Text): TurnSpec<Text> {
-  return { kind: 'turn', adapter: 'sim', prompt, cwd: null, model: null, effort: null, idleMs: null };
+  return { kind: 'turn', adapter: 'sim', prompt, cwd: null, model: null, effort: null, idleMs: null, steering: null };
 }
 
 function spawn(agent: string): SpawnSpec<Text> {
-  return { kind: 'spawn', agent, adapter: 'sim', cwd: null, env: {}, resumeSession: null, args: null };
+  const plain = { cwd: null, env: {}, channel: null, resumeSession: null, forks: false, args: null };
+  return { kind: 'spawn', agent, adapter: 'sim', ...plain };
 }
 
 function command(script: Text): CommandSpec<Text> {
-  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', errors: [] };
+  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', errors: [], steering: null };
 }
 
 function template(text: string): Text {

@@ -42,7 +42,7 @@ export function toldRun(program: readonly string[], id = 'wf-1'): ToldRun {
     if (held !== null) await new Promise<void>((resolve) => held?.push(resolve));
     observe([record], state);
   };
-  const request = { id, mark: 'm', variables: {}, meta: {}, cwd: '/', allowance: UNLIMITED };
+  const request = { id, mark: 'm', variables: {}, meta: {}, cwd: '/', allowOutside: false, allowance: UNLIMITED };
   void tell({ kind: 'run-requested', request, programHash: '' });
   told.length = 0;
   return {

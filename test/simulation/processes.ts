@@ -2,8 +2,8 @@
 // order, go on while no engine lives, and may be gone when the next one looks for them. Keeps the contract of drivers
 // (test/contracts), like the driver that it stands in for.
 
-import type { Answer, Driver } from '../../src/engine/ports.ts';
-import type { Effect, Outcome } from '../../src/ir/effect.ts';
+import type { Answer, Driver, Note } from '../../src/engine/ports.ts';
+import type { Effect, Outcome, Progress } from '../../src/ir/effect.ts';
 import { success } from '../../src/ir/effect.ts';
 import { failure } from '../../src/ir/failure.ts';
 
@@ -29,6 +29,16 @@ interface Process {
   answer: Answer | null;
 }
 
+const TELLING: ReadonlySet<Effect['spec']['kind']> = new Set(['turn', 'spawn', 'prompt', 'attend']);
+const PROGRESS: readonly Progress[] = [
+  { delivery: 'sending' },
+  { delivery: 'accepted', session: 's1' },
+  { session: 's2' },
+  { dialog: { name: 'trust', text: 'May I?' } },
+  { dialog: { name: 'permission', text: 'May I?' } },
+  { dialog: null },
+];
+
 const LOST: Outcome = { kind: 'failure', failure: failure('lost', 'gone without a result') };
 
 export class Processes {
@@ -51,8 +61,14 @@ export class Processes {
   /** A driver for one life of an engine. */
   driver(): Driver {
     return {
-      start: (effect, answer) => this.#begin(effect, this.#living(answer)),
-      find: (effect, answer) => this.#find(effect, this.#living(answer)),
+      start: (effect, answer, note) => {
+        this.#begin(effect, this.#living(answer));
+        this.#progress(effect, note);
+      },
+      find: (effect, answer, note) => {
+        this.#find(effect, this.#living(answer));
+        this.#progress(effect, note);
+      },
       stop: (effectId) => this.#stop(effectId),
       conclude: (effectId) => this.finish(effectId, success()),
     };
@@ -112,6 +128,18 @@ export class Processes {
     this.#world.after(this.#world.chance(20), () => {
       if (process.state === 'running') this.finish(effectId, ends === null ? stopped : ends());
     });
+  }
+
+  /** Tells of what it does, and of questions that come and go: also too late, and in any order. */
+  #progress({ spec }: Effect, note: Note | undefined): void {
+    if (note === undefined || !TELLING.has(spec.kind)) return;
+    const life = this.#life;
+    for (let times = this.#world.chance(4); times > 0; times -= 1) {
+      const progress = PROGRESS[this.#world.chance(PROGRESS.length)] ?? {};
+      this.#world.after(this.#world.chance(80), () => {
+        if (life === this.#life) void note(progress);
+      });
+    }
   }
 
   #living(answer: Answer): Answer {

@@ -29,6 +29,8 @@ export function randomProgram(random: Random): Program {
     limits: DEFAULT_LIMITS,
     drainMs: oneOf(random, [0, 50, 100_000]),
     onFailure: machine && random() < 0.5 ? 'isolate' : 'drain',
+    machines: {},
+    steerings: {},
     attachments: {},
   };
 }
@@ -75,7 +77,16 @@ class Maker {
       timeout: null,
       agent: waits ? agent : null,
     });
-    const spawn = { agent, adapter: 'sim', cwd: null, env: {}, resumeSession: null, args: null };
+    const spawn = {
+      agent,
+      adapter: 'sim',
+      cwd: null,
+      env: {},
+      channel: null,
+      resumeSession: null,
+      forks: false,
+      args: null,
+    };
     const work = Array.from({ length: 1 + below(random, 3) }, (_, index): Step => {
       const mode = random() < 0.2 ? 'fire-forget' : oneOf(random, ['autonomous', 'interactive'] as const);
       const prompt = { kind: 'prompt', agent, prompt: `do ${index}`, mode, expects: SAID } as const;
@@ -158,6 +169,7 @@ class Maker {
       act: { kind: 'effect', effect: command(id) },
       routes: {},
       unrouted: 'done',
+      repromptsMax: 0,
       onError: this.#onError(),
       retry:
         random() < 0.3
@@ -206,10 +218,10 @@ function expand(block: string, join: 'wait' | 'inline'): Follow {
 }
 
 function command(script: string): Extract<EffectSpec<Text>, { kind: 'command' }> {
-  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', errors: [] };
+  return { kind: 'command', script, cwd: null, env: {}, captures: [], verdict: 'success', errors: [], steering: null };
 }
 
 function turn(prompt: string): Act {
-  const settings = { cwd: null, model: null, effort: null, idleMs: null };
+  const settings = { cwd: null, model: null, effort: null, idleMs: null, steering: null };
   return { kind: 'effect', effect: { kind: 'turn', adapter: 'sim', prompt, ...settings } };
 }

@@ -24,7 +24,7 @@ const LIVES_MAX = 500;
 const HAPPENINGS_MAX = 20_000;
 const REQUEST: Input = {
   kind: 'run-requested',
-  request: { id: 'wf-sim', mark: 'm', variables: {}, meta: {}, cwd: '.', allowance: UNLIMITED },
+  request: { id: 'wf-sim', mark: 'm', variables: {}, meta: {}, cwd: '.', allowOutside: false, allowance: UNLIMITED },
   programHash: 'hash',
 };
 

@@ -3,12 +3,12 @@
 
 import { segmentMatcher } from '../../base/segment-pattern.ts';
 import { suggest } from '../report.ts';
+import { parseTemplate } from '../template.ts';
 import type { TomlString } from '../toml-tree.ts';
 import type { Linked } from './link.ts';
 import type { Order } from './needs.ts';
 import type { Sight } from './surroundings.ts';
 import type { BlockSyntax, StepSyntax } from './syntax.ts';
-import { parseTemplate } from './template.ts';
 
 interface AgentStep {
   readonly block: BlockSyntax;

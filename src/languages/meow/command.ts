@@ -32,7 +32,13 @@ export function lowerCommand(
     const cure = 'Write what the step shall run, or remove the step.';
     report.error('empty-command', script.place, `the ${key} is empty`, cure);
   }
-  return { kind: 'command', script: lowerScript(scope, script), ...rest, errors: errorsOf(script.value, verdict) };
+  return {
+    kind: 'command',
+    script: lowerScript(scope, script),
+    ...rest,
+    errors: errorsOf(script.value, verdict),
+    steering: null,
+  };
 }
 
 /**

@@ -17,6 +17,7 @@ import { lowerBlock, lowerCleanups } from './lower-block.ts';
 import { findSection } from './module.ts';
 import type { MeowFile, Module } from './modules.ts';
 import { openModule } from './modules.ts';
+import type { AdapterChoice } from './scope.ts';
 import type { Root, Sight } from './surroundings.ts';
 import { lookAround } from './surroundings.ts';
 import type { BlockSyntax } from './syntax.ts';
@@ -46,10 +47,10 @@ export interface OtherFiles {
 export interface Adapters {
   /** In place of all that the workflow says; null leaves it the choice. */
   readonly forced: string | null;
-  /** Where the workflow says nothing; null leaves the choice to meow. */
-  readonly fallback: string | null;
-  /** Those that can be started; a warning tells of others. Null where that does not matter here. */
-  readonly available: readonly string[] | null;
+  /** Where the workflow says nothing. */
+  readonly fallback: () => string;
+  /** Why nothing can be started with one, which is a warning; left out where that does not matter here. */
+  readonly refusal?: AdapterChoice['refusal'];
 }
 
 export interface Compiled {
@@ -61,7 +62,8 @@ export interface Compiled {
 }
 
 const DRAIN_MS = 600_000;
-const ADAPTER = 'claude';
+/** Where nobody says which there are, nothing will be started. */
+const NO_ADAPTERS: Adapters = { forced: null, fallback: () => 'sim' };
 
 /** The workflow that is asked for, and all that it leads to. What is wrong with others does not matter to it. */
 export function compileMeow(input: MeowInput): Compiled {
@@ -89,6 +91,8 @@ export function compileMeow(input: MeowInput): Compiled {
     limits,
     drainMs: entry.workflow.drainMs ?? DRAIN_MS,
     onFailure: 'drain',
+    machines: {},
+    steerings: {},
     attachments: {},
   };
   return { program, diagnostics, fileVariables };
@@ -155,7 +159,7 @@ function look(library: Library, roots: readonly Root[], values: Readonly<Record<
 /** `entry`: the block that the run begins with; null where nothing is run. */
 function settings(
   { linked, used }: Whole,
-  { given, adapters }: Partial<Pick<MeowInput, 'given' | 'adapters'>>,
+  { given, adapters = NO_ADAPTERS }: Partial<Pick<MeowInput, 'given' | 'adapters'>>,
   entry: BlockSyntax | null,
 ): (block: BlockSyntax) => Setting {
   const passed = new Set(given ?? []);
@@ -165,15 +169,15 @@ function settings(
     false;
   const ofEntry = hasVariable(entry) || passed.has('default_adapter');
   const literal = entry?.workflow.defaultAdapter?.value ?? null;
-  const fallback = (literal?.includes('{{') ? null : literal) ?? adapters?.fallback ?? ADAPTER;
+  const fallback = literal === null || literal.includes('{{') ? adapters.fallback : () => literal;
   return (block) => ({
     passed: block === entry ? passed : nothing,
     links: linked,
     adapter: {
-      forced: adapters?.forced ?? null,
+      forced: adapters.forced,
       fallback,
       hasVariable: ofEntry || hasVariable(block),
-      available: adapters?.available ?? null,
+      refusal: adapters.refusal ?? (() => null),
     },
     onUse: (name) => used.get(block)?.add(name),
   });

@@ -1,29 +1,13 @@
 // `env` of a step: names and texts that a process finds in its environment.
 
 import type { Text } from '../../ir/text.ts';
+import { readEnvironment } from '../environment.ts';
 import { tableAt } from '../toml-fields.ts';
 import type { TomlTable } from '../toml-tree.ts';
-import { describeToml } from '../toml-tree.ts';
 import type { Scope } from './scope.ts';
 import { lowerText } from './text.ts';
 
 export function lowerEnvironment(scope: Scope, step: TomlTable): Readonly<Record<string, Text>> {
-  const { report } = scope;
-  const table = tableAt(report, step, 'env', 'Write env = { NAME = "value" }.');
-  const env: [string, Text][] = [];
-  for (const { key, keyPlace, value } of table?.entries.values() ?? []) {
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(key)) {
-      const hint = 'It is made of letters, digits and _, and does not begin with a digit.';
-      report.error('invalid-name', keyPlace, `"${key}" is no name for an environment variable`, hint);
-    } else if (key.startsWith('MEOW_')) {
-      const message = `"${key}" is set by meow itself, which overwrites this value`;
-      report.warning('reserved-name', keyPlace, message, 'Names that begin with MEOW_ are reserved; choose another.');
-    }
-    if (value.kind === 'string') env.push([key, lowerText(scope, value)]);
-    else if (value.kind === 'list' || value.kind === 'table') {
-      const message = `"${key}" must be a string, got ${describeToml(value)}`;
-      report.error('wrong-type', value.place, message, 'The environment holds texts only; write JSON in quotes.');
-    } else env.push([key, String(value.value)]);
-  }
-  return Object.fromEntries(env);
+  const table = tableAt(scope.report, step, 'env', 'Write env = { NAME = "value" }.');
+  return readEnvironment(scope.report, table, (string) => lowerText(scope, string));
 }

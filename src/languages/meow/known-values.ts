@@ -3,12 +3,12 @@
 
 import type { Json } from '../../base/json.ts';
 import { isJsonMap } from '../../base/json.ts';
+import type { Hole } from '../template.ts';
+import { parseTemplate } from '../template.ts';
 import type { TomlTable, TomlValue } from '../toml-tree.ts';
 import { tomlToJson } from '../toml-tree.ts';
 import type { Section } from './module.ts';
 import { stepTables, targetTables } from './step-tables.ts';
-import type { Hole } from './template.ts';
-import { parseTemplate } from './template.ts';
 
 /** A value, and the file that it is written in; null where it was given to the run. */
 export interface KnownValue {

@@ -4,6 +4,8 @@
 import type { Json } from '../../base/json.ts';
 import { segmentMatcher } from '../../base/segment-pattern.ts';
 import { listed, suggest } from '../report.ts';
+import type { Hole } from '../template.ts';
+import { parseTemplate } from '../template.ts';
 import type { TomlString } from '../toml-tree.ts';
 import type { KnownValues } from './known-values.ts';
 import { collectValues } from './known-values.ts';
@@ -11,8 +13,6 @@ import type { Link, Links } from './links.ts';
 import type { Module } from './modules.ts';
 import { isPlaced, parseReference, spellingsOf } from './reference.ts';
 import type { BlockSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
-import type { Hole } from './template.ts';
-import { parseTemplate } from './template.ts';
 
 /** The files of a compilation, and which of them a name in one of them means. */
 export interface Library {

@@ -65,5 +65,14 @@ function lowerParameters(scope: Scope, variables: readonly VariableSyntax[]): re
 function lowerCleanup(scope: Scope, script: TomlString | null): CommandSpec<Text> | null {
   if (script === null) return null;
   const lowered = lowerScript(scope, script);
-  return { kind: 'command', script: lowered, cwd: null, env: {}, captures: [], verdict: 'success', errors: [] };
+  return {
+    kind: 'command',
+    script: lowered,
+    cwd: null,
+    env: {},
+    captures: [],
+    verdict: 'success',
+    errors: [],
+    steering: null,
+  };
 }

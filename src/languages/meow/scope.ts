@@ -11,11 +11,11 @@ import type { Place } from '../../base/source.ts';
 import { nearest } from '../../base/nearest.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
+import { LITERAL_BRACES } from '../template.ts';
 import type { Links } from './links.ts';
 import { knownBelow, stepsBelow } from './links.ts';
 import type { OutputType, StepSyntax, VariableSyntax, WorkflowSyntax } from './syntax.ts';
 import { isPlaceholder } from './syntax.ts';
-import { LITERAL_BRACES } from './template.ts';
 
 export interface Scope {
   readonly report: Report;
@@ -55,11 +55,16 @@ export interface AdapterChoice {
   /** Stands for every other; null where each may choose. */
   readonly forced: string | null;
   /** Where nothing else is said. */
-  readonly fallback: string;
+  readonly fallback: () => string;
   /** Whether a variable `default_adapter` is certain to have a value here. */
   readonly hasVariable: boolean;
-  /** Those that can be started; null where that does not matter. */
-  readonly available: readonly string[] | null;
+  /** Why nothing can be started with an adapter; null where it can, or where that does not matter. */
+  readonly refusal: (adapter: string) => AdapterRefusal | null;
+}
+
+export interface AdapterRefusal {
+  readonly message: string;
+  readonly hint: string;
 }
 
 export const WORKFLOW_BUILTINS = ['workflow_id', 'timestamp', 'date', 'time'] as const;

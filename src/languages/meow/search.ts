@@ -2,6 +2,7 @@
 // for next, until there is nothing more.
 
 import type { Json } from '../../base/json.ts';
+import { parseTemplate } from '../template.ts';
 import type { TomlTable } from '../toml-tree.ts';
 import type { KnownValues } from './known-values.ts';
 import { collectValues } from './known-values.ts';
@@ -10,7 +11,6 @@ import { openModule } from './modules.ts';
 import type { Section } from './module.ts';
 import { fileOf, namesRecovery, parseReference } from './reference.ts';
 import { stepTables, targetTables } from './step-tables.ts';
-import { parseTemplate } from './template.ts';
 
 /** A file that is named `name` in the file `from`. */
 export interface Wanted {

@@ -75,6 +75,7 @@ export function lowerStep(scope: Scope, syntax: StepSyntax): Step | null {
     act: doing.act,
     routes: doing.routes ?? {},
     unrouted: 'done',
+    repromptsMax: 0,
     onError,
     retry,
     timeout,

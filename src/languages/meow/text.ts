@@ -1,20 +1,18 @@
 // Strings with {{…}} → Text of the IR: references checked, and in scripts each with the quoting of its place.
 
-import type { QuoteLayer } from '../../ir/quote.ts';
-import type { Part, Text, ValueTemplate } from '../../ir/text.ts';
+import type { Text, ValueTemplate } from '../../ir/text.ts';
 import { listed } from '../report.ts';
+import type { Hole } from '../template.ts';
+import { parseTemplate } from '../template.ts';
+import { verbatimText, readTemplate, scriptText } from '../template-text.ts';
 import type { TomlString, TomlValue } from '../toml-tree.ts';
 import { placeWithin, tomlToJson } from '../toml-tree.ts';
 import type { Scope } from './scope.ts';
 import { articled, checkReference, typeOfReference } from './scope.ts';
-import { shellContexts } from './shell-context.ts';
-import { HOLE } from './shell-heredoc.ts';
-import type { Hole } from './template.ts';
-import { parseTemplate } from './template.ts';
 
 /** A path, a name, a value: references go in as they are. */
 export function lowerText(scope: Scope, string: TomlString): Text {
-  return toText(readParts(scope, string), () => []);
+  return verbatimText(readParts(scope, string));
 }
 
 /** A value that is handed on: a reference that is a whole text keeps the type of what it refers to. */
@@ -68,37 +66,17 @@ export function lowerDefault(scope: Scope, before: ReadonlySet<string>, string: 
 export function lowerTail(scope: Scope, string: TomlString, from: number): Text {
   const [first, ...rest] = readParts(scope, string);
   const tail = typeof first === 'string' ? [first.slice(from), ...rest].filter((part) => part !== '') : [];
-  return toText(tail, () => []);
+  return verbatimText(tail);
 }
 
 /** A shell script: each value is quoted so that it arrives as data. */
 export function lowerScript(scope: Scope, string: TomlString): Text {
-  const { report } = scope;
-  const nul = string.value.indexOf(HOLE);
-  if (nul !== -1) {
-    const place = placeWithin(string, nul, nul + 1);
-    report.error('nul-byte', place, 'a NUL byte stands in the script', 'No shell can read it; remove it.');
-    return '';
-  }
-  const parts = readParts(scope, string);
-  const contexts = shellContexts(parts.map((part) => (typeof part === 'string' ? part : HOLE)).join(''));
-  const layers = new Map<Hole, readonly QuoteLayer[]>();
-  const reasons = new Set<string>();
-  for (const [index, hole] of parts.filter((part) => typeof part !== 'string').entries()) {
-    const context = contexts[index];
-    if (context?.kind === 'placed') {
-      layers.set(hole, context.layers);
-      if (context.layers.some(({ kind }) => kind === 'integer')) checkInteger(scope, string, hole);
-    }
-    if (context?.kind === 'refused' && !reasons.has(context.reason)) {
-      // A script that cannot be followed refuses all its references for one reason: once is enough.
-      reasons.add(context.reason);
-      const message = `{{${hole.path.join('.')}}} cannot be put here as data: ${context.reason}`;
-      const hint = context.hint ?? environmentHint(scope, hole);
-      report.error('shell-context', placeWithin(string, hole.from, hole.to), message, hint);
-    }
-  }
-  return toText(parts, (hole) => layers.get(hole) ?? []);
+  return scriptText(scope.report, string, readParts(scope, string), {
+    placed: (hole, layers) => {
+      if (layers.some(({ kind }) => kind === 'integer')) checkInteger(scope, string, hole);
+    },
+    cure: (hole) => environmentHint(scope, hole),
+  });
 }
 
 /** Where the shell calculates, only an integer can stand; what can never be one is a mistake. */
@@ -125,19 +103,9 @@ function environmentHint({ variables }: Scope, { path }: Hole): string {
 }
 
 function readParts(scope: Scope, string: TomlString): readonly (string | Hole)[] {
-  const { parts, problems } = parseTemplate(string.value);
-  for (const { from, to, message, hint } of problems) {
-    scope.report.error('invalid-reference', placeWithin(string, from, to), message, hint);
-  }
+  const parts = readTemplate(scope.report, string);
   for (const part of parts) {
     if (typeof part !== 'string') checkReference(scope, part.path, placeWithin(string, part.from, part.to));
   }
   return parts;
-}
-
-function toText(parts: readonly (string | Hole)[], quote: (hole: Hole) => readonly QuoteLayer[]): Text {
-  const lowered = parts.map(
-    (part): Part => (typeof part === 'string' ? part : { path: part.path, quote: quote(part) }),
-  );
-  return lowered.every((part) => typeof part === 'string') ? lowered.join('') : { parts: lowered };
 }

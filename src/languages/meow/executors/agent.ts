@@ -24,7 +24,8 @@ export const agent: Executor = {
   keys: ['agent', 'prompt', 'outputs', 'mode'],
   canGrow: false,
   timeout: 'step',
-  outputs: (step) => expectedOutputs(step),
+  // What an agent without a terminal has answered is there too.
+  outputs: (step) => new Map([['result', 'string'], ...expectedOutputs(step)]),
   targets: NO_TARGETS,
   lower: (scope, { table }) => {
     const { report } = scope;

@@ -1,7 +1,9 @@
 // `spawn`: starts an agent that stays, to be prompted by later steps.
 
+import { OPEN_CHANNELS } from '../../../ir/adapter.ts';
 import type { Text } from '../../../ir/text.ts';
-import { stringAt } from '../../toml-fields.ts';
+import type { Report } from '../../report.ts';
+import { booleanAt, stringAt, wordAt } from '../../toml-fields.ts';
 import type { TomlTable } from '../../toml-tree.ts';
 import { lowerAgent } from '../agent-name.ts';
 import { lowerEnvironment } from '../environment.ts';
@@ -18,7 +20,7 @@ const OUTPUTS: ReadonlyMap<string, OutputType> = new Map(
 
 export const spawn: Executor = {
   name: 'spawn',
-  keys: ['agent', 'adapter', 'workdir', 'env', 'resume_session', 'spawn_args'],
+  keys: ['agent', 'adapter', 'workdir', 'env', 'channel', 'resume_session', 'fork_session', 'spawn_args'],
   canGrow: false,
   timeout: 'step',
   outputs: () => OUTPUTS,
@@ -33,7 +35,9 @@ export const spawn: Executor = {
       adapter: lowerAdapter(scope, table),
       cwd: text('workdir'),
       env: lowerEnvironment(scope, table),
+      channel: wordAt(scope.report, table, 'channel', OPEN_CHANNELS),
       resumeSession: text('resume_session'),
+      forks: readForks(scope.report, table),
       args: text('spawn_args'),
     };
     return agent === null ? null : { act: { kind: 'effect', effect: { kind: 'spawn', agent, ...rest } } };
@@ -45,23 +49,31 @@ function lowerAdapter(scope: Scope, step: TomlTable): Text {
   const own = stringAt(report, step, 'adapter');
   const named = own ?? workflow.defaultAdapter;
   if (named?.value.trim() === '') {
-    report.error('invalid-value', named.place, 'the name of the adapter is empty', 'For example adapter = "claude".');
+    report.error('invalid-value', named.place, 'the name of the adapter is empty', 'For example adapter = "sim".');
   }
   const adapter = chooseAdapter(scope, named === null ? null : lowerText(scope, named));
-  const { available } = scope.adapter;
-  if (typeof adapter === 'string' && available !== null && !available.includes(adapter)) {
-    const message = `this version of meow has no adapter "${adapter}", and would refuse to run this`;
-    const hint = 'Try it with simulated agents, without an account: meow run --adapter sim.';
-    report.warning('adapter-unavailable', own?.place ?? step.place, message, hint);
+  const refusal = typeof adapter === 'string' ? scope.adapter.refusal(adapter) : null;
+  if (refusal !== null) {
+    report.warning('adapter-unavailable', own?.place ?? step.place, refusal.message, refusal.hint);
   }
   return adapter;
+}
+
+function readForks(report: Report, step: TomlTable): boolean {
+  const forks = booleanAt(report, step, 'fork_session') ?? false;
+  const entry = step.entries.get('fork_session');
+  if (forks && entry !== undefined && !step.entries.has('resume_session')) {
+    const hint = 'Say which session it is a copy of: resume_session = "{{start.outputs.session_id}}".';
+    report.error('missing-key', entry.keyPlace, '"fork_session" has no session to fork', hint);
+  }
+  return forks;
 }
 
 /** The step's own, else the workflow's, be it a property or a variable of that name, else what holds around it. */
 function chooseAdapter({ adapter, onUse }: Scope, named: Text | null): Text {
   if (adapter.forced !== null) return adapter.forced;
   if (named !== null) return named;
-  if (!adapter.hasVariable) return adapter.fallback;
+  if (!adapter.hasVariable) return adapter.fallback();
   onUse('default_adapter');
   return { parts: [{ path: ['default_adapter'], quote: [] }] };
 }

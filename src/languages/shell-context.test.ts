@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
-import { quote } from '../../ir/quote.ts';
+import { quote } from '../ir/quote.ts';
 import { shellContexts } from './shell-context.ts';
 import { HOLE } from './shell-heredoc.ts';
 

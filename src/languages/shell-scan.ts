@@ -1,6 +1,6 @@
 // What is known while a shell script is read: how far, which holes were found, and what was decided about them.
 
-import type { QuoteLayer } from '../../ir/quote.ts';
+import type { QuoteLayer } from '../ir/quote.ts';
 import type { Finding } from './shell-evaluation.ts';
 import { ARRAY_VALUE, DYNAMIC } from './shell-evaluation.ts';
 import { HOLE } from './shell-heredoc.ts';

@@ -1,7 +1,7 @@
 // Here-documents as lines of text: where their delimiter is named, where they end, and what stands beside each hole.
 // Whatever is not plain is null, and for the caller to refuse.
 
-import type { HeredocPlace } from '../../ir/quote.ts';
+import type { HeredocPlace } from '../ir/quote.ts';
 
 /** Stands in a script for a {{…}}; scripts have no NUL of their own. */
 export const HOLE = '\0';

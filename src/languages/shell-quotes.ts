@@ -1,6 +1,6 @@
 // Quotes, expansions and the bodies of here-documents: what is a part of a word, and what is text.
 
-import type { QuoteLayer } from '../../ir/quote.ts';
+import type { QuoteLayer } from '../ir/quote.ts';
 import { NO_CURE } from './shell-evaluation.ts';
 import type { Heredoc } from './shell-heredoc.ts';
 import { findHeredocEnd, HOLE, holeSurroundings } from './shell-heredoc.ts';

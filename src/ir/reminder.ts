@@ -1,0 +1,70 @@
+// What is said where an answer cannot be followed: all that it may say instead, each tag as it is to be written.
+
+import type { Allowed, Machine, Steering } from './machine.ts';
+import { WAYS } from './machine.ts';
+import { TRANSITION_TAGS } from './tags.ts';
+
+export interface Refused {
+  readonly kind: 'refused';
+  /** A sentence for people. */
+  readonly message: string;
+  /** What the agent is told, with all that it may say. */
+  readonly reminder: string;
+}
+
+/** `message`: why; a driver may have reasons of its own. */
+export function refuse({ allowed }: Steering, machine: Machine, message: string): Refused {
+  const forms = formsOf(allowed, machine);
+  const several = forms.some((form) => form.startsWith('<fork'))
+    ? ['', 'Several forks may stand together if they have the same next.']
+    : [];
+  const reminder = [
+    `Your last answer could not be followed: ${message}.`,
+    '',
+    forms.length === 1
+      ? 'End your answer with this tag, written as it stands here:'
+      : 'End your answer with exactly one of these tags, written as they stand here:',
+    '',
+    ...forms,
+    ...legendOf(forms, machine),
+    ...several,
+  ].join('\n');
+  return { kind: 'refused', message, reminder };
+}
+
+const ANY = { target: null, return: null, next: null, payload: null, input: null, timeout: null, timeoutNext: null };
+const SAID = '…';
+const STATE = 'STATE';
+const WORKFLOW = 'WORKFLOW';
+
+/** All that may be said, each as it is to be written. */
+function formsOf(allowed: readonly Allowed[] | null, { workflows }: Machine): readonly string[] {
+  const elsewhere = Object.keys(workflows).length > 0;
+  const all = TRANSITION_TAGS.filter((tag) => elsewhere || WAYS[tag].leadsTo !== 'workflow').map((tag) => ({
+    ...ANY,
+    tag,
+  }));
+  return (allowed ?? all).map(formOf);
+}
+
+function formOf({ tag, target, return: back, next, payload, timeout, timeoutNext }: Allowed): string {
+  const { leadsTo, wants } = WAYS[tag];
+  const attributes = [
+    ...(wants === null ? [] : [[wants, (wants === 'return' ? back : next) ?? STATE]]),
+    ...(timeout === null ? [] : [['timeout', timeout]]),
+    ...(timeoutNext === null ? [] : [['timeout_next', timeoutNext]]),
+  ].map(([key = '', value = '']) => ` ${key}="${value}"`);
+  const inside = leadsTo === 'back' ? (payload ?? SAID) : (target ?? (leadsTo === 'workflow' ? WORKFLOW : STATE));
+  return `<${tag}${attributes.join('')}>${inside}</${tag}>`;
+}
+
+function legendOf(forms: readonly string[], { states, workflows }: Machine): readonly string[] {
+  const uses = (word: string): boolean =>
+    forms.some((form) => form.includes(`"${word}"`) || form.includes(`>${word}<`));
+  const lines = [
+    ...(uses(STATE) ? [`${STATE} is one of: ${Object.keys(states).join(', ')}`] : []),
+    ...(uses(WORKFLOW) ? [`${WORKFLOW} is one of: ${Object.keys(workflows).join(', ')}`] : []),
+    ...(forms.some((form) => form.includes(`>${SAID}<`)) ? [`${SAID} is whatever you have to say.`] : []),
+  ];
+  return lines.length === 0 ? [] : ['', ...lines];
+}

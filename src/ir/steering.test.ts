@@ -1,0 +1,480 @@
+import { describe, expect, test } from 'vitest';
+import type { Follow } from './follow.ts';
+import type { Allowed, Machine, Steering } from './machine.ts';
+import { checkSteering, plainPath } from './machine.ts';
+import type { Here, Steered } from './steering.ts';
+import { hereOf, steer } from './steering.ts';
+import type { TransitionTag } from './tags.ts';
+import { writtenText } from './text.ts';
+
+const MACHINE: Machine = {
+  states: { 'START.md': 'START', 'REVIEW.md': 'REVIEW', 'WORKER.md': 'WORKER', 'CHECK.sh': 'CHECK', 'CHECK.md': 'C2' },
+  spellings: { START: ['START.md'], REVIEW: ['REVIEW.md'], WORKER: ['WORKER.md'], CHECK: ['CHECK.sh', 'CHECK.md'] },
+  workflows: { '../research': 'research-START', 'lib/deploy.meow.toml': 'deploy#main' },
+  adapters: { C2: 'other' },
+  keepsCallers: false,
+  asks: { open: 'ask', timed: 'ask:timed', routed: 'ask:routed' },
+};
+const HERE: Here = { cwd: '', adapter: 'sim', depth: 0 };
+const ANYTHING: Steering = { machine: 'main', speaker: 'agent', allowed: null, forced: false };
+
+function allow(tag: TransitionTag, parts: Partial<Allowed> = {}): Allowed {
+  const nothing = { target: null, return: null, next: null, payload: null, input: null };
+  return { ...nothing, timeout: null, timeoutNext: null, ...parts, tag };
+}
+
+function policy(...allowed: readonly Allowed[]): Steering {
+  return { ...ANYTHING, allowed };
+}
+
+/** In a line: `goto REVIEW (resume) input=x`. */
+function written(follow: Follow): string {
+  const handed = (target: Extract<Follow, { kind: 'goto' }>['target']): string =>
+    Object.entries(target.variables)
+      .map(([name, value]) => {
+        if (value.kind === 'literal') return ` ${name}=${JSON.stringify(value.value)}`;
+        return value.kind === 'text' ? ` ${name}=${writtenText(value.text)}` : ` ${name}=?`;
+      })
+      .join('');
+  switch (follow.kind) {
+    case 'goto':
+      return `goto ${writtenText(follow.target.block)} (${follow.session}${follow.dropCallers ? ', drop' : ''})${handed(follow.target)}`;
+    case 'call':
+      return `call ${writtenText(follow.target.block)} (${follow.session})${handed(follow.target)} > ${writtenText(follow.returnTo.block)}${handed(follow.returnTo)}`;
+    case 'fork':
+      return `fork ${follow.name} ${writtenText(follow.target.block)}${handed(follow.target)}`;
+    case 'return':
+      return `return ${follow.value.kind === 'literal' ? JSON.stringify(follow.value.value) : '?'}`;
+    case 'end':
+    case 'expand':
+    case 'stop':
+      return follow.kind;
+  }
+}
+
+function told(steered: Steered): readonly string[] | string {
+  return steered.kind === 'follows' ? steered.follows.map(written) : steered.message;
+}
+
+type Case = readonly [text: string, told: string | readonly string[]];
+
+describe('without a policy', () => {
+  test.each<Case>([
+    // Where each tag leads, and in which session
+    ['<goto>REVIEW.md</goto>', ['goto REVIEW (resume) @adapter="sim"']],
+    ['<goto> REVIEW </goto>', ['goto REVIEW (resume) @adapter="sim"']],
+    ['<goto input="3 issues">REVIEW</goto>', ['goto REVIEW (resume) @adapter="sim" input="3 issues"']],
+    [
+      '<goto model="small" effort="low">REVIEW</goto>',
+      ['goto REVIEW (resume) @adapter="sim" @model="small" @effort="low"'],
+    ],
+    ['<reset>REVIEW.md</reset>', ['goto REVIEW (fresh, drop)']],
+    ['<reset cd="a/b" adapter="other">REVIEW.md</reset>', ['goto REVIEW (fresh, drop) @cwd="a/b" @adapter="other"']],
+    [
+      '<call return="START.md">REVIEW.md</call>',
+      ['call REVIEW (fork) @adapter="sim" > START @adapter="sim" input={{result}}'],
+    ],
+    [
+      '<function return="START.md" model="small" cd="/x">REVIEW.md</function>',
+      ['call REVIEW (fresh) @cwd="/x" @model="small" > START @adapter="sim" input={{result}}'],
+    ],
+    [
+      '<fork next="START.md" item="a" cd="w1" input="b">WORKER.md</fork>',
+      ['fork worker WORKER item="a" @cwd="w1" input="b"', 'goto START (resume) @adapter="sim"'],
+    ],
+    ['<result>\nall\n\ngood\n</result>', ['return "all\\n\\ngood"']],
+    ['<result>\r\nall\r\n</result>', ['return "all"']],
+    ['<result></result>', ['return ""']],
+    ['<reset-workflow>../research</reset-workflow>', ['goto research-START (fresh, drop)']],
+    [
+      '<call-workflow return="START" input="x">./../research/</call-workflow>',
+      ['call research-START (fork) @adapter="sim" @depth=1 input="x" > START @adapter="sim" input={{result}}'],
+    ],
+    [
+      '<function-workflow return="START">lib\\deploy.meow.toml</function-workflow>',
+      ['call deploy#main (fresh) @depth=1 > START @adapter="sim" input={{result}}'],
+    ],
+    [
+      '<fork-workflow next="START" item="a">../research</fork-workflow>',
+      ['fork resear research-START item="a" @depth=1', 'goto START (resume) @adapter="sim"'],
+    ],
+    ['<ask next="REVIEW">\nWhich?\n</ask>', ['goto ask (resume) @adapter="sim" @question="Which?" @next="REVIEW"']],
+    [
+      '<ask next="REVIEW" timeout="1h">Which?</ask>',
+      ['goto ask:timed (resume) @adapter="sim" @question="Which?" @next="REVIEW" @timeout="1h"'],
+    ],
+    [
+      '<ask next="REVIEW" timeout="1h" timeout_next="START">Which?</ask>',
+      ['goto ask:routed (resume) @adapter="sim" @question="Which?" @next="REVIEW" @timeout="1h" @timeout_next="START"'],
+    ],
+
+    // Several at once
+    [
+      '<fork next="START" n="1">WORKER</fork> <fork next="START.md" n="2">WORKER</fork>',
+      ['fork worker WORKER n="1"', 'fork worker WORKER n="2"', 'goto START (resume) @adapter="sim"'],
+    ],
+    [
+      '<fork n="1">WORKER</fork><fork-workflow>../research</fork-workflow><goto input="x">START</goto>',
+      [
+        'fork worker WORKER n="1"',
+        'fork resear research-START @depth=1',
+        'goto START (resume) @adapter="sim" input="x"',
+      ],
+    ],
+    [
+      '<fork next="START" n="1">WORKER</fork><goto>REVIEW</goto>',
+      'the forks of the answer do not go on at the same state',
+    ],
+    [
+      '<fork next="START">WORKER</fork><fork next="REVIEW">WORKER</fork>',
+      'the forks of the answer do not go on at the same state',
+    ],
+    ['<fork next="START">WORKER</fork><fork>WORKER</fork>', '<fork> has no next="…", which says where to go on'],
+    [
+      '<fork next="START">WORKER</fork><result>x</result>',
+      'the answer has 2 transition tags (fork, result), and one is needed',
+    ],
+    ['<goto>START</goto><goto>START</goto>', 'the answer has 2 transition tags (goto, goto), and one is needed'],
+    [
+      '<goto>A</goto>'.repeat(9),
+      'the answer has 9 transition tags (goto, goto, goto, goto, goto …), and one is needed',
+    ],
+
+    // What cannot be followed
+    ['nothing', 'the answer has no transition tag'],
+    ['<goto>REVIEW.md', 'the answer has no transition tag; <goto> has no </goto>'],
+    ['<goto></goto>', '<goto>: it names no state'],
+    ['<goto>..</goto>', '<goto>: ".." is no state'],
+    ['<goto>../../etc/passwd</goto>', '<goto>: "../../etc/passwd" is a path, and a state is named without its folder'],
+    [
+      '<goto>C:\\START.md</goto>',
+      '<goto>: "C:\\\\START.md" is a path, and a state is named without its folder; did you mean START.md?',
+    ],
+    ['<goto>REVEIW.md</goto>', '<goto>: there is no state "REVEIW.md"; did you mean REVIEW.md?'],
+    ['<goto>constructor</goto>', '<goto>: there is no state "constructor"'],
+    ['<goto>CHECK</goto>', '<goto>: "CHECK" may be CHECK.sh or CHECK.md: write it in full'],
+    ['<call>REVIEW.md</call>', '<call> has no return="…", which says where to go on'],
+    ['<call return="NOWHERE">REVIEW.md</call>', 'return of <call>: there is no state "NOWHERE"'],
+    ['<fork>WORKER.md</fork>', '<fork> has no next="…", which says where to go on'],
+    ['<goto a="1" a="2">REVIEW</goto>', '<goto> has the attribute a twice'],
+    ['<goto cd="x">REVIEW</goto>', '<goto> goes on in its session, and cannot leave its folder with cd'],
+    ['<reset cd=" ">REVIEW</reset>', 'cd of <reset> names no folder'],
+    ['<goto>CHECK.md</goto>', '<goto> goes on in a session of sim, and other is asked for; use <reset>'],
+    ['<goto adapter="x">REVIEW</goto>', '<goto> goes on in a session of sim, and x is asked for; use <reset>'],
+    [
+      '<function return="CHECK.md">REVIEW</function>',
+      '<function> goes on in a session of sim, and other is asked for; use <reset>',
+    ],
+    [
+      '<call-workflow return="START">../../x</call-workflow>',
+      '<call-workflow>: "../../x" is none of the workflows that this one leads to',
+    ],
+    ['<ask next="START"> </ask>', '<ask> has no question'],
+    ['<ask>Which?</ask>', '<ask> has no next="…", which says where to go on'],
+    ['<ask next="START" timeout="soon">Which?</ask>', '"soon" is no duration for <ask> (write 30m, 24h, 7d)'],
+    ['<ask next="START" timeout_next="REVIEW">Which?</ask>', '<ask> has timeout_next and no timeout'],
+  ])('%s', (text, expected) => {
+    expect(told(steer(ANYTHING, MACHINE, HERE, text))).toEqual(expected);
+  });
+
+  test('a reset keeps the pending returns where the workflow says so', () => {
+    const steered = steer(ANYTHING, { ...MACHINE, keepsCallers: true }, HERE, '<reset>START</reset>');
+    expect(told(steered)).toEqual(['goto START (fresh)']);
+  });
+
+  test('what is printed is told beside what follows', () => {
+    const steered = steer(ANYTHING, MACHINE, HERE, '<print>\nhalf\n</print><goto>START</goto><print>done</print>');
+    expect(steered).toMatchObject({ kind: 'follows', printed: ['half', 'done'] });
+  });
+
+  test('a script hands back what it printed, byte for byte, and is spoken of as one', () => {
+    const script: Steering = { ...ANYTHING, speaker: 'script' };
+    expect(told(steer(script, MACHINE, HERE, '<result>\nx\n</result>'))).toEqual(['return "\\nx\\n"']);
+    expect(told(steer(script, MACHINE, HERE, 'x'))).toBe('the output has no transition tag');
+  });
+});
+
+describe('what a line of control carries along', () => {
+  const there: Here = { cwd: 'a/b', adapter: 'sim', depth: 2 };
+
+  test.each<Case>([
+    ['<goto>START</goto>', ['goto START (resume) @cwd="a/b" @adapter="sim" @depth=2']],
+    ['<reset>START</reset>', ['goto START (fresh, drop) @cwd="a/b" @depth=2']],
+    ['<reset cd="../c">START</reset>', ['goto START (fresh, drop) @cwd="a/c" @depth=2']],
+    ['<reset cd="/c/./d/">START</reset>', ['goto START (fresh, drop) @cwd="/c/d" @depth=2']],
+    ['<reset cd="../..">START</reset>', ['goto START (fresh, drop) @depth=2']],
+    [
+      '<function return="START" cd="c">REVIEW</function>',
+      ['call REVIEW (fresh) @cwd="a/b/c" @depth=2 > START @cwd="a/b" @adapter="sim" @depth=2 input={{result}}'],
+    ],
+    [
+      '<fork next="START" cd="c">WORKER</fork>',
+      ['fork worker WORKER @cwd="a/b/c" @depth=2', 'goto START (resume) @cwd="a/b" @adapter="sim" @depth=2'],
+    ],
+  ])('%s', (text, expected) => {
+    expect(told(steer(ANYTHING, MACHINE, there, text))).toEqual(expected);
+  });
+
+  test('folders that are entered are told, so that they can be judged', () => {
+    const steered = steer(ANYTHING, MACHINE, there, '<fork next="START" cd="../../x">WORKER</fork>');
+    expect(steered).toMatchObject({ kind: 'follows', folders: ['x'] });
+  });
+
+  test('workflows are entered from within each other eight deep', () => {
+    const text = '<call-workflow return="START">../research</call-workflow>';
+    expect(told(steer(ANYTHING, MACHINE, { ...HERE, depth: 7 }, text))).toHaveLength(1);
+    expect(told(steer(ANYTHING, MACHINE, { ...HERE, depth: 8 }, text))).toBe(
+      '<call-workflow> would enter more than 8 workflows from within each other',
+    );
+  });
+
+  test('a script without a session leaves the choice of adapter to the state that it leads to', () => {
+    const script = {
+      kind: 'command',
+      script: '',
+      cwd: null,
+      env: {},
+      captures: [],
+      verdict: 'success',
+      errors: [],
+      steering: null,
+    } as const;
+    const variables = { '@cwd': 'x', '@adapter': 'sim', '@depth': 1 };
+    expect(hereOf({ variables, session: { kind: 'fresh' }, spec: script })).toEqual({
+      cwd: 'x',
+      adapter: null,
+      depth: 1,
+    });
+    expect(hereOf({ variables, session: { kind: 'resume', id: 's' }, spec: script }).adapter).toBe('sim');
+    expect(hereOf({ variables: {}, session: { kind: 'fresh' }, spec: script })).toEqual({
+      cwd: '',
+      adapter: null,
+      depth: 0,
+    });
+    const steered = steer(ANYTHING, MACHINE, { ...HERE, adapter: null }, '<goto>CHECK.md</goto>');
+    expect(told(steered)).toEqual(['goto C2 (resume)']);
+    const asked = steer(ANYTHING, MACHINE, { ...HERE, adapter: null }, '<ask next="CHECK.md">Which?</ask>');
+    expect(told(asked)).toEqual(['goto ask (resume) @adapter="other" @question="Which?" @next="C2"']);
+  });
+
+  test.each([
+    ['a/./b//c/', 'a/b/c'],
+    ['a/../../b', '../b'],
+    ['/a/../../b', '/b'],
+    ['./', ''],
+    ['a\\b', 'a/b'],
+  ])('the path %s is %s', (path, plain) => {
+    expect(plainPath(path)).toBe(plain);
+  });
+});
+
+describe('with a policy', () => {
+  const mixed = policy(
+    allow('goto', { target: 'REVIEW.md' }),
+    allow('call', { target: 'REVIEW.md', return: 'START.md' }),
+    allow('fork', { target: 'WORKER.md', next: 'START.md' }),
+    allow('result', { payload: 'YES' }),
+  );
+
+  test.each<Case>([
+    ['<goto>REVIEW</goto>', ['goto REVIEW (resume) @adapter="sim"']],
+    ['<goto>START</goto>', '<goto> is allowed here, but not as <goto>START</goto>'],
+    ['<reset>REVIEW</reset>', '<reset> is not allowed here'],
+    [
+      '<call return="START">REVIEW</call>',
+      ['call REVIEW (fork) @adapter="sim" > START @adapter="sim" input={{result}}'],
+    ],
+    ['<call return="REVIEW">REVIEW</call>', '<call> is allowed here, but not as <call return="REVIEW">REVIEW</call>'],
+    ['<result> YES </result>', ['return " YES "']],
+    ['<result>NO</result>', '<result> is allowed here, but not as <result>NO</result>'],
+    [
+      '<fork next="START">WORKER</fork><fork next="START">REVIEW</fork>',
+      '<fork> is allowed here, but not as <fork next="START">REVIEW</fork>',
+    ],
+    ['<fork>WORKER</fork><goto>START</goto>', '<goto> is allowed here, but not as <goto>START</goto>'],
+    ['nothing', 'the answer has no transition tag'],
+    ['<print>x</print>', 'the answer has no transition tag'],
+  ])('%s', (text, expected) => {
+    expect(told(steer(mixed, MACHINE, HERE, text))).toEqual(expected);
+  });
+
+  test.each<readonly [what: string, allowed: Allowed, told: string | readonly string[]]>([
+    ['goto', allow('goto', { target: 'REVIEW.md', input: 'x' }), ['goto REVIEW (resume) @adapter="sim" input=x']],
+    ['reset', allow('reset', { target: 'REVIEW.md' }), ['goto REVIEW (fresh, drop)']],
+    [
+      'call',
+      allow('call', { target: 'REVIEW.md', return: 'START.md' }),
+      ['call REVIEW (fork) @adapter="sim" > START @adapter="sim" input={{result}}'],
+    ],
+    [
+      'fork',
+      allow('fork', { target: 'WORKER.md', next: 'START.md' }),
+      ['fork worker WORKER', 'goto START (resume) @adapter="sim"'],
+    ],
+    ['result', allow('result', { payload: 'DONE' }), ['return "DONE"']],
+    ['a call without its return', allow('call', { target: 'REVIEW.md' }), 'the answer has no transition tag'],
+    ['a result with any payload', allow('result'), 'the answer has no transition tag'],
+    ['a goto anywhere', allow('goto'), 'the answer has no transition tag'],
+  ])('the only transition allowed need not be said: %s', (_what, allowed, expected) => {
+    expect(told(steer(policy(allowed), MACHINE, HERE, 'I am done.'))).toEqual(expected);
+  });
+
+  test('a tag that is said is held to the policy all the same', () => {
+    const only = policy(allow('goto', { target: 'REVIEW.md' }));
+    expect(told(steer(only, MACHINE, HERE, '<goto>START</goto>'))).toBe(
+      '<goto> is allowed here, but not as <goto>START</goto>',
+    );
+  });
+
+  test('what is forced follows whatever is said', () => {
+    const forced: Steering = { ...policy(allow('goto', { target: 'REVIEW.md' })), forced: true };
+    for (const text of [
+      '',
+      '<result>x</result>',
+      '<goto>START</goto><goto>START</goto>',
+      '<goto a="1" a="2">x</goto>',
+    ]) {
+      expect(told(steer(forced, MACHINE, HERE, text))).toEqual(['goto REVIEW (resume) @adapter="sim"']);
+    }
+  });
+
+  test('an input of the policy stands for one that is left out', () => {
+    const fixed = policy(allow('goto', { target: 'REVIEW.md', input: 'x' }), allow('result'));
+    expect(told(steer(fixed, MACHINE, HERE, '<goto>REVIEW</goto>'))).toEqual([
+      'goto REVIEW (resume) @adapter="sim" input=x',
+    ]);
+    expect(told(steer(fixed, MACHINE, HERE, '<goto input="y">REVIEW</goto>'))).toBe(
+      '<goto> is allowed here, but not as <goto input="y">REVIEW</goto>',
+    );
+    const open = { parts: ['by ', { path: ['agent_id'], quote: [] }] };
+    const filled = policy(allow('goto', { target: 'REVIEW.md', input: open }), allow('result'));
+    expect(told(steer(filled, MACHINE, HERE, '<goto>REVIEW</goto>'))).toEqual([
+      'goto REVIEW (resume) @adapter="sim" input=by {{agent_id}}',
+    ]);
+    expect(told(steer(filled, MACHINE, HERE, '<goto input="y">REVIEW</goto>'))).toEqual([
+      'goto REVIEW (resume) @adapter="sim" input="y"',
+    ]);
+  });
+
+  test('a question has the time that the policy gives it', () => {
+    const asked = policy(allow('ask', { next: 'START.md', timeout: '48h', timeoutNext: 'REVIEW.md' }));
+    expect(told(steer(asked, MACHINE, HERE, '<ask next="START">Which?</ask>'))).toEqual([
+      'goto ask:routed (resume) @adapter="sim" @question="Which?" @next="START" @timeout="48h" @timeout_next="REVIEW"',
+    ]);
+    expect(told(steer(asked, MACHINE, HERE, '<ask next="START" timeout="1h">Which?</ask>'))).toMatch(
+      /^<ask> is allowed/,
+    );
+  });
+});
+
+describe('the reminder', () => {
+  function reminder(steering: Steering, machine: Machine, text: string): readonly string[] {
+    const steered = steer(steering, machine, HERE, text);
+    return steered.kind === 'refused' ? steered.reminder.split('\n') : [];
+  }
+
+  test('lists what the policy allows, as it is to be written', () => {
+    const steering = policy(
+      allow('goto', { target: 'REVIEW.md' }),
+      allow('goto', { target: 'START.md' }),
+      allow('call', { target: 'REVIEW.md', return: 'START.md' }),
+      allow('ask', { next: 'START.md', timeout: '48h', timeoutNext: 'REVIEW.md' }),
+      allow('result', { payload: 'YES' }),
+    );
+    expect(reminder(steering, MACHINE, 'Done.')).toEqual([
+      'Your last answer could not be followed: the answer has no transition tag.',
+      '',
+      'End your answer with exactly one of these tags, written as they stand here:',
+      '',
+      '<goto>REVIEW.md</goto>',
+      '<goto>START.md</goto>',
+      '<call return="START.md">REVIEW.md</call>',
+      '<ask next="START.md" timeout="48h" timeout_next="REVIEW.md">…</ask>',
+      '<result>YES</result>',
+      '',
+      '… is whatever you have to say.',
+    ]);
+  });
+
+  test('says what stands for what where the policy leaves something open', () => {
+    const steering = policy(allow('fork', { target: 'WORKER.md' }), allow('call-workflow', { return: 'START.md' }));
+    expect(reminder(steering, MACHINE, '<goto>X</goto>')).toEqual([
+      'Your last answer could not be followed: <goto>: there is no state "X".',
+      '',
+      'End your answer with exactly one of these tags, written as they stand here:',
+      '',
+      '<fork next="STATE">WORKER.md</fork>',
+      '<call-workflow return="START.md">WORKFLOW</call-workflow>',
+      '',
+      'STATE is one of: START.md, REVIEW.md, WORKER.md, CHECK.sh, CHECK.md',
+      'WORKFLOW is one of: ../research, lib/deploy.meow.toml',
+      '',
+      'Several forks may stand together if they have the same next.',
+    ]);
+  });
+
+  test('of the only transition that is allowed is short', () => {
+    expect(reminder(policy(allow('result')), MACHINE, 'Done.')).toEqual([
+      'Your last answer could not be followed: the answer has no transition tag.',
+      '',
+      'End your answer with this tag, written as it stands here:',
+      '',
+      '<result>…</result>',
+      '',
+      '… is whatever you have to say.',
+    ]);
+  });
+
+  test('lists every tag where there is no policy, and those of other workflows where there are some', () => {
+    const forms = [
+      '<goto>STATE</goto>',
+      '<reset>STATE</reset>',
+      '<call return="STATE">STATE</call>',
+      '<function return="STATE">STATE</function>',
+      '<fork next="STATE">STATE</fork>',
+      '<result>…</result>',
+      '<ask next="STATE">…</ask>',
+    ];
+    const elsewhere = [
+      '<call-workflow return="STATE">WORKFLOW</call-workflow>',
+      '<function-workflow return="STATE">WORKFLOW</function-workflow>',
+      '<fork-workflow next="STATE">WORKFLOW</fork-workflow>',
+      '<reset-workflow>WORKFLOW</reset-workflow>',
+    ];
+    const alone = reminder(ANYTHING, { ...MACHINE, workflows: {} }, 'Done.');
+    expect(alone.filter((line) => line.startsWith('<'))).toEqual(forms);
+    expect(reminder(ANYTHING, MACHINE, 'Done.').filter((line) => line.startsWith('<'))).toEqual([
+      ...forms,
+      ...elsewhere,
+    ]);
+  });
+});
+
+describe('what every machine must fulfil', () => {
+  const blocks = Object.fromEntries(
+    ['START', 'REVIEW', 'WORKER', 'CHECK', 'C2', 'research-START', 'deploy#main', 'ask', 'ask:timed', 'ask:routed'].map(
+      (name) => [name, {}],
+    ),
+  );
+
+  test('a good one', () => {
+    const steerings = { START: policy(allow('goto', { target: 'REVIEW.md' })) };
+    expect(checkSteering({ blocks, machines: { main: MACHINE }, steerings })).toEqual([]);
+  });
+
+  test('each that leads nowhere is told', () => {
+    const machine: Machine = { ...MACHINE, states: { 'A.md': 'A' }, spellings: { B: ['B.md'] } };
+    const steerings = {
+      a: { ...policy(allow('goto', { target: 'X.md' }), allow('call-workflow', { target: 'y' })), forced: true },
+      b: { ...ANYTHING, machine: 'other' },
+    };
+    expect(checkSteering({ blocks, machines: { main: machine }, steerings })).toEqual([
+      'machine main: there is no block A',
+      'machine main: there is no state B.md',
+      'steering a: nothing is left to be forced',
+      'steering a: there is no state X.md',
+      'steering a: there is no workflow y',
+      'steering b: there is no machine other',
+    ]);
+  });
+});

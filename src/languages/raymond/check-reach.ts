@@ -1,0 +1,150 @@
+// Where control can go, as far as it is told: states that nothing leads to, states that no result can follow, calls that
+// cannot return, and forks without end. A state that tells nothing may lead anywhere, and keeps nobody from anything.
+
+import type { Place } from '../../base/source.ts';
+import type { Edge, Ways } from './edges.ts';
+import { waysOf } from './edges.ts';
+import type { Linked, LinkedWorkflow } from './link.ts';
+import type { StateSyntax } from './syntax.ts';
+
+interface Node {
+  readonly state: StateSyntax;
+  readonly ways: Ways;
+  readonly workflow: LinkedWorkflow;
+}
+
+type Nodes = ReadonlyMap<string, Node>;
+
+function nodesOf({ workflows }: Linked): Nodes {
+  const nodes = workflows.flatMap((workflow) =>
+    [...workflow.states.values()].map((state): [string, Node] => [
+      state.id,
+      { state, ways: waysOf(workflow, state), workflow },
+    ]),
+  );
+  return new Map(nodes);
+}
+
+/** States that can be entered, as far as it is told; all of a workflow where one of them may lead anywhere. */
+export function reachedStates(linked: Linked): ReadonlySet<StateSyntax> {
+  const nodes = nodesOf(linked);
+  const [first] = linked.workflows;
+  const reached = new Set<string>(first?.start === null || first === undefined ? [] : [first.start.id]);
+  const open = new Set<LinkedWorkflow>();
+  for (const id of reached) {
+    const node = nodes.get(id);
+    if (node === undefined) continue;
+    for (const { to, back, next, late } of node.ways.edges) {
+      for (const each of [to, back, next, late]) if (each !== null) reached.add(each);
+    }
+    if (!node.ways.isOpen || open.has(node.workflow)) continue;
+    open.add(node.workflow);
+    for (const state of node.workflow.states.values()) reached.add(state.id);
+  }
+  return new Set([...reached].flatMap((id) => nodes.get(id)?.state ?? []));
+}
+
+export function checkReach(linked: Linked): void {
+  const nodes = nodesOf(linked);
+  const reached = reachedStates(linked);
+  const [first] = linked.workflows;
+  for (const state of first?.states.values() ?? []) {
+    if (reached.has(state) || first?.start === null) continue;
+    const hint = 'Name it in a tag of another state, or remove it.';
+    state.report.warning('unreachable-state', state.place, `nothing leads to ${state.name}`, hint);
+  }
+  const ending = endingStates(nodes, () => true);
+  const returning = endingStates(nodes, (edge, { workflow }) => workflow.keepsCallers || !isReset(edge));
+  for (const node of nodes.values()) {
+    const { state, ways } = node;
+    if (reached.has(state) && !ending.has(state.id)) {
+      const hint = 'Tell its agent when to end: <result>…</result>.';
+      state.report.warning('no-result', state.place, `no result can follow ${state.name}: it goes on for ever`, hint);
+    }
+    for (const edge of ways.edges) {
+      if (edge.back !== null && edge.to !== null && !returning.has(edge.to) && nodes.has(edge.to)) {
+        const message = `<${edge.tag}> waits for a result that ${edge.written} never comes to`;
+        state.report.warning(
+          'never-returns',
+          edge.place,
+          message,
+          'Use <goto>, or have it end with <result>…</result>.',
+        );
+      }
+    }
+  }
+  checkForks(nodes, reached);
+}
+
+function isReset({ tag }: Edge): boolean {
+  return tag === 'reset' || tag === 'reset-workflow';
+}
+
+/** States from which a result can be reached. `leads`: whether a result beyond an edge is one for the state before it. */
+function endingStates(nodes: Nodes, leads: (edge: Edge, node: Node) => boolean): ReadonlySet<string> {
+  const ending = new Set<string>();
+  // What is of another language comes to its end by itself.
+  const ends = (id: string | null): boolean => id !== null && (ending.has(id) || !nodes.has(id));
+  const comes = (node: Node, edge: Edge): boolean => {
+    const { tag, to, back, next, late } = edge;
+    if (tag === 'result') return true;
+    if (!leads(edge, node)) return false;
+    if (back !== null) return ends(to) && ends(back);
+    return tag === 'fork' || tag === 'fork-workflow' || tag === 'ask' ? ends(next) || ends(late) : ends(to);
+  };
+  for (let before = -1; before !== ending.size; ) {
+    before = ending.size;
+    for (const [id, node] of nodes) {
+      const { edges, isOpen } = node.ways;
+      if (isOpen || forksBesideGoto(edges) || edges.some((edge) => comes(node, edge))) ending.add(id);
+    }
+  }
+  return ending;
+}
+
+/** A fork that leaves it to a goto beside it where to go on: the goto is an edge of its own. */
+function forksBesideGoto(edges: readonly Edge[]): boolean {
+  return edges.length > 0 && edges.every(({ tag, next }) => tag.startsWith('fork') && next === null);
+}
+
+/** A fork in a circle that nothing bounds begins one worker after another. */
+function checkForks(nodes: Nodes, reached: ReadonlySet<StateSyntax>): void {
+  for (const [id, { state, ways }] of nodes) {
+    if (!reached.has(state) || state.visits !== null) continue;
+    for (const edge of ways.edges) {
+      if (edge.tag !== 'fork' && edge.tag !== 'fork-workflow') continue;
+      if (edge.to !== null && comesBack(nodes, edge.to, id)) {
+        complain(state, edge.place, 'its worker comes back here, and forks again');
+      } else if (onwards(ways, edge).some((next) => comesBack(nodes, next, id))) {
+        complain(state, edge.place, 'control comes back here, and forks again');
+      }
+    }
+  }
+}
+
+function complain({ report, name }: StateSyntax, place: Place, why: string): void {
+  const message = `nothing bounds how often ${name} forks: ${why}`;
+  const hint = 'Bound it with max_visits and then, or count on --max-transitions if it is meant to go on for ever.';
+  report.warning('unbounded-fork', place, message, hint);
+}
+
+/** Where whoever forks goes on. */
+function onwards({ edges }: Ways, { next }: Edge): readonly string[] {
+  if (next !== null) return [next];
+  return edges.flatMap(({ tag, to }) => (tag === 'goto' && to !== null ? [to] : []));
+}
+
+/** On ways where no state counts its visits. */
+function comesBack(nodes: Nodes, from: string, to: string): boolean {
+  const seen = new Set([from]);
+  for (const id of seen) {
+    const node = nodes.get(id);
+    if (node === undefined || node.state.visits !== null) continue;
+    if (id === to) return true;
+    for (const { tag, to: target, back, next, late } of node.ways.edges) {
+      const ahead = tag.startsWith('fork') ? [next] : [target, back, next, late];
+      for (const each of ahead) if (each !== null) seen.add(each);
+    }
+  }
+  return false;
+}

@@ -1,0 +1,144 @@
+// What a text tells its agent to say, held against what there is and what its policy allows. An agent may do otherwise,
+// so a run begins in spite of it, with a warning; whoever has the workflow checked is told that it is wrong.
+
+import type { TransitionTag } from '../../ir/tags.ts';
+import { WAYS } from '../../ir/machine.ts';
+import type { Complain } from '../report.ts';
+import { listed, suggest } from '../report.ts';
+import { isAllowed } from './edges.ts';
+import type { LinkedWorkflow } from './link.ts';
+import { placesOfPath } from './link.ts';
+import { BUILT_IN, placeholdersIn } from './placeholders.ts';
+import { overriding } from './settings.ts';
+import type { Named, Said, StateSyntax } from './syntax.ts';
+
+/** `error`: for whoever has it checked. `warning`: for whoever runs it. */
+export type Severity = 'error' | 'warning';
+
+export interface AdapterKnowledge {
+  readonly forced: string | null;
+  readonly fallback: string;
+  /** Why nothing can be started with one. */
+  readonly refusal: (adapter: string) => { readonly message: string; readonly hint: string } | null;
+  /** Whether a session can be forked, or what was said in it told again to a fresh one. */
+  readonly canFork: (adapter: string) => boolean;
+}
+
+export function checkSaid(workflow: LinkedWorkflow, state: StateSyntax, severity: Severity): void {
+  const complain = state.report[severity];
+  for (const said of state.said) {
+    if (said.fault !== null) {
+      const message = `an agent that says this would not be understood: ${said.fault}`;
+      complain('malformed-tag', said.place, message, 'Write it as it must be said.');
+      continue;
+    }
+    const named = [said.target, said.return, said.next, said.timeoutNext];
+    for (const each of named) if (each?.kind === 'missing') missing(complain, workflow, said, each);
+    checkParts(complain, state, said);
+    // Of a policy that allows nothing enough is said.
+    if (state.policy !== null && state.policy.allowed.length > 0 && !isAllowed(state.policy.allowed, said)) {
+      const message = `the text speaks of a <${said.tag}> that the policy of ${state.name} does not allow`;
+      const related = [{ message: 'the policy', place: state.policy.place }];
+      complain('contradicting-policy', said.place, message, 'Change one of the two.', related);
+    }
+  }
+}
+
+function missing(
+  complain: Complain,
+  { names }: LinkedWorkflow,
+  { tag, place }: Said,
+  { written, message }: Extract<Named, { kind: 'missing' }>,
+): void {
+  const known = Object.keys(names.states);
+  const hint = (): string => suggest(written, known, `States are ${listed(known)}.`);
+  complain('missing-target', place, `<${tag}>: ${message}`, hint);
+}
+
+/** Attributes that it must have, and those that it may not. */
+function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, next, place }: Said): void {
+  const { wants, session } = WAYS[tag];
+  const besideGoto = state.said.some((other) => other.tag === 'goto');
+  const isFork = tag === 'fork' || tag === 'fork-workflow';
+  if (wants !== null && !attributes.includes(wants) && !(isFork && next === null && besideGoto)) {
+    const hint = `Write <${tag} ${wants}="NEXT.md">…</${tag}>.`;
+    complain('missing-attribute', place, `<${tag}> has no "${wants}", which says where to go on`, hint);
+  }
+  if (session !== 'fresh' && attributes.includes('cd')) {
+    const hint = 'Only <reset>, <function> and <fork> may change the folder.';
+    complain('misplaced-attribute', place, `<${tag}> goes on in its session, which is bound to its folder`, hint);
+  }
+}
+
+/** Paths that lead to no workflow. What a policy names must be there. */
+export function checkPaths(workflow: LinkedWorkflow, severity: Severity): void {
+  for (const [path, { message, hint }] of workflow.nowhere) {
+    for (const { state, place, isPolicy } of placesOfPath(workflow, path)) {
+      state.report[isPolicy ? 'error' : severity]('missing-workflow', place, message, hint);
+    }
+  }
+}
+
+/** `given`: names that the run knows. */
+export function checkPlaceholders(state: StateSyntax, given: readonly string[], isRun: boolean): void {
+  const { report, body } = state;
+  if (body.kind !== 'prompt') return;
+  const known = [...BUILT_IN, ...given];
+  for (const { path, from, to } of placeholdersIn(body.text)) {
+    const [name = ''] = path;
+    if (known.includes(name)) continue;
+    const cure = `Pass it with --var ${name}=VALUE or as an attribute of a fork; braces of its own are written {{{{.`;
+    const fate = isRun ? 'the state will fail when it is entered' : 'unless a run is given it, the state will fail';
+    const message = `nothing says what {{${path.join('.')}}} is: ${fate}`;
+    report.warning('unknown-placeholder', body.placeOf(from, to), message, () => suggest(name, known, cure));
+  }
+}
+
+/** Names of attributes that texts hand to workers. */
+export function attributesIn(workflows: readonly LinkedWorkflow[]): readonly string[] {
+  const forks = workflows.flatMap(({ states }) =>
+    [...states.values()].flatMap(({ said }) => said.filter(({ tag }) => tag === 'fork' || tag === 'fork-workflow')),
+  );
+  return [...new Set(forks.flatMap(({ attributes }) => attributes))];
+}
+
+export function checkAdapters(workflow: LinkedWorkflow, adapters: AdapterKnowledge): void {
+  const adapterOf = (state: StateSyntax): string =>
+    adapters.forced ?? overriding(state.settings, workflow.settings).adapter ?? adapters.fallback;
+  const refused = new Set<string>();
+  for (const state of workflow.states.values()) {
+    if (state.body.kind === 'script') continue;
+    const adapter = adapterOf(state);
+    const refusal = refused.has(adapter) ? null : adapters.refusal(adapter);
+    if (refusal !== null) {
+      refused.add(adapter);
+      state.report.warning('adapter-unavailable', state.place, refusal.message, refusal.hint);
+    }
+    if (!adapters.canFork(adapter)) checkForks(state, adapter);
+    if (adapters.forced === null) checkSessions(workflow, state, adapter);
+  }
+}
+
+/** A call goes on in a copy of its caller's session. */
+function checkForks({ report, said, policy }: StateSyntax, adapter: string): void {
+  const needs = (tag: TransitionTag): boolean => WAYS[tag].session === 'fork';
+  for (const { tag, place } of [...said, ...(policy?.allowed ?? [])].filter((each) => needs(each.tag))) {
+    const message = `the adapter "${adapter}" cannot fork a session, which <${tag}> needs`;
+    const instead = tag === 'call' ? 'function' : 'function-workflow';
+    const hint = `Use <${instead}>, which begins a fresh one, or another adapter.`;
+    report.error('cannot-fork', place, message, hint);
+  }
+}
+
+/** A session belongs to its adapter. */
+function checkSessions(workflow: LinkedWorkflow, { report, said }: StateSyntax, adapter: string): void {
+  const wantedBy = (named: Named | null): string | null =>
+    named?.kind === 'state' ? (workflow.states.get(named.name)?.settings.adapter ?? null) : null;
+  for (const { tag, target, return: back, next, place } of said) {
+    const goesOn = WAYS[tag].session === 'fresh' ? [back, next] : [target, back, next];
+    const other = goesOn.map(wantedBy).find((wanted) => wanted !== null && wanted !== adapter);
+    if (other === undefined || other === null) continue;
+    const message = `<${tag}> goes on in a session of "${adapter}", and the state it leads to asks for "${other}"`;
+    report.warning('other-adapter', place, message, 'Begin a fresh session there, with <reset> or <function>.');
+  }
+}

@@ -1,0 +1,119 @@
+// Where a state may lead, as far as its text and its policy tell: what a policy fixes, and what the text speaks of within
+// it. A state that tells nothing may lead anywhere.
+
+import type { Place } from '../../base/source.ts';
+import { own } from '../../base/json.ts';
+import { WAYS } from '../../ir/machine.ts';
+import type { TransitionTag } from '../../ir/tags.ts';
+import type { LinkedWorkflow } from './link.ts';
+import type { AllowedSyntax, Named, Said, StateSyntax, Visits } from './syntax.ts';
+
+export interface Edge {
+  readonly tag: TransitionTag;
+  /** For people: `goto REVIEW.md`. */
+  readonly label: string;
+  /** What stands between its ends. */
+  readonly written: string;
+  /** Blocks; null where it leads back, or nothing is said. */
+  readonly to: string | null;
+  readonly back: string | null;
+  readonly next: string | null;
+  readonly late: string | null;
+  readonly place: Place;
+}
+
+export interface Ways {
+  readonly edges: readonly Edge[];
+  /** It may lead somewhere that is not told. */
+  readonly isOpen: boolean;
+}
+
+export function waysOf(workflow: LinkedWorkflow, state: StateSyntax): Ways {
+  const { policy, said } = state;
+  const kept = policy === null ? said : said.filter((each) => isAllowed(policy.allowed, each));
+  const edges = [
+    ...kept.map((each) => edgeOf(workflow, each, namesOfSaid(each))),
+    ...(policy?.allowed ?? []).filter(isTelling).map((each) => edgeOf(workflow, each, namesOfAllowed(each))),
+    ...(state.visits === null ? [] : [visitsEdge(workflow, state, state.visits)]),
+  ].filter((edge) => edge !== null);
+  // Of a name that leads nowhere enough is said elsewhere.
+  const isUntold = (named: Named | null): boolean => named?.kind === 'open' || named?.kind === 'missing';
+  const madeUp = kept.some((each) => isUntold(each.target) || isUntold(each.return) || isUntold(each.next));
+  const untold =
+    policy === null
+      ? said.length === 0
+      : policy.allowed.length === 0 ||
+        policy.allowed.some((each) => !isTelling(each) && !kept.some(({ tag }) => tag === each.tag));
+  return { edges: unique(edges), isOpen: madeUp || untold };
+}
+
+/** Whether the policy allows what the text speaks of, as far as it says. */
+export function isAllowed(allowed: readonly AllowedSyntax[], said: Said): boolean {
+  const agrees = (name: string | null, named: Named | null): boolean => {
+    if (name === null || named === null || named.kind === 'open' || named.kind === 'missing') return true;
+    return named.kind === 'workflow' ? named.path === name : named.name === name;
+  };
+  return allowed.some(
+    (each) =>
+      each.tag === said.tag &&
+      agrees(each.target, said.target) &&
+      agrees(each.return, said.return) &&
+      agrees(each.next, said.next) &&
+      agrees(each.timeoutNext, said.timeoutNext),
+  );
+}
+
+/** Whether it says where it leads. */
+function isTelling({ tag, target, next }: AllowedSyntax): boolean {
+  const { leadsTo, wants } = WAYS[tag];
+  return leadsTo === 'back' ? wants === null || next !== null : target !== null;
+}
+
+type Parts = Readonly<Record<'target' | 'return' | 'next' | 'timeoutNext', string | null>>;
+
+function namesOfSaid({ target, return: back, next, timeoutNext }: Said): Parts {
+  const nameOf = (named: Named | null): string | null =>
+    named?.kind === 'state' ? named.name : named?.kind === 'workflow' ? named.path : null;
+  return { target: nameOf(target), return: nameOf(back), next: nameOf(next), timeoutNext: nameOf(timeoutNext) };
+}
+
+function namesOfAllowed({ target, return: back, next, timeoutNext }: AllowedSyntax): Parts {
+  return { target, return: back, next, timeoutNext };
+}
+
+/** Null where it leads to nothing that there is. */
+function edgeOf(
+  { names, elsewhere }: LinkedWorkflow,
+  { tag, place }: { readonly tag: TransitionTag; readonly place: Place },
+  parts: Parts,
+): Edge | null {
+  const { leadsTo } = WAYS[tag];
+  const blockOf = (name: string | null): string | null => (name === null ? null : (own(names.states, name) ?? null));
+  const to = leadsTo === 'workflow' ? (elsewhere.get(parts.target ?? '') ?? null) : blockOf(parts.target);
+  if (to === null && leadsTo !== 'back') return null;
+  const written = parts.target ?? parts.next ?? '';
+  return {
+    tag,
+    label: `${tag} ${written}`.trim(),
+    written,
+    to,
+    back: blockOf(parts.return),
+    next: blockOf(parts.next),
+    late: blockOf(parts.timeoutNext),
+    place,
+  };
+}
+
+/** After so many visits another state is entered in its place. */
+function visitsEdge(workflow: LinkedWorkflow, { place }: StateSyntax, { max, instead }: Visits): Edge | null {
+  const parts = { target: instead, return: null, next: null, timeoutNext: null };
+  const edge = edgeOf(workflow, { tag: 'goto', place }, parts);
+  return edge === null ? null : { ...edge, label: `after ${String(max)} visits` };
+}
+
+function unique(edges: readonly Edge[]): readonly Edge[] {
+  const keyOf = ({ tag, to, back, next, late }: Edge): string => JSON.stringify([tag, to, back, next, late]);
+  const seen = new Map<string, Edge>();
+  for (const edge of edges) if (!seen.has(keyOf(edge))) seen.set(keyOf(edge), edge);
+  return [...seen.values()];
+}

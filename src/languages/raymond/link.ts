@@ -1,0 +1,123 @@
+// The workflows that one leads to by paths in its texts and policies, and those that they lead to. Each is opened once,
+// however many ways lead to it.
+
+import type { Place } from '../../base/source.ts';
+import { WAYS } from '../../ir/machine.ts';
+import type { Block } from '../../ir/program.ts';
+import { WORKFLOW_DEPTH_MAX } from '../../ir/steering.ts';
+import type { Report } from '../report.ts';
+import { openFolder } from './folder.ts';
+import type { Taken } from './names.ts';
+import { freeId, stemOf } from './names.ts';
+import { openSingle } from './single-file.ts';
+import type { FindWorkflow, RaymondSource } from './source.ts';
+import { findStart } from './start.ts';
+import type { OpenedWorkflow, StateSyntax, WorkflowSyntax } from './syntax.ts';
+
+export interface Linked {
+  /** The one that was asked for comes first. */
+  readonly workflows: readonly LinkedWorkflow[];
+  /** Of other languages. */
+  readonly blocks: Readonly<Record<string, Block>>;
+  readonly reports: readonly Report[];
+}
+
+export interface LinkedWorkflow extends WorkflowSyntax {
+  /** What its machine is called in the Program. */
+  readonly machine: string;
+  /** What goes before its ids. */
+  readonly prefix: string;
+  /** Paths that stand in it, and the blocks that they mean. */
+  readonly elsewhere: ReadonlyMap<string, string>;
+  /** Paths that stand in it and lead nowhere, and why. */
+  readonly nowhere: ReadonlyMap<string, { readonly message: string; readonly hint: string }>;
+}
+
+const FIRST = 'main';
+
+export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: Taken): Linked {
+  const machines: Taken = new Set([FIRST]);
+  const opened = new Map<string, OpenedWorkflow>();
+  const blocks: Record<string, Block> = {};
+  const reports: Report[] = [];
+  const linked: LinkedWorkflow[] = [];
+  const open: Waiting[] = [];
+  const enter = (one: RaymondSource, machine: string, prefix: string, depth: number): WorkflowSyntax => {
+    const known = opened.get(one.key);
+    if (known !== undefined) return known.workflow;
+    const now = one.kind === 'folder' ? openFolder(one, prefix, taken) : openSingle(one, prefix, taken);
+    opened.set(one.key, now);
+    for (const report of now.reports) reports.push(report);
+    open.push({ source: one, workflow: now.workflow, machine, prefix, depth });
+    return now.workflow;
+  };
+  enter(source, FIRST, '', 0);
+  for (let next = open.shift(); next !== undefined; next = open.shift()) {
+    const { source: from, workflow, machine, prefix, depth } = next;
+    const elsewhere = new Map<string, string>();
+    const nowhere = new Map<string, { readonly message: string; readonly hint: string }>();
+    for (const path of pathsIn(workflow)) {
+      const found = find(from, path);
+      if (found === null) nowhere.set(path, { message: `there is no workflow ${path}`, hint: PATH_HINT });
+      else if (found.kind === 'refused') nowhere.set(path, found);
+      else if (found.kind === 'blocks') {
+        Object.assign(blocks, found.blocks);
+        elsewhere.set(path, found.entry);
+      } else if (depth >= WORKFLOW_DEPTH_MAX && !opened.has(found.source.key)) {
+        const message = `${path} would be entered through more than ${String(WORKFLOW_DEPTH_MAX)} workflows`;
+        nowhere.set(path, { message, hint: 'Enter it from a workflow that is nearer to the first.' });
+      } else {
+        const isKnown = opened.has(found.source.key);
+        const named = isKnown ? '' : freeId(lastPart(found.source.name), machines);
+        const other = enter(found.source, named, `${named}-`, depth + 1);
+        // A workflow that is reached in two ways may begin in two places.
+        const start = findStart(other.report, found.source.start, other.states, other.names);
+        if (start !== null) elsewhere.set(path, start.id);
+        else nowhere.set(path, { message: `${path} has no state to begin with`, hint: 'See what is said of it.' });
+      }
+    }
+    linked.push({ ...workflow, machine, prefix, elsewhere, nowhere });
+  }
+  return { workflows: linked, blocks, reports };
+}
+
+interface Waiting {
+  readonly source: RaymondSource;
+  readonly workflow: WorkflowSyntax;
+  readonly machine: string;
+  readonly prefix: string;
+  readonly depth: number;
+}
+
+const PATH_HINT = 'Paths are seen from the folder of the workflow that they stand in: ../research.';
+
+function pathsIn({ states }: WorkflowSyntax): ReadonlySet<string> {
+  const paths = new Set<string>();
+  for (const { said, policy } of states.values()) {
+    for (const { target } of said) if (target?.kind === 'workflow') paths.add(target.path);
+    for (const { tag, target } of policy?.allowed ?? []) {
+      if (WAYS[tag].leadsTo === 'workflow' && target !== null) paths.add(target);
+    }
+  }
+  return paths;
+}
+
+/** `flows/research` and `flows/research.yaml` are `research`. */
+function lastPart(name: string): string {
+  return stemOf(name.replace(/\/+$/, '').replace(/^.*\//, ''));
+}
+
+/** Where a path is written, for messages about it. */
+export function placesOfPath(
+  { states }: WorkflowSyntax,
+  path: string,
+): readonly { readonly state: StateSyntax; readonly place: Place; readonly isPolicy: boolean }[] {
+  return [...states.values()].flatMap((state) => [
+    ...state.said.flatMap(({ target, place }) =>
+      target?.kind === 'workflow' && target.path === path ? [{ state, place, isPolicy: false }] : [],
+    ),
+    ...(state.policy?.allowed ?? []).flatMap(({ tag, target, place }) =>
+      WAYS[tag].leadsTo === 'workflow' && target === path ? [{ state, place, isPolicy: true }] : [],
+    ),
+  ]);
+}

@@ -1,0 +1,259 @@
+// A workflow as syntax → its machine, and a block for each state: one step, a turn or a command, whose answer says what
+// follows. What comes along with a line of control are parameters of each block, with what holds where nobody says.
+
+import type { Json } from '../../base/json.ts';
+import type { Follow, Target } from '../../ir/follow.ts';
+import { targetOf } from '../../ir/follow.ts';
+import type { Allowed, AskBlocks, Machine, Steering } from '../../ir/machine.ts';
+import type { Block, Parameter, Step } from '../../ir/program.ts';
+import { NO_RETRY } from '../../ir/program.ts';
+import { CARRIED } from '../../ir/steering.ts';
+import type { Text, ValueTemplate } from '../../ir/text.ts';
+import type { Edge } from './edges.ts';
+import { waysOf } from './edges.ts';
+import type { LinkedWorkflow } from './link.ts';
+import type { Taken } from './names.ts';
+import { freeId } from './names.ts';
+import { lowerText } from './placeholders.ts';
+import type { Settings } from './settings.ts';
+import { NO_SETTINGS, overriding } from './settings.ts';
+import type { AllowedSyntax, StateSyntax } from './syntax.ts';
+
+export interface AdapterChoice {
+  /** In place of all that workflows and tags say; null leaves them the choice. */
+  readonly forced: string | null;
+  /** Where they say nothing. */
+  readonly fallback: string;
+}
+
+export interface Lowered {
+  readonly machine: Machine;
+  readonly steerings: Readonly<Record<string, Steering>>;
+  readonly blocks: readonly Block[];
+}
+
+const IDLE_MS = 600_000;
+const RETRIES = 2;
+
+export function lowerWorkflow(workflow: LinkedWorkflow, adapters: AdapterChoice, taken: Taken): Lowered {
+  const ask = freeId(`${workflow.prefix}ask`, taken);
+  const asks: AskBlocks = { open: ask, timed: `${ask}:timed`, routed: `${ask}:routed` };
+  const states = [...workflow.states.values()];
+  const settled = { forced: adapters.forced, fallback: workflow.settings.adapter ?? adapters.fallback };
+  const own = states.flatMap(({ id, settings }) =>
+    settings.adapter === null ? [] : [[id, settings.adapter] as const],
+  );
+  const machine: Machine = {
+    states: workflow.names.states,
+    spellings: workflow.names.spellings,
+    workflows: Object.fromEntries(workflow.elsewhere),
+    adapters: adapters.forced === null ? Object.fromEntries(own) : {},
+    keepsCallers: workflow.keepsCallers,
+    asks,
+  };
+  return {
+    machine,
+    steerings: Object.fromEntries(states.map((state) => [state.id, steeringOf(workflow, state)])),
+    blocks: [
+      ...states.map((state) => lowerState(workflow, state, settled)),
+      ...askBlocks(
+        asks,
+        states.map(({ id }) => id),
+        settled,
+      ),
+    ],
+  };
+}
+
+function steeringOf({ machine }: LinkedWorkflow, { body, policy }: StateSyntax): Steering {
+  return {
+    machine,
+    speaker: body.kind === 'script' ? 'script' : 'agent',
+    allowed: policy === null ? null : policy.allowed.map(withoutPlace),
+    forced: policy?.forced ?? false,
+  };
+}
+
+function withoutPlace({
+  tag,
+  target,
+  return: back,
+  next,
+  payload,
+  input,
+  timeout,
+  timeoutNext,
+}: AllowedSyntax): Allowed {
+  return { tag, target, return: back, next, payload, input, timeout, timeoutNext };
+}
+
+function lowerState(workflow: LinkedWorkflow, state: StateSyntax, adapters: AdapterChoice): Block {
+  const settings = overriding(state.settings, workflow.settings);
+  const { id, visits } = state;
+  const instead = visits === null ? undefined : workflow.states.get(visits.instead)?.id;
+  return {
+    name: id,
+    parameters: parametersOf(settings, adapters),
+    steps: [lowerStep(workflow, state, settings, adapters)],
+    naming: 'visit-first',
+    visits: visits === null || instead === undefined ? null : { max: visits.max, instead: targetOf(instead) },
+  };
+}
+
+function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Settings, adapters: AdapterChoice): Step {
+  const { id, stem, body } = state;
+  const { timeoutMs, idleMs, retries } = settings;
+  const shared = {
+    id,
+    needs: [],
+    routes: routesOf(workflow, state),
+    unrouted: 'fail',
+    onError: { kind: 'fail' },
+    retry: NO_RETRY,
+    timeout: timeoutMs === null || timeoutMs === 0 ? null : `${String(timeoutMs)}ms`,
+    agent: null,
+  } as const;
+  if (body.kind === 'script') {
+    const effect = {
+      kind: 'command',
+      script: body.command,
+      cwd: hole(CARRIED.cwd),
+      env: ENVIRONMENT,
+      captures: [],
+      verdict: 'success',
+      errors: [],
+      steering: id,
+    } as const;
+    return { ...shared, executor: 'script', act: { kind: 'effect', effect }, repromptsMax: 0 };
+  }
+  const effect = {
+    kind: 'turn',
+    adapter: adapters.forced ?? hole(CARRIED.adapter),
+    prompt: lowerText(body.text, stem),
+    cwd: hole(CARRIED.cwd),
+    model: hole(CARRIED.model),
+    effort: hole(CARRIED.effort),
+    idleMs: idleMs === 0 ? null : (idleMs ?? IDLE_MS),
+    steering: id,
+  } as const;
+  return { ...shared, executor: 'prompt', act: { kind: 'effect', effect }, repromptsMax: retries ?? RETRIES };
+}
+
+/** What a script finds beside the attributes of forks. */
+const ENVIRONMENT: Readonly<Record<string, Text>> = {
+  MEOW_AGENT: hole('agent_id'),
+  RAYMOND_AGENT_ID: hole('agent_id'),
+  RAYMOND_WORKFLOW_ID: hole('workflow_id'),
+  RAYMOND_INPUT: hole(CARRIED.input),
+  RAYMOND_RESULT: hole(CARRIED.input),
+};
+
+/** An empty model or effort leaves the choice to the adapter, an empty folder is that of the run. */
+function parametersOf({ adapter, model, effort }: Settings, { forced, fallback }: AdapterChoice): readonly Parameter[] {
+  return [
+    parameter(CARRIED.input, ''),
+    parameter(CARRIED.cwd, ''),
+    parameter(CARRIED.depth, 0),
+    parameter(CARRIED.adapter, forced ?? adapter ?? fallback),
+    parameter(CARRIED.model, model ?? ''),
+    parameter(CARRIED.effort, effort ?? ''),
+  ];
+}
+
+function parameter(name: string, value: Json): Parameter {
+  return { name, type: 'any', required: false, fallback: { kind: 'literal', value }, description: null };
+}
+
+/** What probably follows, for views: no answer takes these routes, for answers bring follows of their own. */
+function routesOf(workflow: LinkedWorkflow, state: StateSyntax): Step['routes'] {
+  const { edges } = waysOf(workflow, state);
+  const follows = edges.flatMap((edge): readonly (readonly [string, Follow])[] => {
+    const follow = probableFollow(edge);
+    const after =
+      edge.to === null || edge.next === null ? null : probableFollow({ ...edge, tag: 'goto', to: edge.next });
+    return [
+      ...(follow === null ? [] : [[edge.label, follow] as const]),
+      ...(after === null ? [] : [[`next after ${edge.label}`, after] as const]),
+    ];
+  });
+  return Object.fromEntries(follows);
+}
+
+function probableFollow({ tag, to, back, next }: Edge): Follow | null {
+  const onwards = to ?? next;
+  if (tag === 'result' || onwards === null) return null;
+  const target = targetOf(onwards);
+  switch (tag) {
+    case 'goto':
+    case 'reset':
+    case 'reset-workflow':
+    case 'ask':
+      return {
+        kind: 'goto',
+        target,
+        session: tag === 'goto' || tag === 'ask' ? 'resume' : 'fresh',
+        dropCallers: false,
+      };
+    case 'call':
+    case 'call-workflow':
+    case 'function':
+    case 'function-workflow': {
+      const session = tag === 'call' || tag === 'call-workflow' ? 'fork' : 'fresh';
+      return back === null ? null : { kind: 'call', target, returnTo: targetOf(back), session };
+    }
+    case 'fork':
+    case 'fork-workflow':
+      return { kind: 'fork', target, name: '' };
+  }
+}
+
+/** A gate whose answer is what the next state is handed. */
+function askBlocks(asks: AskBlocks, states: readonly string[], adapters: AdapterChoice): readonly Block[] {
+  const id = asks.open;
+  const names = Object.fromEntries(states.map((state) => [state, state]));
+  const onwards = (name: string, input: Text): Follow => {
+    const carried = [CARRIED.cwd, CARRIED.adapter, CARRIED.depth].map((each) => [each, whole(each)] as const);
+    const variables = { ...Object.fromEntries(carried), [CARRIED.input]: { kind: 'text', text: input } as const };
+    const target: Target = { block: hole(name), names, variables };
+    return { kind: 'goto', target, session: 'resume', dropCallers: false };
+  };
+  const output = (name: string): Text => ({ parts: [{ path: [id, 'outputs', name], quote: [] }] });
+  const answered = {
+    approved: onwards(CARRIED.next, output('answer')),
+    rejected: onwards(CARRIED.next, output('reason')),
+  };
+  const block = (name: string, timeout: Text | null, routes: Step['routes']): Block => ({
+    name,
+    parameters: parametersOf(NO_SETTINGS, adapters),
+    steps: [
+      {
+        id,
+        executor: 'ask',
+        needs: [],
+        act: { kind: 'effect', effect: { kind: 'gate', gate: hole('step_id'), prompt: hole(CARRIED.question) } },
+        routes,
+        unrouted: 'fail',
+        onError: { kind: 'fail' },
+        retry: NO_RETRY,
+        repromptsMax: 0,
+        timeout,
+        agent: null,
+      },
+    ],
+    naming: 'visit-first',
+    visits: null,
+  });
+  return [
+    block(asks.open, null, answered),
+    block(asks.timed, hole(CARRIED.timeout), answered),
+    block(asks.routed, hole(CARRIED.timeout), { ...answered, timeout: onwards(CARRIED.timeoutNext, '') }),
+  ];
+}
+
+function hole(name: string): Text {
+  return { parts: [{ path: [name], quote: [] }] };
+}
+
+function whole(name: string): ValueTemplate {
+  return { kind: 'text', text: hole(name) };
+}

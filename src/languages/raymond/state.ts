@@ -1,0 +1,83 @@
+// A state → syntax: its text, and the keys that stand before it or beside it.
+
+import type { Place } from '../../base/source.ts';
+import { findState } from '../../ir/machine.ts';
+import type { Report } from '../report.ts';
+import { listed, suggest } from '../report.ts';
+import { stemOf } from './names.ts';
+import { POLICY_KEYS, readPolicy } from './policy.ts';
+import { scriptSaid, tagsSaid } from './said.ts';
+import { NO_SETTINGS, readSettings, SETTINGS_KEYS } from './settings.ts';
+import type { Body, PlaceOf, StateNames, StateSyntax, Visits } from './syntax.ts';
+import { checkKeys, countAt, textAt } from './yaml-fields.ts';
+import type { YamlMap } from './yaml-tree.ts';
+
+/** `reset` counts at the start alone, and is read by whoever knows which state that is. */
+const STATE_KEYS: readonly string[] = [
+  ...SETTINGS_KEYS,
+  ...POLICY_KEYS,
+  'max_visits',
+  'then',
+  'reset',
+  'name',
+  'description',
+];
+
+export interface StateText {
+  readonly name: string;
+  readonly report: Report;
+  readonly place: Place;
+  readonly body: Body;
+  /** What a script prints, as far as it can be read; its own text where it is null. */
+  readonly script: { readonly text: string; readonly placeOf: PlaceOf } | null;
+  /** Null where nothing is said of it. */
+  readonly keys: YamlMap | null;
+  /** Keys of the form that it is written in. */
+  readonly alsoKnown: readonly string[];
+}
+
+export function readState(text: StateText, names: StateNames): StateSyntax {
+  const { name, report, place, body, script, keys, alsoKnown } = text;
+  if (keys !== null) checkKeys(report, keys, [...STATE_KEYS, ...alsoKnown], `the state ${name}`);
+  const stem = stemOf(name);
+  const said =
+    body.kind === 'prompt'
+      ? tagsSaid(body.text, names, body.placeOf)
+      : script === null
+        ? []
+        : scriptSaid(script.text, names, script.placeOf);
+  return {
+    name,
+    stem,
+    id: names.states[name] ?? name,
+    report,
+    place,
+    body,
+    settings: keys === null ? NO_SETTINGS : readSettings(report, keys),
+    visits: keys === null ? null : readVisits(report, keys, names),
+    policy: keys === null ? null : readPolicy({ report, names, stem }, keys),
+    said,
+  };
+}
+
+/** `max_visits: 5` with `then: COMMIT.md`. */
+function readVisits(report: Report, keys: YamlMap, names: StateNames): Visits | null {
+  const max = countAt(report, keys, 'max_visits', 1);
+  const then = textAt(report, keys, 'then');
+  const [counted, after] = [keys.entries.get('max_visits'), keys.entries.get('then')];
+  if (counted !== undefined && after === undefined) {
+    const hint = 'Say where to go on after that: then: COMMIT.md.';
+    report.error('missing-key', counted.keyPlace, '"max_visits" has no "then" beside it', hint);
+  }
+  if (after !== undefined && counted === undefined) {
+    const hint = 'Say after how many visits: max_visits: 5.';
+    report.error('missing-key', after.keyPlace, '"then" has no "max_visits" beside it', hint);
+  }
+  if (max === null || then === null) return null;
+  const found = findState(names, then.text);
+  if (found.ok) return { max, instead: found.value.name };
+  const known = Object.keys(names.states);
+  const hint = suggest(then.text.trim(), known, `States are ${listed(known)}.`);
+  report.error('missing-target', then.place, found.error, hint);
+  return null;
+}

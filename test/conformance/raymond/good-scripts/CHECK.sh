@@ -1,0 +1,1 @@
+echo "<reset>START.sh</reset>"

@@ -1,0 +1,2 @@
+#!/bin/sh
+if test -f stop; then echo "<result>stopped</result>"; else echo "<goto input=\"$(date)\">WORK</goto>"; fi

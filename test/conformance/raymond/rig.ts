@@ -1,0 +1,75 @@
+// Raymond workflows from folders and files of the tree, as the language is handed them. Paths of scripts are those in the
+// folder, so that goldens are the same wherever the tree is.
+
+import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
+import { compileRaymond, validateRaymond } from '../../../src/languages/raymond/compile.ts';
+import type { CompiledRaymond, RaymondInput } from '../../../src/languages/raymond/compile.ts';
+import type { Found, RaymondFile, RaymondSource } from '../../../src/languages/raymond/source.ts';
+import type { Diagnostic } from '../../../src/base/diagnostic.ts';
+
+export const ADAPTERS: RaymondInput['adapters'] = {
+  forced: null,
+  fallback: 'sim',
+  refusal: (adapter) => (adapter === 'gone' ? { message: 'there is no adapter "gone"', hint: 'Use another.' } : null),
+  canFork: (adapter) => adapter !== 'simple',
+};
+
+/** `root`: what paths in messages are seen from. */
+function readWorkflow(root: string, path: string): RaymondSource {
+  const whole = join(root, path);
+  if (statSync(whole).isDirectory()) return readFolder(root, whole, null);
+  if (/\.ya?ml$/.test(whole)) {
+    return { kind: 'single', key: whole, name: relative(root, whole), text: readFileSync(whole, 'utf8'), start: null };
+  }
+  return readFolder(root, dirname(whole), basename(whole));
+}
+
+function readFolder(root: string, folder: string, start: string | null): RaymondSource {
+  const files = readdirSync(folder)
+    .toSorted()
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile())
+    .map((path): RaymondFile => {
+      const bytes = readFileSync(path);
+      return {
+        name: basename(path),
+        file: relative(root, path),
+        text: bytes.includes(0) ? null : bytes.toString('utf8'),
+        isExecutable: (statSync(path).mode & 0o111) !== 0,
+        path: relative(root, path),
+        leadsOut: dirname(realpathSync(path)) !== realpathSync(folder),
+      };
+    });
+  return { kind: 'folder', key: folder, name: relative(root, folder) || '.', files, start };
+}
+
+/** Other workflows of the tree; MEOW files are blocks of that name. */
+function findIn(root: string): RaymondInput['find'] {
+  return (from, path): Found | null => {
+    const folder = from.kind === 'folder' ? from.name : dirname(from.name);
+    const found = join(folder, path);
+    if (found.startsWith('..'))
+      return { kind: 'refused', message: `${path} is outside of the project`, hint: 'Copy it into the project.' };
+    if (found.endsWith('.meow.toml')) {
+      const name = `${found}#main`;
+      const block = { name, parameters: [], steps: [], naming: 'path', visits: null } as const;
+      return { kind: 'blocks', entry: name, blocks: { [name]: block } };
+    }
+    const whole = join(root, found);
+    if (existsSync(whole)) return { kind: 'raymond', source: readWorkflow(root, found) };
+    // The name of a state, without its extension.
+    return existsSync(dirname(whole)) && existsSync(`${whole}.md`)
+      ? { kind: 'raymond', source: readFolder(root, dirname(whole), basename(whole)) }
+      : null;
+  };
+}
+
+export function compileAt(root: string, path: string, more: Partial<RaymondInput> = {}): CompiledRaymond {
+  const source = readWorkflow(root, path);
+  return compileRaymond({ source, given: [], adapters: ADAPTERS, find: findIn(root), ...more });
+}
+
+export function validateAt(root: string, path: string, more: Partial<RaymondInput> = {}): readonly Diagnostic[] {
+  return validateRaymond({ source: readWorkflow(root, path), adapters: ADAPTERS, find: findIn(root), ...more });
+}
