@@ -1,20 +1,182 @@
-// Which agents this version can start. A run that would need others is refused before anything of it has begun.
+// The adapters that a project can use: its own in `.meow/adapters/`, those of its user in `~/.meow/adapters/`, and those that
+// come with meow. Of several of one name the first stands. Each is read when it is asked for, and once.
 
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { assert } from '../base/assert.ts';
+import type { Diagnostic } from '../base/diagnostic.ts';
+import { ABSENT, isErrno } from '../base/errno.ts';
+import { nearest } from '../base/nearest.ts';
+import type { Result } from '../base/result.ts';
+import { err, ok } from '../base/result.ts';
+import { UsageError } from '../base/usage-error.ts';
+import { READER_NAMES } from '../drivers/readers/named.ts';
+import type { Adapter } from '../ir/adapter.ts';
 import type { Program } from '../ir/program.ts';
+import { isAdapterName, readAdapter } from '../languages/adapter/read-adapter.ts';
+import type { AdapterRefusal } from '../languages/meow/scope.ts';
+import { listed } from '../languages/report.ts';
 import { InvalidWorkflow } from './exit.ts';
+import type { Project } from './project.ts';
+import { packageFolder, readText, shownPath } from './workflow.ts';
 
-/** `sim` is the simulated agent, which needs no account. */
-export const AVAILABLE_ADAPTERS: readonly string[] = ['sim'];
+export const ADAPTER_FILE = 'adapter.toml';
+
+export type Origin = 'project' | 'user' | 'built in';
+
+export interface FoundAdapter extends CheckedAdapter {
+  /** That of its folder. */
+  readonly name: string;
+  readonly origin: Origin;
+  /** Absolute. */
+  readonly folder: string;
+  /** Those of the same name that it stands before. */
+  readonly shadows: readonly Origin[];
+}
+
+export class Adapters {
+  readonly #project: AdapterPlaces;
+  readonly #read = new Map<string, FoundAdapter | null>();
+
+  constructor(project: AdapterPlaces) {
+    this.#project = project;
+  }
+
+  /** An error is a sentence. */
+  named(name: string): Result<Adapter, string> {
+    const found = this.find(name);
+    if (found !== null && found.adapter !== null) return ok(found.adapter);
+    const { message, hint } = this.#refuse(name, found);
+    return err(found === null ? `${message}. ${hint}` : message);
+  }
+
+  /** Why nothing can be started with it; null where it can. */
+  refusal(name: string): AdapterRefusal | null {
+    const found = this.find(name);
+    return found !== null && found.adapter !== null ? null : this.#refuse(name, found);
+  }
+
+  /** The one that stands for a name, be it valid or not. */
+  find(name: string): FoundAdapter | null {
+    const known = this.#read.get(name);
+    if (known !== undefined) return known;
+    const found = isAdapterName(name) ? this.#look(name) : null;
+    this.#read.set(name, found);
+    return found;
+  }
+
+  /** By their names. */
+  all(): readonly FoundAdapter[] {
+    return this.#names().flatMap((name) => this.find(name) ?? []);
+  }
+
+  /** That of agents for which nobody says another. Found without reading them all, for every run may ask. */
+  default(): string {
+    const folder = adaptersIn(this.#project, 'built in');
+    const [name] = namesIn(folder).filter((each) =>
+      /^default = true$/m.test(readFileSync(fileOf(folder, each), 'utf8')),
+    );
+    assert(name !== undefined, 'none of the adapters that come with meow is the default');
+    return name;
+  }
+
+  #names(): readonly string[] {
+    return [...new Set(ORIGINS.flatMap((origin) => namesIn(adaptersIn(this.#project, origin))))].toSorted();
+  }
+
+  #look(name: string): FoundAdapter | null {
+    const has = (origin: Origin): boolean => existsSync(fileOf(adaptersIn(this.#project, origin), name));
+    const [origin, ...shadows] = origins(this.#project).filter(has);
+    if (origin === undefined) return null;
+    const folder = join(adaptersIn(this.#project, origin), name);
+    const file = shownPath(this.#project, join(folder, ADAPTER_FILE));
+    return { name, origin, folder, shadows, ...checkAdapter(folder, file, name) };
+  }
+
+  #refuse(name: string, found: FoundAdapter | null): AdapterRefusal {
+    if (found !== null) {
+      return {
+        message: `the adapter "${name}" has an error: ${found.problem ?? ''}`,
+        hint: `See it: meow adapter show ${name}.`,
+      };
+    }
+    const names = this.#names();
+    const guess = nearest(name, names);
+    const meant = guess === null ? '' : `Did you mean "${guess}"? `;
+    return { message: `there is no adapter ${JSON.stringify(name)}`, hint: `${meant}There are ${listed(names)}.` };
+  }
+}
 
 /** Throws where a step starts an agent that cannot be started. One that is named by a variable is found out later. */
-export function refuseAdapters({ blocks }: Program): void {
+export function refuseAdapters({ blocks }: Program, adapters: Adapters): void {
   for (const { id, act } of Object.values(blocks).flatMap(({ steps }) => steps)) {
-    if (act.kind !== 'effect' || act.effect.kind !== 'spawn') continue;
-    const { adapter } = act.effect;
-    if (typeof adapter !== 'string' || AVAILABLE_ADAPTERS.includes(adapter)) continue;
-    throw new InvalidWorkflow(
-      `the step ${id} starts an agent with the adapter ${adapter}, which this version of meow does not have`,
-      'try the workflow with simulated agents, without an account: --adapter sim',
-    );
+    if (act.kind !== 'effect' || act.effect.kind !== 'spawn' || typeof act.effect.adapter !== 'string') continue;
+    const refusal = adapters.refusal(act.effect.adapter);
+    if (refusal === null) continue;
+    throw new InvalidWorkflow(`the step ${id} cannot start its agent: ${refusal.message}`, refusal.hint);
+  }
+}
+
+export interface CheckedAdapter {
+  /** As messages name it. */
+  readonly file: string;
+  /** Null where there is a problem. */
+  readonly adapter: Adapter | null;
+  /** A sentence with a place. */
+  readonly problem: string | null;
+  readonly diagnostics: readonly Diagnostic[];
+}
+
+/** `file`: as messages are to name it. `name`: what it must be called; null where any name will do. */
+export function checkAdapter(folder: string, file: string, name: string | null): CheckedAdapter {
+  try {
+    const text = readText(join(folder, ADAPTER_FILE), file);
+    const { adapter, diagnostics } = readAdapter({ file, text, readers: READER_NAMES });
+    const [error] = diagnostics.filter(({ severity }) => severity === 'error');
+    if (adapter === null || error !== undefined) {
+      const place = error === undefined ? file : `${file}:${error.span.line}:${error.span.column}`;
+      return { file, adapter: null, problem: `${place}: ${error?.message ?? 'it is empty'}`, diagnostics };
+    }
+    if (name === null || adapter.name === name) return { file, adapter, problem: null, diagnostics };
+    const problem = `${file}: the adapter calls itself "${adapter.name}", and its folder is called "${name}"`;
+    return { file, adapter: null, problem, diagnostics };
+  } catch (error) {
+    if (!(error instanceof UsageError || error instanceof InvalidWorkflow)) throw error;
+    return { file, adapter: null, problem: error.message, diagnostics: [] };
+  }
+}
+
+export type AdapterPlaces = Pick<Project, 'cwd' | 'meow' | 'shared'>;
+
+const ORIGINS: readonly Origin[] = ['project', 'user', 'built in'];
+
+/** In the home folder, the user's own are the project's. */
+function origins({ meow, shared }: AdapterPlaces): readonly Origin[] {
+  return meow === shared ? ORIGINS.slice(1) : ORIGINS;
+}
+
+/** Where adapters are, each in a folder of its name. */
+export function adaptersIn({ meow, shared }: AdapterPlaces, origin: Origin): string {
+  switch (origin) {
+    case 'project':
+      return join(meow, 'adapters');
+    case 'user':
+      return join(shared, 'adapters');
+    case 'built in':
+      return join(packageFolder(), 'lib', 'adapters');
+  }
+}
+
+function fileOf(folder: string, name: string): string {
+  return join(folder, name, ADAPTER_FILE);
+}
+
+function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).filter((name) => isAdapterName(name) && existsSync(fileOf(folder, name)));
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, 'EACCES')) return [];
+    throw error;
   }
 }

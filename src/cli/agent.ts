@@ -26,6 +26,12 @@ export const AGENT_COMMANDS: Readonly<Record<string, AgentCommand>> = {
   'await-event': { arguments: ['TYPE'], values: ['filter', 'timeout'], switches: ['json'], perform: awaitEvent },
   'step-status': { arguments: ['STEP'], values: ['is', 'is-not'], switches: [], perform: stepStatus },
   'await-approval': { arguments: ['GATE'], values: ['timeout', 'prompt'], switches: [], perform: awaitApproval },
+  mcp: {
+    arguments: [],
+    values: ['agent', 'workflow', 'socket', 'inbox'],
+    switches: [],
+    perform: async (given) => (await import('./commands/mcp.ts')).mcp(given),
+  },
 };
 
 /** `args`: with the command in front. Resolves to the exit status. */

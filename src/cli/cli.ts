@@ -47,7 +47,7 @@ async function perform(args: readonly string[]): Promise<number> {
 }
 
 /** Commands of later versions: known, so that they are not taken for a mistake, and refused as what they are. */
-const NOT_YET = new Set('adapter attach doctor gc mcp'.split(' '));
+const NOT_YET = new Set('gc'.split(' '));
 
 function requireCommand(program: Command, name: string): void {
   const known = program.commands.map((command) => command.name());
@@ -103,6 +103,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--dry-run', 'compile, check, and print the steps; start nothing')
     .option('--language <name>', 'meow, raymond or conductor, where PATH does not tell')
     .option('--adapter <name>', 'the adapter of every agent, whatever the workflow says; sim needs no account')
+    .option('--allow-outside', 'states of a state machine may work in folders outside of this one')
     .option('--resume <id>', 'take up a run again; the same as: meow resume ID')
     .option('--workflow <file.yaml>', 'the same, named by its state file');
   addRunFlags(run).action(async (path: string | undefined, options: object) => {
@@ -160,6 +161,15 @@ function commandLine(answer: (status: number) => void): Command {
       answer(await (await import('./commands/agents.ts')).agents(options));
     });
 
+  command('Looking', 'attach ID AGENT [FLAGS]', "an agent's terminal, in this one", ATTACH_NOTES)
+    .argument('<id>')
+    .argument('<agent>')
+    .option('-r, --read-only', 'look on without being able to type')
+    .option('--print', 'print the command that does it, and do nothing')
+    .action(async (id: string, agent: string, options: object) => {
+      answer(await (await import('./commands/attach.ts')).attach(id, agent, options));
+    });
+
   command('Looking', 'logs ID STEP [--attempt N] [--follow]', 'what a step printed', LOGS_NOTES)
     .argument('<id>')
     .argument('<step>')
@@ -196,6 +206,22 @@ function commandLine(answer: (status: number) => void): Command {
       answer(await (await import('./commands/graph.ts')).graph(what, options));
     });
 
+  command('Setting up', 'adapter ACTION [ARGUMENT] [FLAGS]', 'which agents there are, and more of them', ADAPTER_NOTES)
+    .argument('<action>')
+    .argument('[argument]')
+    .option('--project', "in the project's folder, not in that of your home: install, remove")
+    .option('--force', 'in place of one of the same name: install')
+    .option('--json', 'as JSON: list, show')
+    .action(async (action: string, what: string | undefined, options: object) => {
+      answer((await import('./commands/adapter.ts')).adapter(action, what ?? null, options));
+    });
+
+  command('Setting up', 'doctor [--json]', 'is all there that runs and agents need?', DOCTOR_NOTES)
+    .option('--json', 'as a JSON array')
+    .action(async (options: object) => {
+      answer(await (await import('./commands/doctor.ts')).doctor(options));
+    });
+
   addConversationCommands(command, answer);
 
   command('Other', 'help [COMMAND]', 'show help', '')
@@ -224,8 +250,8 @@ function addRunFlags(command: Command): Command {
   limit('--budget-tokens <n>', 'tokens', positive);
   limit('--max-agents <n>', 'turns at once (default: the number of cores, at least 4)', positive);
   limit('--max-transitions <n>', 'transitions of a state machine (default: 1000)', positive);
-  // For languages that are to come: taken, so that a command line that has them is no mistake.
-  command.addOption(new Option('--allow-outside').hideHelp()).addOption(new Option('--in-place').hideHelp());
+  // For a language that is to come: taken, so that a command line that has it is no mistake.
+  command.addOption(new Option('--in-place').hideHelp());
   command.addOption(new Option('--as-engine').hideHelp());
   return command;
 }
@@ -346,6 +372,15 @@ Examples:
   meow agents --workflow wf-ab12cd34 --json
 `;
 
+const ATTACH_NOTES = `
+Agents with a terminal live in tmux, each in a session of its own. To leave it there, press C-b d. What
+you type reaches the agent as if meow had typed it.
+
+Examples:
+  meow attach wf-ab12cd34 worker
+  meow attach wf-ab12cd34 worker --read-only
+`;
+
 const LOGS_NOTES = `
 What the step wrote to stdout goes to stdout, what it wrote to stderr goes to stderr.
 
@@ -377,6 +412,39 @@ Exit status 1 where there is an error, else 0.
 Examples:
   meow validate deploy.meow.toml
   meow validate .meow/templates/*.toml --json
+`;
+
+const ADAPTER_NOTES = `
+Actions:
+  install SOURCE   from a folder with an adapter.toml, or a git repository: github.com/NAME/REPOSITORY,
+                   any address that your git knows, with #BRANCH, #TAG or #COMMIT behind it
+  list             all adapters: the project's, yours, those that come with meow
+  show NAME        what one does: its commands, hooks, questions and limits
+  remove NAME      one that was installed
+
+An adapter says how an agent is started and talked to. It has commands that run as you: read them before
+you use it. One of the project stands before one of yours, and that before one that comes with meow.
+
+Examples:
+  meow adapter list
+  meow adapter show sim
+  meow adapter install ./my-adapter --project
+  meow adapter install github.com/someone/adapter-of-theirs#v1.2
+  meow adapter remove my-agent
+
+Exit status: 0 done, 1 the adapter is invalid, 2 wrong usage.
+`;
+
+const DOCTOR_NOTES = `
+Looks at what meow needs, and at the program of every adapter: whether it is installed, in which version,
+whether you are logged in, and what would keep it from being started with nobody there. One line for
+each, with what to do about it. No agent is started, and nothing goes out on the network.
+
+Exit status: 0 whatever is needed to run anything is there, 1 something needed is missing.
+
+Examples:
+  meow doctor
+  meow doctor --json | jq '.[] | select(.status != "ok")'
 `;
 
 const GRAPH_NOTES = `

@@ -51,9 +51,9 @@ export function addConversationCommands(command: Make, answer: (status: number) 
     .option('--json <json>', 'outputs as one JSON object')
     .option('--notes <text>', 'kept with the step, and shown');
 
-  command(AGENTS, 'prime [--format prompt|json]', 'what the agent should be doing', PRIME_NOTES).option(
+  command(AGENTS, 'prime [--format prompt|json|hook]', 'what the agent should be doing', PRIME_NOTES).option(
     '--format <f>',
-    'prompt or json (default: prompt)',
+    'prompt, json or hook (default: prompt)',
   );
 
   command(AGENTS, 'session-id [--agent NAME]', 'the session of an agent', SESSION_NOTES).option(
@@ -85,6 +85,12 @@ export function addConversationCommands(command: Make, answer: (status: number) 
     .argument('<gate>')
     .option('--timeout <d>', 'how long at most: 30s, 5m, 24h')
     .option('--prompt <text>', 'what is asked; meow gates shows it');
+
+  command(AGENTS, 'mcp [FLAGS]', 'the same as tools, for an agent that speaks MCP', MCP_NOTES)
+    .option('--agent <name>', 'which agent it speaks for (default: MEOW_AGENT)')
+    .option('--workflow <id>', 'in which run (default: MEOW_WORKFLOW)')
+    .option('--socket <path>', 'of the run (default: MEOW_ORCH_SOCK)')
+    .option('--inbox <folder>', 'of the run (default: MEOW_INBOX)');
 }
 
 const GATES_NOTES = `
@@ -124,7 +130,8 @@ Examples:
 const PRIME_NOTES = `
 Prints the agent's task again where it has stopped in the middle of it, and nothing where it is idle,
 has just reported, or talks with a person. Made for a hook that is called when an agent stops: where
-there is no run it prints nothing, and exits with 0.
+there is no run it prints nothing, and exits with 0. With --format hook it prints what such a hook
+must print for the agent to go on.
 `;
 
 const SESSION_NOTES = `
@@ -166,4 +173,12 @@ is ending, 3 nobody decided in time.
 Examples:
   meow await-approval review
   meow await-approval review --timeout 24h --prompt "Is the plan good enough to begin?"
+`;
+
+const MCP_NOTES = `
+A server of the Model Context Protocol on stdin and stdout, with the tools done, event, ask and status.
+The adapters of agents that speak it configure it. Outside of a run it starts, and every tool says so.
+
+Example:
+  meow mcp --agent worker --workflow wf-ab12cd34 --inbox /project/.meow/workflows/wf-ab12cd34/inbox
 `;

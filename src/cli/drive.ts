@@ -3,15 +3,15 @@
 
 import { join } from 'node:path';
 
+import { present } from '../base/assert.ts';
 import type { LiveRun, World } from '../engine/client.ts';
 import type { Journal } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
-import { agentDriver } from '../drivers/agents.ts';
 import type { AgentsDriver } from '../drivers/agents.ts';
 import { commandDriver } from '../drivers/command.ts';
-import { hostsByAdapter } from '../drivers/hosts.ts';
 import { readDriver } from '../drivers/read.ts';
-import { SIM_SCRIPT, simHost } from '../drivers/sim-host.ts';
+import { SIM_SCRIPT } from '../drivers/sim-host.ts';
+import { steered } from '../drivers/steered.ts';
 import { systemClock } from '../drivers/clock.ts';
 import { wholeText } from '../drivers/whole-text.ts';
 import { addressOf } from '../ipc/address.ts';
@@ -24,8 +24,11 @@ import type { Config } from '../languages/config.ts';
 import type { FileStore } from '../stores/files.ts';
 import { refusalOf } from '../stores/refusal.ts';
 import { openGates, runStatus } from '../view/status.ts';
+import type { Adapters } from './adapters.ts';
+import { agentDrivers, reachingTerminals } from './agent-drivers.ts';
 import { workingOn } from './exit.ts';
 import type { Reporter } from './reporters/reporter.ts';
+import { ownEnvironment } from './own-environment.ts';
 import { openRun } from './runs.ts';
 import { Signals } from './signals.ts';
 import { StateRefresh } from './state-refresh.ts';
@@ -34,6 +37,8 @@ export interface DriveRequest {
   readonly store: FileStore;
   readonly runId: string;
   readonly config: Config;
+  /** For agents that it starts. */
+  readonly adapters: Adapters;
   readonly reporter: Reporter;
   /** False: a run that only a person can go on with is paused. */
   readonly waits?: boolean;
@@ -56,7 +61,7 @@ export async function drive(request: DriveRequest): Promise<Driven> {
   let refresh: StateRefresh | null = null;
   let before: readonly JournalRecord[] = [];
   let mark = '';
-  let attachments: Program['attachments'] = {};
+  let program: Program | null = null;
   let agents: AgentsDriver | null = null;
   let reception: Reception | null = null;
 
@@ -70,7 +75,7 @@ export async function drive(request: DriveRequest): Promise<Driven> {
   // The last state is on disk before the run is released: who waits for its end, or takes it after us, finds it complete.
   const guarded = (journal: Journal): Journal => {
     before = journal.records;
-    attachments = journal.program.attachments;
+    program = journal.program;
     const file = new StateRefresh({
       file: store.stateFile(runId),
       // Not the one that is kept with the run: a larger one lets a run go on that was paused for it.
@@ -113,31 +118,35 @@ export async function drive(request: DriveRequest): Promise<Driven> {
     drivers(asked) {
       mark = asked.mark;
       if (before.length > 0 && !isDone(before)) receive();
-      const own = environment();
-      const shared = {
+      const around = {
         runId,
         mark,
         runFolder,
         cwd: asked.cwd,
-        environment: own,
+        environment: ownEnvironment(),
         binFolder: BIN_FOLDER,
         ...addressOf(runFolder, mark),
       };
-      const sim = simHost({
-        runFolder,
-        command: [join(BIN_FOLDER, 'meow'), 'sim-agent'],
-        script: attachments[SIM_SCRIPT] ?? null,
-        searchPath: own['PATH'] ?? '',
+      const { adapters, config } = request;
+      const of = present(program, 'drivers for a run without a program');
+      const simScript = of.attachments[SIM_SCRIPT] ?? null;
+      const environment = reachingTerminals(around, of, config);
+      const heard = async (): Promise<void> => reception?.heard();
+      const ofAgents = agentDrivers({
+        run: around,
+        adapters,
+        config,
+        simScript,
+        parks: request.waits !== false,
+        heard,
       });
-      const driver = agentDriver({ ...shared, hosts: hostsByAdapter({ sim }) });
-      agents = driver;
+      agents = ofAgents.agents;
+      const steering = { program: of, runFolder, cwd: asked.cwd, allowOutside: asked.allowOutside };
       return {
-        command: commandDriver({ ...shared, shell: request.config.shell }),
+        ...ofAgents.drivers,
+        command: steered(commandDriver({ ...around, environment, shell: config.shell }), steering),
+        turn: steered(ofAgents.drivers.turn, steering),
         read: readDriver({ runFolder, cwd: asked.cwd }),
-        spawn: driver,
-        attend: driver,
-        prompt: driver,
-        kill: driver,
       };
     },
     observe(records, state) {
@@ -217,8 +226,3 @@ function waitsFor(state: RunState): string {
 
 /** The `meow` that steps find on their PATH is the one that runs them. */
 const BIN_FOLDER = join(import.meta.dirname, '..', 'bin');
-
-function environment(): Readonly<Record<string, string>> {
-  const entries = Object.entries(process.env);
-  return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
-}

@@ -8,7 +8,7 @@ import type * as Cli from './cli.ts';
 declare const MEOW_VERSION: string;
 
 const args = process.argv.slice(2);
-const FOR_AGENTS = ['done', 'prime', 'session-id', 'event', 'await-event', 'step-status', 'await-approval'];
+const FOR_AGENTS = ['done', 'prime', 'session-id', 'event', 'await-event', 'step-status', 'await-approval', 'mcp'];
 
 if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
   process.stdout.write(`${MEOW_VERSION}\n`);
@@ -16,6 +16,10 @@ if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
   // A program of its own, which knows nothing of the others: not a command for people.
   void import('../sim/main.ts').then(({ main }) => {
     process.exitCode = main(args.slice(1));
+  });
+} else if (args[0] === 'sim-turn') {
+  void import('../sim/main.ts').then(async ({ mainOfTurn }) => {
+    process.exitCode = await mainOfTurn(args.slice(1));
   });
 } else if (FOR_AGENTS.includes(args[0] ?? '') && !args.includes('--help') && !args.includes('-h')) {
   run('agent');

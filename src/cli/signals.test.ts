@@ -19,6 +19,8 @@ const run: LiveRun = {
     limits: DEFAULT_LIMITS,
     drainMs: 0,
     onFailure: 'drain',
+    machines: {},
+    steerings: {},
     attachments: {},
   }),
   ended: new Promise(() => {}),

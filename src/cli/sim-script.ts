@@ -16,7 +16,7 @@ export interface ScriptBeside {
 
 /** `workflow`: the absolute path of the workflow; `cwd`: what messages name the script from. */
 export function readScriptBeside(workflow: string, cwd: string): ScriptBeside {
-  const name = `${basename(workflow).replace(/(?:\.meow)?\.toml$/, '')}.sim.toml`;
+  const name = `${basename(workflow).replace(/(?:\.meow\.toml|\.toml|\.ya?ml|\.md)$/, '')}.sim.toml`;
   const path = join(dirname(workflow), name);
   try {
     const text = readFileSync(path, 'utf8');

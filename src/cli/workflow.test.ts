@@ -4,11 +4,11 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Compiled } from '../languages/meow/compile.ts';
 import { compileMeow, validateMeow } from '../languages/meow/compile.ts';
-import { refuseAdapters } from './adapters.ts';
+import { Adapters, refuseAdapters } from './adapters.ts';
 import type { Project } from './project.ts';
 import { resolveVariables } from './variables.ts';
 import type { WorkflowText } from './workflow.ts';
-import { readWorkflow } from './workflow.ts';
+import { findWorkflow, readMeow } from './workflow.ts';
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), 'meow-workflow-')));
 afterAll(() => rmSync(base, { recursive: true, force: true }));
@@ -40,7 +40,7 @@ function compile(source: WorkflowText): Compiled {
 }
 
 function filesOf(reference: string, values: Readonly<Record<string, string>> = {}): readonly string[] {
-  return readWorkflow(project, reference, null, values).others.files.map(({ file }) => file);
+  return readMeow(project, findWorkflow(project, reference, null), values).others.files.map(({ file }) => file);
 }
 
 describe('a template is looked for', () => {
@@ -56,7 +56,7 @@ describe('a template is looked for', () => {
     write('a.meow.toml', leadsTo('lib/tools'));
     for (const place of places.toReversed()) {
       write(place, says(place));
-      const { program, diagnostics } = compile(readWorkflow(project, 'a.meow.toml', null));
+      const { program, diagnostics } = compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {}));
       expect(diagnostics).toEqual([]);
       expect(JSON.stringify(program)).toContain(`echo ${place}`);
     }
@@ -78,7 +78,7 @@ describe('a template is looked for', () => {
   test('only there, where it is named by a path', () => {
     write('a.meow.toml', leadsTo('./tools'));
     write('.meow/templates/tools.meow.toml', says('no'));
-    expect(compile(readWorkflow(project, 'a.meow.toml', null)).diagnostics).toMatchObject([
+    expect(compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {})).diagnostics).toMatchObject([
       { code: 'unknown-template', hint: 'There is no file ./tools.meow.toml, seen from this one.' },
     ]);
   });
@@ -107,7 +107,7 @@ test('files may lead to one another', () => {
     `[main]\n[[main.steps]]\nid = "b"\nexecutor = "branch"\ncondition = "true"\non_true = { template = "${template}" }\n`;
   write('a.meow.toml', branch('b'));
   write('b.meow.toml', branch('a#main'));
-  const { program, diagnostics } = compile(readWorkflow(project, 'a.meow.toml', null));
+  const { program, diagnostics } = compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {}));
   expect(diagnostics).toEqual([]);
   expect(Object.keys(program?.blocks ?? {})).toEqual(['main', 'b.meow.toml#main']);
 });
@@ -115,7 +115,7 @@ test('files may lead to one another', () => {
 test('a file that cannot be read as TOML tells of it once, however many lead to it', () => {
   write('a.meow.toml', `${leadsTo('b')}${leadsTo('b#x').replace('[main]\n', '').replace('go', 'again')}`);
   write('b.meow.toml', '[main\n');
-  const source = readWorkflow(project, 'a.meow.toml', null);
+  const source = readMeow(project, findWorkflow(project, 'a.meow.toml', null), {});
   for (const diagnostics of [compile(source).diagnostics, validateMeow(source)]) {
     expect(diagnostics).toMatchObject([{ code: 'syntax', span: { file: 'b.meow.toml' } }]);
   }
@@ -124,14 +124,14 @@ test('a file that cannot be read as TOML tells of it once, however many lead to 
 test('a file whose workflow nobody enters may be as wrong as it likes', () => {
   write('a.meow.toml', `${says('fine')}${leadsTo('b').replaceAll('main', 'other')}`);
   write('b.meow.toml', '[main\n');
-  expect(compile(readWorkflow(project, 'a.meow.toml', null)).diagnostics).toEqual([]);
+  expect(compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {})).diagnostics).toEqual([]);
 });
 
 test('a template that is named on the command line is read, and entered', () => {
   write('a.meow.toml', `${leadsTo('{{kind}}')}[main.variables]\nkind = { required = true }\n`);
   write('tools.meow.toml', says('tool', 'x'));
   const values = { kind: 'tools#x' };
-  const source = readWorkflow(project, 'a.meow.toml', null, values);
+  const source = readMeow(project, findWorkflow(project, 'a.meow.toml', null), values);
   const { program } = compileMeow({ ...source, given: ['kind'], values });
   expect(program?.blocks['main']?.steps[0]?.routes['done']).toMatchObject({
     target: { names: { 'tools#x': 'tools.meow.toml#x', main: 'main', '.main': 'main' } },
@@ -146,7 +146,7 @@ test('a variable of the type file has the text of the file', () => {
   );
   write('notes/a.txt', 'first\n');
   write('b.txt', 'second');
-  const { program, fileVariables } = compile(readWorkflow(project, 'a.meow.toml', null));
+  const { program, fileVariables } = compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {}));
   const given = { texts: new Map([['note', 'notes/a.txt']]), values: new Map() };
   const run = { id: 'r', at: 0, cwd: project.cwd, fileVariables };
   expect(resolveVariables(given, program ?? expect.fail(), run)).toEqual({ note: 'first\n', other: 'second' });
@@ -156,25 +156,31 @@ test('a variable of the type file has the text of the file', () => {
 
 describe('a run is refused that starts an agent we cannot start', () => {
   const spawn = (rest: string): string => `[main]\n[[main.steps]]\nid = "s"\nexecutor = "spawn"\nagent = "a"\n${rest}`;
-  const start = (text: string, forced: string | null = null, fallback: string | null = null): void => {
+  const start = (text: string, forced: string | null = null, fallback = 'missing'): void => {
     write('a.meow.toml', text);
-    const adapters = { forced, fallback, available: null };
-    const { program } = compileMeow({ ...readWorkflow(project, 'a.meow.toml', null), given: [], adapters });
-    refuseAdapters(program ?? expect.fail());
+    const adapters = { forced, fallback: () => fallback };
+    const { program } = compileMeow({
+      ...readMeow(project, findWorkflow(project, 'a.meow.toml', null), {}),
+      given: [],
+      adapters,
+    });
+    refuseAdapters(program ?? expect.fail(), new Adapters(project));
   };
 
   test('by its own name, that of the workflow, or none', () => {
-    expect(() => start(spawn('adapter = "aider"'))).toThrow('step s starts an agent with the adapter aider');
-    expect(() => start(spawn('').replace('[main]', '[main]\ndefault_adapter = "codex"'))).toThrow('adapter codex');
-    expect(() => start(spawn(''))).toThrow('adapter claude');
-    expect(() => start(spawn(''), null, 'aider')).toThrow('adapter aider');
+    expect(() => start(spawn('adapter = "nobody"'))).toThrow(
+      'step s cannot start its agent: there is no adapter "nobody"',
+    );
+    expect(() => start(spawn('').replace('[main]', '[main]\ndefault_adapter = "none"'))).toThrow('adapter "none"');
+    expect(() => start(spawn(''))).toThrow('adapter "missing"');
+    expect(() => start(spawn('adapter = "sim"'), 'nobody')).toThrow('adapter "nobody"');
   });
 
   test('and not one whose agents are simulated', () => {
     start(spawn('adapter = "sim"'));
-    start(spawn('adapter = "aider"'), 'sim');
+    start(spawn('adapter = "nobody"'), 'sim');
     start(spawn(''), null, 'sim');
-    start(spawn('').replace('[main]', '[main]\ndefault_adapter = "sim"'), null, 'aider');
+    start(spawn('').replace('[main]', '[main]\ndefault_adapter = "sim"'));
     start(`${spawn('')}[main.variables]\ndefault_adapter = "sim"\n`);
   });
 });

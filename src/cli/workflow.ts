@@ -33,20 +33,31 @@ export interface WorkflowText {
   readonly others: OtherFiles;
 }
 
-/**
- * Reads the workflow that a reference names, `PATH[#WORKFLOW]` or a bare name, and every file that it leads to.
- * `values`: what the run is given, for templates that are named by a variable.
- */
-export function readWorkflow(
-  project: Project,
-  reference: string,
-  language: string | null,
-  values: Readonly<Record<string, Json>> = {},
-): WorkflowText {
+export interface FoundWorkflow {
+  /** As messages name it. */
+  readonly file: string;
+  /** Absolute. */
+  readonly path: string;
+  /** After `#`; null is the main one. */
+  readonly workflow: string | null;
+  readonly language: 'meow' | 'raymond';
+}
+
+/** What a reference names, `PATH[#WORKFLOW]` or a bare name, and in which language it is. */
+export function findWorkflow(project: Project, reference: string, language: string | null): FoundWorkflow {
   const { path, workflow } = locate(project, reference);
   const file = shownPath(project, path);
   const spoken = checkLanguage(language) ?? languageOf(path, file);
-  if (spoken !== 'meow') throw otherLanguage(file, spoken);
+  if (spoken === 'conductor') throw otherLanguage(file);
+  return { file, path, workflow, language: spoken };
+}
+
+/** A MEOW file and every file that it leads to. `values`: what the run is given, for templates that a variable names. */
+export function readMeow(
+  project: Project,
+  { file, path, workflow }: FoundWorkflow,
+  values: Readonly<Record<string, Json>>,
+): WorkflowText {
   const text = readText(path, file);
   return { file, path, text, workflow, others: readOthers(project, { file, path, text }, values) };
 }
@@ -98,7 +109,7 @@ function locateTemplate(project: Project, folder: string, name: string): string 
 }
 
 /** Where `bin/` and `lib/` are, seen from the bundle in `dist/` or from this source. */
-function packageFolder(): string {
+export function packageFolder(): string {
   const [bundled, source] = ['..', '../..'].map((up) => resolve(import.meta.dirname, up)) as [string, string];
   return exists(join(bundled, 'bin')) ? bundled : source;
 }
@@ -116,13 +127,13 @@ function locate(project: Project, reference: string): { readonly path: string; r
   const path = resolve(project.cwd, name);
   if (exists(path)) return { path, workflow };
   if (isAbsolute(name) || /^\.{1,2}\//.test(name)) throw missingFile(name);
-  const candidates = [name, `${name}.meow.toml`, `${name}.toml`];
+  const candidates = [name, `${name}.meow.toml`, `${name}.toml`, `${name}.yaml`];
   const builtIn = name.startsWith('lib/') ? [packageFolder()] : [];
   for (const folder of [...searchedFolders(project), ...builtIn]) {
     for (const candidate of candidates) {
       const found = join(folder, candidate);
-      // A folder of the same name as a run is no workflow.
-      if (exists(found) && !statSync(found).isDirectory()) return { path: found, workflow };
+      // What a run has left is no workflow: neither its folder nor its state.
+      if (exists(found) && !exists(join(folder, name, 'journal.jsonl'))) return { path: found, workflow };
     }
   }
   throw missingWorkflow(project, name);
@@ -193,11 +204,10 @@ function languageOf(path: string, file: string): Language {
   throw new UsageError(`cannot tell the language of ${file}`, 'name it NAME.meow.toml, or say --language meow');
 }
 
-function otherLanguage(file: string, language: 'raymond' | 'conductor'): InvalidWorkflow {
-  const name = language === 'raymond' ? 'Raymond' : 'Conductor';
+function otherLanguage(file: string): InvalidWorkflow {
   return new InvalidWorkflow(
-    `${file} is a ${name} workflow, and this version of meow runs MEOW workflows only`,
-    'write it as NAME.meow.toml; an example: meow init',
+    `${file} is a Conductor workflow, which this version of meow does not run`,
+    'write it as NAME.meow.toml, or as a folder of prompts; an example: meow init',
   );
 }
 

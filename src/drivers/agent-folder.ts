@@ -12,6 +12,7 @@
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ABSENT, isErrno } from '../base/errno.ts';
+import type { Channel } from '../ir/adapter.ts';
 import type { StepFolder } from './step-folder.ts';
 import { fileName, makeFolder, writePrivate } from './step-folder.ts';
 
@@ -27,9 +28,11 @@ export interface StartRecord {
   readonly effect: string;
   readonly agent: string;
   readonly adapter: string;
+  readonly channel: Channel;
   /** Absolute. */
   readonly workdir: string;
-  readonly session: string;
+  /** Null where it is not known before the agent tells it. */
+  readonly session: string | null;
 }
 
 export class AgentFolder {

@@ -1,15 +1,21 @@
-// Where agents live. A host keeps the agents of an adapter: as plain processes, or in terminals. The driver of agents
-// (agents.ts) knows no more of them than this.
+// Where agents live. A host keeps the agents of one channel: in terminals, as processes that come and go with each prompt,
+// behind a protocol. The driver of agents (agents.ts) knows no more of them than this.
 //
 // H1  A start begins at most one agent, however often it is asked for; one that was begun in an earlier life of the
 //     engine is found again, and then behaves as if this life had begun it.
-// H2  A message is handed over at most once by its id, in this life and in all others.
+// H2  A message is handed over at most once by its id, in this life and in all others. Where an earlier life died while it
+//     did so, what the agent shows and has left behind decides whether it has the message; a guess does not.
 // H3  An agent that ends is told of within a second, whether or not it is our child.
 // H4  An agent outlives the engine, and does not keep it from ending.
 // H5  Which messages an agent has begun with, and which it cannot work on for a limit, is known in every later life.
+// H6  Nothing is ever typed into a question that an agent asks, save what a person or the adapter has decided about it.
 
 import type { Result } from '../base/result.ts';
+import type { Adapter, Channel } from '../ir/adapter.ts';
+import type { Delivery, Outcome } from '../ir/effect.ts';
 import type { AgentMessage } from '../ir/prompt-text.ts';
+import type { Usage } from '../ir/usage.ts';
+import type { DialogVerdict, Note } from '../engine/ports.ts';
 import type { AgentStart } from './agent-folder.ts';
 import type { Ending } from './remains.ts';
 
@@ -32,8 +38,9 @@ export interface StartRequest {
   readonly start: AgentStart;
   /** Complete, with the marker of the start. */
   readonly environment: Readonly<Record<string, string>>;
-  /** It goes on with the session of an earlier agent. */
-  readonly resumes: boolean;
+  /** The session of an earlier agent that it goes on with, or forks from; null begins one. */
+  readonly resumeSession: string | null;
+  readonly forks: boolean;
   /** What the workflow wants behind the start command. */
   readonly args: string | null;
 }
@@ -43,20 +50,66 @@ export interface HostedAgent {
   /** Where people find it; null where it has no terminal. */
   readonly terminal: string | null;
   readonly alive: boolean;
-  /** Resolves when it can take a prompt; to false when it has ended before it could, or took too long. */
-  ready(timeoutMs: number): Promise<boolean>;
+  /** That of the start, until the agent tells another. */
+  readonly session: string | null;
+  /**
+   * Resolves when it can take a prompt. The time given is for a host whose adapter names none; a question that it asks a
+   * person stops the clock.
+   */
+  ready(timeoutMs: number, note: Note): Promise<Readiness>;
   readonly ended: Promise<AgentExit>;
-  /** Resolves when the agent has it. What it has not taken in time, or when the sender gives up, is taken back. */
-  hand(message: AgentMessage, timeoutMs: number, givenUp?: Promise<unknown>): Promise<Handover>;
+  /** Tells of every session that it is in from now on, the present one included where it is known. */
+  watchSession(told: (session: string) => void): void;
+  /**
+   * Resolves when the agent has it. What it has not taken in time, or when the sender gives up, is taken back. The time
+   * given is for being taken by an agent that is ready for it; a question that it asks a person stops the clock.
+   */
+  hand(message: AgentMessage, request: HandRequest): Promise<Handover>;
   /** Whether it has begun with a message: one that it has may wait with it until it is done with another. */
   hasBegun(id: string): boolean;
-  /** Resolves when it says that it may not work on this message: not any more, or not now. Stops looking on `over`. */
-  limited(id: string, over: AbortSignal): Promise<AgentLimit>;
+  /**
+   * Watches the agent at work on a message that it has, and notes what it asks. Resolves when that work has come to
+   * something without a report: a limit, silence, or an end. Stops watching on `over`.
+   */
+  atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd>;
+  /** What a person has decided about the dialog that was noted last. */
+  decide(verdict: DialogVerdict): void;
+  /** Its work on a message has been reported: resolves when it has come to rest, or after the time given. */
+  conclude(id: string, timeoutMs: number): Promise<Concluded>;
   /** Makes it leave what it is doing. Resolves when it is idle, or after the time given. */
   interrupt(id: string, timeoutMs: number): Promise<void>;
 }
 
-export type Handover = 'taken' | 'not-taken' | 'agent-gone';
+/** `reason`: a sentence. */
+export type Readiness =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'unready'; readonly reason: string };
+
+export interface HandRequest {
+  readonly timeoutMs: number;
+  readonly note: Note;
+  readonly givenUp: Promise<unknown>;
+}
+
+export type Handover =
+  | { readonly kind: 'taken' }
+  /** `reason`: why not, as a part of a sentence. */
+  | { readonly kind: 'not-taken'; readonly delivery: Delivery; readonly reason: string }
+  | { readonly kind: 'agent-gone' };
+
+export type WorkEnd =
+  | { readonly kind: 'limit'; readonly limit: AgentLimit }
+  /** No sign of life for too long. `reason`: a sentence. */
+  | { readonly kind: 'idle'; readonly reason: string }
+  /** It has come to an end by itself, in a way that needs no report. */
+  | { readonly kind: 'over'; readonly outcome: Outcome };
+
+export interface Concluded {
+  readonly session: string | null;
+  /** What the work on the message has cost; null where that is not told. */
+  readonly usage: Usage | null;
+}
 
 export interface AgentLimit {
   /** A part of a sentence. */
@@ -74,5 +127,13 @@ export interface AgentExit {
   readonly output: string | null;
 }
 
-/** Hosts by the names of adapters; a refusal is a sentence. */
-export type HostFor = (adapter: string) => Result<AgentHost, string>;
+/** The host for an adapter, and the channel that was asked for or is the adapter's first; a refusal is a sentence. */
+export type HostFor = (adapter: string, channel: Channel | null) => Result<HostChoice, string>;
+
+export interface HostChoice {
+  readonly host: AgentHost;
+  readonly adapter: Adapter;
+  readonly channel: Channel;
+  /** Who says the id of a new session: we, the agent, or nobody. */
+  readonly sessionId: 'chosen' | 'told' | 'none';
+}

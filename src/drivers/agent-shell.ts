@@ -14,14 +14,21 @@ export function agentShellText(command: readonly string[], folder: string): stri
   const status = quoted(join(folder, 'status'));
   return [
     beginning({ folder, bootId: BOOT_ID, hasUptime: HAS_PROC, umask: UMASK }),
-    // A trap that does something is not passed on to the program; one that does nothing would be.
-    'trap : HUP INT QUIT TERM;',
+    OUTLIVE,
     // The shell's own remarks ("Killed") are not the agent's: they go nowhere.
     'exec 3>&2 2>/dev/null;',
     `${command.map(quoted).join(' ')} 2>&3 3>&-;`,
     `meow_status=$?;echo "exit $meow_status">>${status};exit "$meow_status"`,
   ].join('');
 }
+
+/** A text for a shell, as such a command: a shell that has to stay for it does so for as long as what it runs. */
+export function shellCommand(shell: string, text: string): readonly string[] {
+  return [shell, '-c', `${OUTLIVE}\n${text}`];
+}
+
+/** A trap that does something is not passed on to the program; one that does nothing would be. */
+const OUTLIVE = 'trap : HUP INT QUIT TERM;';
 
 function quoted(text: string): string {
   const result = quote(text, [{ kind: 'bare' }]);

@@ -7,6 +7,8 @@ import type { Result } from '../base/result.ts';
 import type { Effect, SpawnSpec } from '../ir/effect.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { AgentStart } from './agent-folder.ts';
+import type { Adapter } from '../ir/adapter.ts';
+import { adapterEnvironment, holeValues } from './adapter-start.ts';
 import { environmentFor, MARKER } from './environment.ts';
 import type { RunSurroundings } from './environment.ts';
 import { wholeText } from './whole-text.ts';
@@ -23,7 +25,7 @@ export interface AgentWish {
   /** Null begins a session. */
   readonly resumeSession: string | null;
   readonly args: string | null;
-  readonly environmentOf: (start: AgentStart) => Readonly<Record<string, string>>;
+  readonly environmentOf: (start: AgentStart) => Result<Readonly<Record<string, string>>, string>;
 }
 
 /** An error is a sentence. */
@@ -40,6 +42,7 @@ export function agentName(spec: SpawnSpec<FilledText>, runFolder: string): Resul
 export function agentWish(
   effect: Effect,
   spec: SpawnSpec<FilledText>,
+  adapter: Adapter,
   run: RunSurroundings,
 ): Result<AgentWish, string> {
   const texts: string[] = [];
@@ -52,17 +55,19 @@ export function agentWish(
   const workdir = workFolder(run.cwd, folder);
   if (!workdir.ok) return err(workdir.error);
   const own = Object.fromEntries(Object.keys(spec.env).map((key, index) => [key, values[index] ?? '']));
-  const { environment: base, binFolder = null } = run;
-  const whole = environmentFor({ ...run, base, binFolder, effect, own });
-  if (!whole.ok) return whole;
   return ok({
     workdir: workdir.value,
     resumeSession: session === '' ? null : session,
     args: args === '' ? null : args,
     environmentOf: (start) => {
+      const place = { agent: start.agent, workdir: start.workdir, folder: start.folder.path };
+      const base = adapterEnvironment(adapter, run.environment, holeValues(adapter, run, place));
+      if (!base.ok) return base;
+      const whole = environmentFor({ ...run, base: base.value, binFolder: run.binFolder ?? null, effect, own });
+      if (!whole.ok) return whole;
       const environment = { ...whole.value, MEOW_AGENT: start.agent, [MARKER]: start.marker };
       // Which step it works on changes with every prompt: the one that started it is none of them.
-      return Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_STEPS.has(name)));
+      return ok(Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_STEPS.has(name))));
     },
   });
 }

@@ -11,7 +11,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { assert } from '../base/assert.ts';
-import type { Answer, Driver, StopHow } from '../engine/ports.ts';
+import { ok } from '../base/result.ts';
+import type { Result } from '../base/result.ts';
+import type { Answer, DialogVerdict, Driver, Note, StopHow } from '../engine/ports.ts';
 import { success } from '../ir/effect.ts';
 import type { AttendSpec, Effect, KillSpec, Outcome, PromptSpec, SpawnSpec } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
@@ -21,7 +23,7 @@ import type { AgentMessage } from '../ir/prompt-text.ts';
 import type { FilledText } from '../ir/text.ts';
 import { AgentFolder, markEnded, wasEndedByUs } from './agent-folder.ts';
 import type { AgentStart } from './agent-folder.ts';
-import type { AgentExit, FoundAgent, HostedAgent, HostFor } from './agent-host.ts';
+import type { AgentExit, AgentHost, FoundAgent, HostedAgent, HostFor, WorkEnd } from './agent-host.ts';
 import { agentName, agentWish } from './agent-wish.ts';
 import { Asked, soon } from './asked.ts';
 import { markerOf } from './environment.ts';
@@ -64,12 +66,12 @@ class AgentDriver implements AgentsDriver {
     this.#options = options;
   }
 
-  start(effect: Effect, answer: Answer): void {
-    this.#ask('start', effect, answer);
+  start(effect: Effect, answer: Answer, note: Note = unheard): void {
+    this.#ask('start', effect, answer, note);
   }
 
-  find(effect: Effect, answer: Answer): void {
-    this.#ask('find', effect, answer);
+  find(effect: Effect, answer: Answer, note: Note = unheard): void {
+    this.#ask('find', effect, answer, note);
   }
 
   stop(effectId: string, how: StopHow): void {
@@ -80,11 +82,15 @@ class AgentDriver implements AgentsDriver {
     this.#open.get(effectId)?.conclude();
   }
 
+  decide(effectId: string, verdict: DialogVerdict): void {
+    this.#open.get(effectId)?.decide(verdict);
+  }
+
   hasTaken(agent: string, effectId: string): boolean {
     return this.#known(agent)?.hasBegun(effectId) ?? false;
   }
 
-  #ask(how: How, effect: Effect, answer: Answer): void {
+  #ask(how: How, effect: Effect, answer: Answer, note: Note): void {
     const known = this.#open.get(effect.id);
     if (known !== undefined) {
       known.answers.push(answer);
@@ -94,7 +100,7 @@ class AgentDriver implements AgentsDriver {
     this.#open.set(effect.id, asked);
     const perform = async (): Promise<void> => {
       await soon();
-      const outcome = await this.#perform(how, effect, asked);
+      const outcome = await this.#perform(how, effect, asked, note);
       this.#open.delete(effect.id);
       for (const each of asked.answers) each(outcome);
     };
@@ -105,15 +111,15 @@ class AgentDriver implements AgentsDriver {
     });
   }
 
-  async #perform(how: How, effect: Effect, asked: Asked): Promise<Outcome> {
+  async #perform(how: How, effect: Effect, asked: Asked, note: Note): Promise<Outcome> {
     const { spec } = effect;
     switch (spec.kind) {
       case 'spawn':
-        return this.#spawn(effect, spec, asked);
+        return this.#spawn(effect, spec, asked, note);
       case 'attend':
-        return this.#attend(spec, asked);
+        return this.#attend(spec, asked, note);
       case 'prompt':
-        return this.#prompt(how, effect, spec, asked);
+        return this.#prompt(how, effect, spec, asked, note);
       case 'kill':
         return this.#kill(spec, asked);
       default:
@@ -121,7 +127,7 @@ class AgentDriver implements AgentsDriver {
     }
   }
 
-  async #spawn(effect: Effect, spec: SpawnSpec<FilledText>, asked: Asked): Promise<Outcome> {
+  async #spawn(effect: Effect, spec: SpawnSpec<FilledText>, asked: Asked, note: Note): Promise<Outcome> {
     if (asked.isStopped) return this.#neverSpawned(effect, spec);
     const begun = this.#begin(effect, spec);
     if ('kind' in begun) return { kind: 'failure', failure: begun };
@@ -131,21 +137,26 @@ class AgentDriver implements AgentsDriver {
       return failed('spawn-failed', unready(start, agent.exit), details(agent.exit));
     }
     this.#agents.set(start.agent, agent);
-    const first = await Promise.race([agent.ready(this.#options.readyMs ?? READY_MS), asked.stopped]);
-    if (first === true) {
-      const { agent: name, adapter, workdir, session } = start;
-      const outputs = { agent: name, adapter, workdir, session_id: session, terminal: agent.terminal };
-      return success(outputs, { session });
+    asked.whenDecided((verdict) => agent.decide(verdict));
+    const first = await Promise.race([agent.ready(this.#options.readyMs ?? READY_MS, note), asked.stopped]);
+    if ('force' in first) {
+      markEnded(start);
+      await this.#clear(start, first.force ? 0 : this.#graceMs, asked.forced);
+      return failed('stopped', `agent ${start.agent} was stopped before it was ready`);
     }
-    if (first === false && !agent.alive) {
+    if (first.kind === 'ready') {
+      const { agent: name, adapter, workdir } = start;
+      const { session, terminal } = agent;
+      return success({ agent: name, adapter, workdir, session_id: session, terminal }, { session });
+    }
+    if (first.kind === 'gone') {
       const exit = await agent.ended;
       if (exit.status === null && !begun.isNew) return this.#lost(start);
       return failed('spawn-failed', unready(start, exit), details(exit));
     }
     markEnded(start);
-    await this.#clear(start, first === false || first.force ? 0 : this.#graceMs, asked.forced);
-    if (first === false) return failed('spawn-failed', `agent ${start.agent} was not ready in time`);
-    return failed('stopped', `agent ${start.agent} was stopped before it was ready`);
+    await this.#clear(start, 0, asked.forced);
+    return failed('spawn-failed', `agent ${start.agent} was not ready in time: ${first.reason}`);
   }
 
   /** Also what it may have left. */
@@ -170,46 +181,50 @@ class AgentDriver implements AgentsDriver {
     const refuse = (reason: string): Failure => failure('spawn-failed', `the agent could not be started: ${reason}`);
     const name = agentName(spec, this.#options.runFolder);
     if (!name.ok) return refuse(name.error);
-    const host = this.#options.hosts(name.value.adapter);
-    if (!host.ok) return refuse(host.error);
+    const choice = this.#options.hosts(name.value.adapter, spec.channel);
+    if (!choice.ok) return refuse(choice.error);
+    const { host, adapter, channel, sessionId } = choice.value;
     const kept = this.#folderOf(name.value.agent);
     const earlier = kept.start(effect.id);
-    const found = earlier === null ? null : host.value.find(earlier);
+    const found = earlier === null ? null : host.find(earlier);
     if (earlier !== null && found !== null && found.kind !== 'never') {
       return { start: earlier, agent: found.kind === 'alive' ? found.agent : found, isNew: false };
     }
     const other = this.#known(name.value.agent);
     if (other?.alive === true) return refuse(`${other.start.agent} is there already, started by ${other.start.effect}`);
-    const wish = agentWish(effect, spec, this.#options);
+    const wish = agentWish(effect, spec, adapter, this.#options);
     if (!wish.ok) return refuse(wish.error);
     const { workdir, resumeSession, args, environmentOf } = wish.value;
+    const begins = resumeSession === null || spec.forks;
     // A session that was told before its agent was begun is kept.
-    const session = earlier?.session ?? resumeSession ?? randomUUID();
+    const session = earlier?.session ?? (begins ? (sessionId === 'chosen' ? randomUUID() : null) : resumeSession);
     try {
-      const start = kept.makeStart({ ...name.value, effect: effect.id, workdir, session });
+      const start = kept.makeStart({ ...name.value, channel, effect: effect.id, workdir, session });
       const environment = environmentOf(start);
-      const agent = host.value.start({ start, environment, resumes: resumeSession !== null, args });
-      return { start, agent, isNew: true };
+      if (!environment.ok) return refuse(environment.error);
+      const request = { start, environment: environment.value, resumeSession, forks: spec.forks, args };
+      return { start, agent: host.start(request), isNew: true };
     } catch (error) {
       if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return refuse(error.message);
       throw error;
     }
   }
 
-  async #attend(spec: AttendSpec, asked: Asked): Promise<Outcome> {
+  async #attend(spec: AttendSpec, asked: Asked, note: Note): Promise<Outcome> {
     const agent = this.#known(spec.agent);
     if (agent === null) {
       const start = this.#folderOf(spec.agent).current();
       if (start !== null && wasEndedByUs(start)) return success();
       return failed('lost', `agent ${spec.agent} is gone, and nobody saw it end`);
     }
+    agent.watchSession((session) => void note({ session }));
     const exit = await Promise.race([agent.ended, asked.stopped.then(() => null)]);
     if (exit === null) return failed('stopped', `agent ${spec.agent} is not watched any more`);
     if (wasEndedByUs(agent.start)) return success();
     return failed('agent-crashed', `agent ${spec.agent} ${ended(exit)}`, details(exit));
   }
 
-  async #prompt(how: How, effect: Effect, spec: PromptSpec<FilledText>, asked: Asked): Promise<Outcome> {
+  async #prompt(how: How, effect: Effect, spec: PromptSpec<FilledText>, asked: Asked, note: Note): Promise<Outcome> {
     const { runFolder } = this.#options;
     const [name, prompt] = [wholeText(spec.agent, runFolder), wholeText(spec.prompt, runFolder)];
     if (!name.ok) return failed('not-delivered', name.error);
@@ -235,26 +250,31 @@ class AgentDriver implements AgentsDriver {
       return failed('not-delivered', `the prompt could not be kept: ${error.message}`);
     }
     const message = messageOf(effect, spec, prompt.value);
+    asked.whenDecided((verdict) => agent.decide(verdict));
+    // Before the first key is pressed.
+    if (meantFor === null) await note({ delivery: 'sending' });
     // Who has been reported about needs no prompt any more.
     const givenUp = Promise.race([asked.stopped, asked.concluded]);
-    const handed = agent.hand(message, this.#options.deliveryMs ?? DELIVERY_MS, givenUp);
-    const first = await Promise.race([handed, asked.concluded]);
-    if (first === null) return success();
-    if (first === 'not-taken' && asked.isStopped) return NOT_GIVEN;
-    if (first === 'not-taken') return failed('not-delivered', `agent ${name.value} did not take the prompt in time`);
+    const timeoutMs = this.#options.deliveryMs ?? DELIVERY_MS;
+    const first = await Promise.race([agent.hand(message, { timeoutMs, note, givenUp }), asked.concluded]);
+    if (first === null) return this.#concluded(agent, effect.id);
+    if (first.kind === 'not-taken') {
+      if (asked.isStopped) return NOT_GIVEN;
+      void note({ delivery: first.delivery });
+      return failed('not-delivered', `agent ${name.value} did not take the prompt: ${first.reason}`);
+    }
+    if (first.kind === 'taken') void note({ delivery: 'accepted' });
     if (spec.mode === 'fire-forget') {
-      if (first === 'taken') return success();
+      if (first.kind === 'taken') return success();
       return failed('not-delivered', `agent ${name.value} ended before it took the prompt`);
     }
     const over = new AbortController();
-    const limited = first === 'taken' ? agent.limited(effect.id, over.signal) : asked.concluded;
-    const last = await Promise.race([asked.stopped, asked.concluded, limited]);
+    // That it is gone is told by whoever attends it (P3).
+    const work = first.kind === 'taken' ? agent.atWork(message, over.signal, note) : asked.concluded;
+    const last = await Promise.race([asked.stopped, asked.concluded, work]);
     over.abort();
-    if (last === null) return success();
-    if ('until' in last) {
-      const message = `agent ${name.value} has reached a usage limit: ${last.text}`;
-      return failed('limit-reached', message, { retryAt: last.until });
-    }
+    if (last === null) return this.#concluded(agent, effect.id);
+    if ('kind' in last) return workEnded(name.value, last);
     if (last.why === 'run-ending') return failed('stopped', `the run ends; agent ${name.value} was left at its work`);
     if (agent.alive) {
       await Promise.race([agent.interrupt(effect.id, last.force ? 0 : this.#graceMs), asked.forced]);
@@ -262,12 +282,18 @@ class AgentDriver implements AgentsDriver {
     return failed('stopped', `agent ${name.value} was interrupted`);
   }
 
+  async #concluded(agent: HostedAgent, effectId: string): Promise<Outcome> {
+    if (!agent.alive) return success();
+    const { session, usage } = await agent.conclude(effectId, this.#graceMs);
+    return success({}, { session, usage });
+  }
+
   async #kill(spec: KillSpec<FilledText>, asked: Asked): Promise<Outcome> {
     const name = wholeText(spec.agent, this.#options.runFolder);
     if (!name.ok) return failed('agent-not-found', name.error);
     const start = this.#folderOf(name.value).current();
     if (start === null) return success();
-    const host = this.#options.hosts(start.adapter);
+    const host = this.#hostOf(start);
     if (!host.ok) return failed('agent-not-found', `agent ${name.value} cannot be ended: ${host.error}`);
     markEnded(start);
     const left = await this.#clear(start, spec.graceful ? spec.graceMs : 0, asked.stopped);
@@ -278,8 +304,8 @@ class AgentDriver implements AgentsDriver {
 
   /** Ends what is left of a start. Resolves to the pids of those that could not be ended. */
   async #clear(start: AgentStart, graceMs: number, hurry: Promise<unknown> | null = null): Promise<readonly number[]> {
-    const host = this.#options.hosts(start.adapter);
-    // An older or newer meow started it.
+    const host = this.#hostOf(start);
+    // An older or newer meow started it, or its adapter is gone.
     if (!host.ok) return [];
     const ending = host.value.clear(start, graceMs);
     void hurry?.then(() => ending.atOnce());
@@ -291,12 +317,18 @@ class AgentDriver implements AgentsDriver {
     const met = this.#agents.get(name);
     if (met !== undefined) return met;
     const start = this.#folderOf(name).current();
-    const host = start === null ? null : this.#options.hosts(start.adapter);
+    const host = start === null ? null : this.#hostOf(start);
     if (start === null || host?.ok !== true) return null;
     const found = host.value.find(start);
     if (found.kind !== 'alive') return null;
     this.#agents.set(name, found.agent);
     return found.agent;
+  }
+
+  /** The one that its agent was given to, whatever would be chosen today. */
+  #hostOf({ adapter, channel }: AgentStart): Result<AgentHost, string> {
+    const choice = this.#options.hosts(adapter, channel);
+    return choice.ok ? ok(choice.value.host) : choice;
   }
 
   #folderOf(name: string): AgentFolder {
@@ -331,6 +363,22 @@ function messageOf(effect: Effect, spec: PromptSpec<FilledText>, prompt: string)
     expects,
   };
 }
+
+function workEnded(agent: string, end: WorkEnd): Outcome {
+  switch (end.kind) {
+    case 'limit': {
+      const message = `agent ${agent} has reached a usage limit: ${end.limit.text}`;
+      return failed('limit-reached', message, { retryAt: end.limit.until });
+    }
+    case 'idle':
+      return failed('idle', `agent ${agent} gives no sign of life: ${end.reason}`);
+    case 'over':
+      return end.outcome;
+  }
+}
+
+/** Of those who do not want to be told. */
+const unheard: Note = () => Promise.resolve();
 
 const NOT_GIVEN = failed('stopped', 'the prompt was not given any more');
 

@@ -1,6 +1,6 @@
 // An effect from being asked for to being answered, and what is said about it meanwhile, as promises that may come true.
 
-import type { Answer, StopHow } from '../engine/ports.ts';
+import type { Answer, DialogVerdict, StopHow } from '../engine/ports.ts';
 
 export class Asked {
   readonly answers: Answer[];
@@ -13,6 +13,8 @@ export class Asked {
   #tellStopped: (how: StopHow) => void = () => undefined;
   #tellForced: () => void = () => undefined;
   #tellConcluded: (nothing: null) => void = () => undefined;
+  #verdict: DialogVerdict | null = null;
+  #tellVerdict: ((verdict: DialogVerdict) => void) | null = null;
 
   constructor(answer: Answer) {
     this.answers = [answer];
@@ -39,6 +41,17 @@ export class Asked {
 
   conclude(): void {
     this.#tellConcluded(null);
+  }
+
+  decide(verdict: DialogVerdict): void {
+    this.#verdict = verdict;
+    this.#tellVerdict?.(verdict);
+  }
+
+  /** To be told of every decision about what the effect asked people, the latest that came before included. */
+  whenDecided(tell: (verdict: DialogVerdict) => void): void {
+    this.#tellVerdict = tell;
+    if (this.#verdict !== null) tell(this.#verdict);
   }
 }
 

@@ -19,7 +19,7 @@ import type { Answer, Driver, StopHow } from '../engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
-import { environmentFor, markerOf } from './environment.ts';
+import { environmentFor, markerOf, namedAsTheyAre } from './environment.ts';
 import type { RunSurroundings } from './environment.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import type { ErrnoError } from '../base/errno.ts';
@@ -317,7 +317,7 @@ class Attempt {
     if (script.value.includes('\0')) return err('the script contains a NUL byte, which no shell can read');
     const cwd = this.#cwd();
     if (!cwd.ok) return cwd;
-    const own: [string, string][] = [];
+    const own: (readonly [string, string])[] = isSteered(this.#spec) ? [...namedAsTheyAre(this.#effect.variables)] : [];
     for (const [name, text] of Object.entries(this.#spec.env)) {
       const value = wholeText(text, options.runFolder);
       if (!value.ok) return value;
@@ -542,4 +542,9 @@ function crash(error: unknown): void {
   queueMicrotask(() => {
     throw error;
   });
+}
+
+/** Runs of earlier versions have no word for it. */
+function isSteered({ steering }: CommandSpec<FilledText>): boolean {
+  return (steering ?? null) !== null;
 }

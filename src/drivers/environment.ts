@@ -1,7 +1,7 @@
 // What a command finds in its environment, from the weakest to the strongest:
 //
 //   the caller's environment
-//   MEOW_VAR_NAME     variables in sight; what is too large for an environment is left out
+//   MEOW_VAR_NAME     variables in sight, save those that begin with @; what is too large for an environment is left out
 //   the step's own `env`
 //   PATH              with our folder in front, so that `meow` is found
 //   MEOW_WORKFLOW, MEOW_STEP, MEOW_ATTEMPT
@@ -71,6 +71,16 @@ export function environmentFor(request: {
   return ok(environment);
 }
 
+/** For scripts that know the variables around them by their names; what is reserved is not among them. */
+export function namedAsTheyAre(variables: Readonly<Record<string, Json>>): readonly (readonly [string, string])[] {
+  return Object.entries(variables).flatMap(([name, value]) => {
+    const text = plainText(value);
+    const fits =
+      /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && Buffer.byteLength(text) <= VALUE_BYTES_MAX && !text.includes('\0');
+    return !fits || name === 'PATH' || /^(?:MEOW|RAYMOND)_/.test(name) ? [] : [[name, text] as const];
+  });
+}
+
 /** Of one value, and of all together. The system's own limits are 128 KiB for one and about 2 MB with the arguments. */
 const VALUE_BYTES_MAX = 100_000;
 const VALUES_BYTES_MAX = 500_000;
@@ -79,6 +89,7 @@ function variablesFor(variables: Readonly<Record<string, Json>>): Record<string,
   const chosen: Record<string, string> = {};
   let total = 0;
   for (const [name, value] of Object.entries(variables)) {
+    if (name.startsWith('@')) continue;
     const text = plainText(value);
     const bytes = Buffer.byteLength(text) + name.length;
     if (bytes > VALUE_BYTES_MAX || total + bytes > VALUES_BYTES_MAX || text.includes('\0')) continue;

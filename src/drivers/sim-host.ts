@@ -11,7 +11,17 @@ import { hasBegun, limitOf, makeMailbox, mailboxIn, READY, sendMail } from '../s
 import type { AgentMessage } from '../ir/prompt-text.ts';
 import { agentFolderOf, wasEndedByUs } from './agent-folder.ts';
 import type { AgentStart } from './agent-folder.ts';
-import type { AgentExit, AgentHost, AgentLimit, Handover, HostedAgent, StartRequest } from './agent-host.ts';
+import type {
+  AgentExit,
+  AgentHost,
+  Concluded,
+  HandRequest,
+  Handover,
+  HostedAgent,
+  Readiness,
+  StartRequest,
+  WorkEnd,
+} from './agent-host.ts';
 import { agentShellText } from './agent-shell.ts';
 import { tail } from './capture.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
@@ -119,25 +129,33 @@ class SimulatedAgent implements HostedAgent {
     else whenGone(leader, folder, (status) => this.#end(status, null));
   }
 
-  async ready(timeoutMs: number): Promise<boolean> {
-    const { path } = this.start.folder;
-    return this.#until(path, timeoutMs, () => existsSync(join(path, READY)));
+  get session(): string | null {
+    return this.start.session;
   }
 
-  async hand(message: AgentMessage, timeoutMs: number, givenUp?: Promise<unknown>): Promise<Handover> {
-    if (!this.alive) return 'agent-gone';
+  async ready(timeoutMs: number): Promise<Readiness> {
+    const { path } = this.start.folder;
+    if (await this.#until(path, timeoutMs, () => existsSync(join(path, READY)))) return { kind: 'ready' };
+    return this.alive ? { kind: 'unready', reason: 'it said nothing' } : { kind: 'gone' };
+  }
+
+  /** It stays in the session that it began. */
+  watchSession(): void {}
+
+  async hand(message: AgentMessage, { timeoutMs, givenUp }: HandRequest): Promise<Handover> {
+    if (!this.alive) return { kind: 'agent-gone' };
     const mailbox = mailboxIn(this.start.folder.path);
     let letter: ReturnType<typeof sendMail>;
     try {
       letter = sendMail(mailbox, fileName(message.id), message);
     } catch (error) {
-      if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return 'not-taken';
+      if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return notTaken(error.message);
       throw error;
     }
     await this.#until(mailbox, timeoutMs, () => letter.state() !== 'waiting', givenUp);
     letter.withdraw();
-    if (letter.state() === 'taken') return 'taken';
-    return this.alive ? 'not-taken' : 'agent-gone';
+    if (letter.state() === 'taken') return { kind: 'taken' };
+    return this.alive ? notTaken('its time was up') : { kind: 'agent-gone' };
   }
 
   hasBegun(id: string): boolean {
@@ -149,7 +167,7 @@ class SimulatedAgent implements HostedAgent {
     }
   }
 
-  limited(id: string, over: AbortSignal): Promise<AgentLimit> {
+  atWork({ id }: AgentMessage, over: AbortSignal): Promise<WorkEnd> {
     const { path } = this.start.folder;
     return new Promise((resolve) => {
       const stop = (): void => {
@@ -160,7 +178,7 @@ class SimulatedAgent implements HostedAgent {
         const limit = limitOf(path, id);
         if (limit === null) return;
         stop();
-        resolve(limit);
+        resolve({ kind: 'limit', limit });
       };
       const watcher = watchFolder(path, look);
       const looks = watcher === null ? setInterval(look, LOOK_MS).unref() : undefined;
@@ -169,8 +187,16 @@ class SimulatedAgent implements HostedAgent {
     });
   }
 
+  /** It never asks anything that a key would answer. */
+  decide(): void {}
+
+  conclude(): Promise<Concluded> {
+    return Promise.resolve({ session: this.session, usage: null });
+  }
+
   async interrupt(id: string, timeoutMs: number): Promise<void> {
-    await this.hand({ kind: 'key', id: `${id} interrupt`, key: 'C-c' }, timeoutMs);
+    const press = { kind: 'key', id: `${id} interrupt`, key: 'C-c' } as const;
+    await this.hand(press, { timeoutMs, note: () => Promise.resolve(), givenUp: new Promise(() => {}) });
   }
 
   /** Of two shells for one start, one begins (W1): ours may have been the other. */
@@ -221,11 +247,15 @@ class SimulatedAgent implements HostedAgent {
   }
 }
 
+function notTaken(reason: string): Handover {
+  return { kind: 'not-taken', delivery: 'not-ready', reason };
+}
+
 const LOOK_MS = 1_000;
 const LOOK_UNWATCHED_MS = 50;
 
 /** The path of the run's copy; one without rules where there is no script. */
-function keptScript({ runFolder, script }: SimHostOptions): string {
+export function keptScript({ runFolder, script }: Pick<SimHostOptions, 'runFolder' | 'script'>): string {
   const path = join(runFolder, SIM_SCRIPT);
   if (existsSync(path)) return path;
   const unfinished = `${path}.new`;

@@ -38,6 +38,11 @@ export interface Patience {
    * after its time is up, `always` also when the sender is told to end.
    */
   readonly stays: 'never' | 'when-late' | 'always';
+  /**
+   * Aborted when the sender waits no longer, by one that lives on: it is told by no signal then, and the answer is null.
+   * A message that always stays is still brought to the run.
+   */
+  readonly gone?: AbortSignal | undefined;
   /** The message lies in the inbox now, and nobody has answered yet. */
   waiting?(): void;
 }
@@ -45,15 +50,19 @@ export interface Patience {
 /** Null where there is no run to talk to. A run that is over for good answers with an error of the code `ended`. */
 export async function ask(reach: Reach, message: JsonMap, patience: Patience): Promise<Answer | null> {
   const line = lineOf(message);
-  const answer = await askSocket(reach, line);
+  const answer = await askSocket(reach, line, patience.stays === 'always' ? undefined : patience.gone);
   return answer ?? askInbox(reach, line, patience);
 }
 
 /** Null where it cannot be reached, is closed before it answers, or has too much to do. */
-export async function askSocket({ socket }: Reach, message: JsonMap | string): Promise<Answer | null> {
+export async function askSocket(
+  { socket }: Reach,
+  message: JsonMap | string,
+  gone?: AbortSignal,
+): Promise<Answer | null> {
   if (socket === null || socket === '') return null;
   const line = typeof message === 'string' ? message : lineOf(message);
-  const answer = await exchange(socket, line);
+  const answer = await exchange(socket, line, gone);
   return answer?.kind === 'error' && answer.code === 'busy' ? null : answer;
 }
 
@@ -81,10 +90,10 @@ function lineOf(message: JsonMap): string {
   throw new UsageError('this is too much to be said at once: more than 1 MiB', 'put it into a file, and name the file');
 }
 
-function exchange(path: string, line: string): Promise<Answer | null> {
+function exchange(path: string, line: string, gone?: AbortSignal): Promise<Answer | null> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    const connection = createConnection({ path });
+    const connection = createConnection({ path, ...(gone === undefined ? {} : { signal: gone }) });
     connection.on('connect', () => connection.write(line));
     connection.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
@@ -101,18 +110,20 @@ function exchange(path: string, line: string): Promise<Answer | null> {
 const NEWLINE = 0x0a;
 
 async function askInbox({ inbox }: Reach, line: string, patience: Patience): Promise<Answer | null> {
-  const { until, stays } = patience;
-  if (inbox === null) return null;
+  const { until, stays, gone } = patience;
+  if (inbox === null || (gone?.aborted === true && stays !== 'always')) return null;
   if (isOverForGood(inbox)) return ended();
   const id = newMessageId();
   const question = join(inbox, `${id}.ask`);
-  const changes = watchFolder(inbox);
+  const changes = watchFolder(inbox, gone);
   const leaveNow = (signal: NodeJS.Signals): void => {
     if (stays !== 'always') unlinkIfThere(question);
     process.exit(signal === 'SIGINT' ? 130 : 143);
   };
-  process.on('SIGINT', leaveNow);
-  process.on('SIGTERM', leaveNow);
+  if (gone === undefined) {
+    process.on('SIGINT', leaveNow);
+    process.on('SIGTERM', leaveNow);
+  }
   try {
     if (!put(inbox, `${id}.ask`, line)) return null;
     patience.waiting?.();
@@ -122,6 +133,10 @@ async function askInbox({ inbox }: Reach, line: string, patience: Patience): Pro
       if (answer !== null) return answer;
       // It was taken away unanswered: the inbox is closed.
       if (!open) return isOverForGood(inbox) ? ended() : null;
+      if (gone?.aborted === true) {
+        if (stays !== 'always') unlinkIfThere(question);
+        return null;
+      }
       const left = until === null ? null : until - Date.now();
       if (left !== null && left <= 0) {
         if (stays === 'never') unlinkIfThere(question);
@@ -197,7 +212,7 @@ function isEnd(line: string): boolean {
 }
 
 interface FolderChanges {
-  /** Resolves when something has changed since the last call, or the time is up. */
+  /** Resolves when something has changed since the last call, the time is up, or nobody waits any more. */
   next(withinMs: number | null): Promise<void>;
   close(): void;
 }
@@ -205,7 +220,7 @@ interface FolderChanges {
 const LOOK_MS = 250;
 const WAIT_MAX_MS = 2 ** 31 - 1;
 
-function watchFolder(folder: string): FolderChanges {
+function watchFolder(folder: string, gone?: AbortSignal): FolderChanges {
   let changed = false;
   let wake = (): void => {};
   const tell = (): void => {
@@ -213,6 +228,7 @@ function watchFolder(folder: string): FolderChanges {
     wake();
   };
   const watcher = tryWatch(folder, tell);
+  gone?.addEventListener('abort', tell);
   return {
     async next(withinMs) {
       const waitMs = Math.min(withinMs ?? Infinity, watcher === null ? LOOK_MS : WAIT_MAX_MS);
@@ -227,7 +243,10 @@ function watchFolder(folder: string): FolderChanges {
       }
       changed = false;
     },
-    close: () => watcher?.close(),
+    close() {
+      watcher?.close();
+      gone?.removeEventListener('abort', tell);
+    },
   };
 }
 

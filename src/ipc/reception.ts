@@ -72,6 +72,12 @@ export class Reception {
     this.#inbox.open();
   }
 
+  /** Resolves when all that has been left in the inbox by now has been heard. */
+  async heard(): Promise<void> {
+    await this.#manned;
+    await this.#inbox.sweep();
+  }
+
   seen(records: readonly JournalRecord[], state: RunState): void {
     this.#desk?.seen(records, state);
   }

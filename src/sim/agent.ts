@@ -5,13 +5,14 @@
 // followed a rule) is written down before it acts. It ends when it is asked to, when its folder is gone, and when it has
 // had neither a prompt nor an engine for an hour: it has no terminal in which anybody could find it.
 
-import { existsSync, readFileSync, renameSync, watch, writeFileSync } from 'node:fs';
+import { existsSync, watch } from 'node:fs';
 import type { PromptMessage } from '../ir/prompt-text.ts';
 import { isInterrupt } from '../ir/prompt-text.ts';
 import type { Letter } from './mail.ts';
 import { mailboxIn, readMail, tellLimit } from './mail.ts';
+import { readMemory, writeMemory } from './memory-file.ts';
 import type { Memory } from './rules.ts';
-import { NOTHING_REMEMBERED, ruleFor, withPrompt, withRule } from './rules.ts';
+import { ruleFor, withPrompt, withRule } from './rules.ts';
 import type { SimScript } from './script.ts';
 import { Turn } from './turn.ts';
 
@@ -125,6 +126,11 @@ export class SimAgent {
       number: this.#memory.prompts,
       interrupt,
       say,
+      toolBegun: (call) => say(`$ ${call}`),
+      toolEnded: (lines) => lines.forEach(say),
+      // Nobody asks an agent that stays what it costs.
+      spend: () => undefined,
+      fail: say,
       goDeaf: () => {
         this.#deaf = true;
       },
@@ -145,9 +151,7 @@ export class SimAgent {
 
   #remember(memory: Memory): void {
     this.#memory = memory;
-    const { memory: file } = this.#options;
-    writeFileSync(`${file}.new`, `${JSON.stringify(memory)}\n`, { mode: 0o600 });
-    renameSync(`${file}.new`, file);
+    writeMemory(this.#options.memory, memory);
   }
 
   #askedToEnd(signal: string): void {
@@ -160,15 +164,4 @@ export class SimAgent {
 
 function say(text: string): void {
   process.stdout.write(`${text}\n`);
-}
-
-function readMemory(path: string): Memory {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Memory;
-  } catch (error) {
-    const isAbsent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    // The machine may have lost its end.
-    if (isAbsent || error instanceof SyntaxError) return NOTHING_REMEMBERED;
-    throw error;
-  }
 }

@@ -46,9 +46,12 @@ export function runChild({ program, args, step, signal }: ChildRequest): Promise
     });
     child.once('exit', (code, killedBy) => {
       const status = killedBy === null ? (code ?? 0) : 128 + constants.signals[killedBy];
-      child.once('close', () => end(status));
       // What the child leaves running keeps the pipes open.
-      setTimeout(() => end(status), LAST_WORDS_MS);
+      const late = setTimeout(() => end(status), LAST_WORDS_MS);
+      child.once('close', () => {
+        clearTimeout(late);
+        end(status);
+      });
     });
   });
 }

@@ -27,6 +27,9 @@ export type Action =
   /** Swallows the prompt. */
   | { readonly kind: 'ignore' }
   | { readonly kind: 'stop' }
+  /** What the turn has cost, where an agent tells that. Null: that is not told. */
+  | { readonly kind: 'cost'; readonly usd: number | null; readonly tokens: number | null }
+  | { readonly kind: 'fail'; readonly text: string }
   | { readonly kind: 'limit'; readonly text: string };
 
 type Reader = (entry: TomlEntry, table: TomlTable, report: Report) => Action | null;
@@ -98,6 +101,22 @@ const VERBS: Readonly<Record<string, Verb>> = {
       return wrong(report, key, value, 'an exit status or a signal', hint);
     },
   },
+  cost: {
+    read: ({ key, value }, _, report) => {
+      const hint = 'For example { cost = { usd = 0.05, tokens = 1200 } }.';
+      if (value.kind !== 'table') return wrong(report, key, value, 'a table', hint);
+      checkKeys(report, value, ['usd', 'tokens'], `the action "${key}"`, 'error');
+      const amounts = ['usd', 'tokens'].map((name) => {
+        const amount = value.entries.get(name)?.value;
+        if (amount === undefined) return null;
+        if ((amount.kind === 'integer' || amount.kind === 'float') && amount.value >= 0) return amount.value;
+        wrong(report, name, amount, 'an amount', hint);
+        return null;
+      });
+      return { kind: 'cost', usd: amounts[0] ?? null, tokens: amounts[1] ?? null };
+    },
+  },
+  fail: text((value) => ({ kind: 'fail', text: value })),
   limit: text((value) => ({ kind: 'limit', text: value })),
 };
 

@@ -22,6 +22,13 @@ export interface TurnRequest {
   /** An interrupt: what is under way ends, and the rest is dropped. */
   readonly interrupt: AbortSignal;
   readonly say: (line: string) => void;
+  /** It calls a program, and has its answer. */
+  readonly toolBegun: (call: string) => void;
+  readonly toolEnded: (lines: readonly string[]) => void;
+  /** Null: that is not told. */
+  readonly spend: (usd: number | null, tokens: number | null) => void;
+  /** It ends its turn with an error of its own. */
+  readonly fail: (text: string) => void;
   /** From now on neither interrupts nor requests to end are heard. */
   readonly goDeaf: () => void;
   /** Its host is told that it may not work any more, and until when, where that is known. */
@@ -68,7 +75,7 @@ export class Turn {
   }
 
   async #perform(action: Action): Promise<TurnEnd | 'goes-on'> {
-    const { say, interrupt, message } = this.#request;
+    const { say, interrupt } = this.#request;
     switch (action.kind) {
       case 'say':
         say(this.#fill(action.text));
@@ -79,11 +86,9 @@ export class Turn {
       case 'write':
         writeInto(this.#fill(action.path), this.#fill(action.text));
         return 'goes-on';
-      case 'run': {
-        const args = ['-c', this.#fill(action.command)];
-        this.#tell('sh', args, await runChild({ program: 'sh', args, step: message.step, signal: interrupt }));
+      case 'run':
+        await this.#run('sh', ['-c', this.#fill(action.command)]);
         return 'goes-on';
-      }
       case 'event': {
         const data = Object.entries(filled(action.data, this.#words));
         const fields = data.flatMap(([key, value]) => ['--data', `${key}=${plainText(value)}`]);
@@ -119,6 +124,12 @@ export class Turn {
         return 'quiet';
       case 'stop':
         return 'stopped';
+      case 'cost':
+        this.#request.spend(action.usd, action.tokens);
+        return 'goes-on';
+      case 'fail':
+        this.#request.fail(this.#fill(action.text));
+        return 'quiet';
       case 'limit': {
         const text = this.#fill(action.text);
         const ms = parseDuration(text);
@@ -146,18 +157,17 @@ export class Turn {
     return this.#meow('done', ...values, ...(notes === null ? [] : ['--notes', this.#fill(notes)]));
   }
 
-  async #meow(...args: readonly string[]): Promise<ChildEnd> {
-    const { message, interrupt } = this.#request;
-    const end = await runChild({ program: 'meow', args, step: message.step, signal: interrupt });
-    this.#tell('meow', args, end);
-    return end;
+  #meow(...args: readonly string[]): Promise<ChildEnd> {
+    return this.#run('meow', args);
   }
 
-  #tell(program: string, args: readonly string[], { status, stdout, stderr }: ChildEnd): void {
-    const { say } = this.#request;
-    say(`$ ${[program, ...args].join(' ')}`);
-    for (const text of [stdout, stderr]) if (text.trim() !== '') say(text.trimEnd());
-    if (status !== 0) say(`(status ${status})`);
+  async #run(program: string, args: readonly string[]): Promise<ChildEnd> {
+    const { message, interrupt, toolBegun, toolEnded } = this.#request;
+    toolBegun([program, ...args].join(' '));
+    const end = await runChild({ program, args, step: message.step, signal: interrupt });
+    const said = [end.stdout, end.stderr].filter((text) => text.trim() !== '').map((text) => text.trimEnd());
+    toolEnded(end.status === 0 ? said : [...said, `(status ${end.status})`]);
+    return end;
   }
 
   #fill(text: string): string {

@@ -4,28 +4,31 @@
 import type { Json, JsonMap } from '../../base/json.ts';
 import { isJsonMap } from '../../base/json.ts';
 import { UsageError } from '../../base/usage-error.ts';
+import type { Patience } from '../../ipc/client.ts';
 import { ask, mayBeHeld, newMessageId } from '../../ipc/client.ts';
+import type { Answer } from '../../ipc/protocol.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
 import { complain, say } from '../say.ts';
+import type { Surroundings } from '../surroundings.ts';
 import { noRun, requireSurroundings } from '../surroundings.ts';
+
+export interface Report {
+  readonly outputs: JsonMap;
+  readonly notes: string | null;
+}
 
 export async function done(given: Given): Promise<number> {
   const around = requireSurroundings('done');
-  const { workflow, agent, step } = around;
   const outputs = { ...readJson(given.last('json')), ...readPairs('output', given.all('output')) };
-  const of = { id: newMessageId(), workflow, agent, step };
-  const report = { type: 'step_done', ...of, outputs, notes: given.last('notes') };
-  const answer = await ask(around, report, {
-    until: null,
-    stays: 'always',
+  const report = { outputs, notes: given.last('notes') };
+  const answer = await reportDone(around, report, {
     waiting() {
       if (around.inbox === null || mayBeHeld(around.inbox)) return;
       complain('meow: no engine works on the run; this waits for one, and is heard then even if you end it');
     },
   });
-  if (answer === null || (answer.kind === 'error' && answer.code === 'ended')) throw noRun(around);
   if (answer.kind === 'ack') {
     for (const warning of answer.warnings ?? []) complain(`meow: ${warning}`);
     say('Complete');
@@ -33,6 +36,19 @@ export async function done(given: Given): Promise<number> {
   }
   complain(`Error: ${'message' in answer ? answer.message : answer.kind}`);
   return EXIT.failed;
+}
+
+/** What the run says to it. */
+export async function reportDone(
+  around: Surroundings,
+  report: Report,
+  patience: Pick<Patience, 'waiting' | 'gone'>,
+): Promise<Answer> {
+  const { workflow, agent, step } = around;
+  const message = { type: 'step_done', id: newMessageId(), workflow, agent, step, ...report };
+  const answer = await ask(around, message, { until: null, stays: 'always', ...patience });
+  if (answer === null || (answer.kind === 'error' && answer.code === 'ended')) throw noRun(around);
+  return answer;
 }
 
 function readJson(text: string | null): JsonMap {

@@ -31,9 +31,15 @@ export async function gates(options: { readonly workflow?: string; readonly json
     tame(id),
     brief(step ?? ''),
     openedAt === null ? '' : formatDuration(Date.now() - Date.parse(openedAt)),
-    tame(prompt ?? ''),
+    tame((prompt ?? '').trim().split('\n')[0] ?? ''),
   ]);
   for (const line of inColumns(['RUN', 'GATE', 'STEP', 'WAITS', 'PROMPT'], rows)) say(line);
+  // What an agent asks is a screen, and a line of it tells little.
+  for (const { workflow, id, prompt } of open.filter((gate) => gate.prompt?.trim().includes('\n'))) {
+    say('');
+    say(`${workflow} ${tame(id)}:`);
+    for (const line of (prompt ?? '').trim().split('\n')) say(`  ${tame(line)}`.trimEnd());
+  }
   complain(
     open.length === 0
       ? 'no gate is open'

@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 
 import { hasErrors } from '../../base/diagnostic.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { compileMeow } from '../../languages/meow/compile.ts';
 import type { Graph } from '../../view/graph.ts';
 import { graphDot, graphMermaid, graphText, programGraph, runGraph } from '../../view/graph.ts';
 import { paintFor } from '../colours.ts';
@@ -13,8 +12,11 @@ import type { Project } from '../project.ts';
 import { findProject } from '../project.ts';
 import { readRun, resolveRun, storeOf } from '../runs.ts';
 import { say } from '../say.ts';
-import type { WorkflowText } from '../workflow.ts';
-import { complainAll, readWorkflow } from '../workflow.ts';
+import { Adapters } from '../adapters.ts';
+import type { CompiledWorkflow } from '../compile.ts';
+import { compileWorkflow } from '../compile.ts';
+import { readSettings } from '../settings.ts';
+import { complainAll } from '../workflow.ts';
 
 export interface GraphOptions {
   readonly format?: 'mermaid' | 'dot' | 'text' | 'json' | 'svg';
@@ -51,16 +53,17 @@ async function graphOf(project: Project, what: string): Promise<Graph | null> {
   const store = storeOf(project);
   const couldBeRun = /^[A-Za-z0-9_-]{1,40}$/.test(what);
   if (couldBeRun && existsSync(store.runFolder(what))) return runGraph((await readRun(store, what)).state);
-  let source: WorkflowText;
+  const around = { project, config: readSettings(project).config, adapters: new Adapters(project) };
+  let compiled: CompiledWorkflow;
   try {
-    source = readWorkflow(project, what, null);
+    compiled = compileWorkflow({ ...around, reference: what, language: null, adapter: null }, null);
   } catch (error) {
     if (!(error instanceof UsageError) || !couldBeRun) throw error;
     const run = (await store.list()).filter(({ id }) => id.startsWith(what));
     if (run.length === 0) throw error;
     return runGraph((await readRun(store, await resolveRun(store, what))).state);
   }
-  const { program, diagnostics } = compileMeow({ ...source, given: null });
+  const { program, diagnostics } = compiled;
   if (hasErrors(diagnostics)) complainAll(diagnostics, paintFor(process.stderr));
   return program === null ? null : programGraph(program);
 }

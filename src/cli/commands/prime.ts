@@ -1,25 +1,54 @@
 // `meow prime`: what the agent should be doing. It is called by a hook whenever an agent stops, so it says nothing, and
 // succeeds, wherever there is nothing to say: outside of a run, for an agent that is idle, without an engine.
 
+import { setTimeout } from 'node:timers/promises';
 import { UsageError } from '../../base/usage-error.ts';
+import type { Answer } from '../../ipc/protocol.ts';
 import { EXIT } from '../exit.ts';
+import { nextNudge } from '../nudges.ts';
 import type { Given } from '../flags.ts';
 import { askSoon } from '../quick-question.ts';
 import { print, sayJson } from '../say.ts';
+import type { Surroundings } from '../surroundings.ts';
 import { surroundings } from '../surroundings.ts';
+
+const FORMATS = ['prompt', 'json', 'hook'];
 
 export async function prime(given: Given): Promise<number> {
   const format = given.last('format') ?? 'prompt';
-  if (format !== 'prompt' && format !== 'json') {
-    throw new UsageError(`there is no format ${JSON.stringify(format)}`, 'write --format prompt or --format json');
+  if (!FORMATS.includes(format)) {
+    throw new UsageError(`there is no format ${JSON.stringify(format)}`, 'write --format prompt, json or hook');
   }
   const around = surroundings();
   if (around === null || around.agent === null) return EXIT.done;
-  const { workflow, agent } = around;
-  const answer = await askSoon(around, { type: 'get_prompt', workflow, agent });
+  const answer = await askForTask(around, around.agent);
   if (answer?.kind !== 'prompt') return EXIT.done;
   const { content, step = null } = answer;
-  if (format === 'json') sayJson({ agent, step, prompt: content });
-  else if (content !== '') print(content.endsWith('\n') ? content : `${content}\n`);
+  if (format === 'json') sayJson({ agent: around.agent, step, prompt: content });
+  else if (content === '') return EXIT.done;
+  else if (format === 'hook') return nudge(around, around.agent, content, step ?? '');
+  else print(content.endsWith('\n') ? content : `${content}\n`);
   return EXIT.done;
 }
+
+/** In the form in which hooks keep an agent going. */
+async function nudge(around: Surroundings, agent: string, content: string, step: string): Promise<number> {
+  const pauseMs = nextNudge(process.env['MEOW_HOOKS'] ?? null, step);
+  if (pauseMs === null) return EXIT.done;
+  if (pauseMs > 0) {
+    await setTimeout(pauseMs);
+    const still = await askForTask(around, agent);
+    if (still?.kind !== 'prompt' || still.step !== step) return EXIT.done;
+  }
+  sayJson({ decision: 'block', reason: `${NUDGE}\n\n${content}` });
+  return EXIT.done;
+}
+
+/** Null where no engine answers. `gone`: see Patience. */
+export function askForTask(around: Surroundings, agent: string, gone?: AbortSignal): Promise<Answer | null> {
+  return askSoon(around, { type: 'get_prompt', workflow: around.workflow, agent }, gone);
+}
+
+const NUDGE =
+  'You stopped before this step was reported: go on with it, and report it with meow done (or the tool done) when it ' +
+  'is finished.';

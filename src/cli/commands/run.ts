@@ -12,12 +12,12 @@ import type { LiveRun, World } from '../../engine/client.ts';
 import type { Allowance, Program, RunRequest } from '../../ir/program.ts';
 import { UNLIMITED } from '../../ir/program.ts';
 import type { RunState } from '../../kernel/state.ts';
-import { compileMeow } from '../../languages/meow/compile.ts';
 import { SIM_SCRIPT } from '../../drivers/sim-host.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { checkRunId } from '../../stores/refusal.ts';
-import { refuseAdapters } from '../adapters.ts';
+import { Adapters, refuseAdapters } from '../adapters.ts';
 import { canRedraw, paintFor } from '../colours.ts';
+import { compileWorkflow } from '../compile.ts';
 import { drive } from '../drive.ts';
 import { reportToStarter, startEngine } from '../engine-process.ts';
 import { EXIT } from '../exit.ts';
@@ -34,7 +34,7 @@ import type { Settings } from '../settings.ts';
 import { readSettings } from '../settings.ts';
 import { Signals } from '../signals.ts';
 import { readGiven, readMeta, resolveVariables } from '../variables.ts';
-import { complainAll, readWorkflow } from '../workflow.ts';
+import { complainAll } from '../workflow.ts';
 
 export interface RunOptions {
   readonly var?: readonly string[];
@@ -51,6 +51,7 @@ export interface RunOptions {
   readonly onlyPending?: true;
   /** False with `--no-wait`. */
   readonly wait?: boolean;
+  readonly allowOutside?: true;
   readonly maxAgents?: number;
   readonly maxTransitions?: number;
   readonly budgetUsd?: number;
@@ -79,11 +80,11 @@ async function start(project: Project, path: string, options: RunOptions): Promi
   const paint = paintFor(process.stderr);
   const settings = readSettings(project);
   const values = Object.fromEntries<Json>([...given.texts, ...given.values]);
-  const source = readWorkflow(project, path, options.language ?? null, values);
-  const adapters = { forced: options.adapter ?? null, fallback: settings.config.defaultAdapter, available: null };
-  const limits = settings.config.limits;
-  const compiled = compileMeow({ ...source, given: Object.keys(values), values, limits, adapters });
-  const simScript = readScriptBeside(source.path, project.cwd);
+  const adapters = new Adapters(project);
+  const wanted = { reference: path, language: options.language ?? null, adapter: options.adapter ?? null };
+  const source = { project, config: settings.config, adapters, ...wanted };
+  const compiled = compileWorkflow(source, { values, meta: Object.keys(meta) });
+  const simScript = readScriptBeside(compiled.path, project.cwd);
   const diagnostics = [...settings.diagnostics, ...compiled.diagnostics, ...simScript.diagnostics];
   complainAll(diagnostics, paint);
   const program = compiled.program === null ? null : withAttachment(compiled.program, simScript.text);
@@ -99,15 +100,19 @@ async function start(project: Project, path: string, options: RunOptions): Promi
   const request: RunRequest = {
     id,
     mark: randomLetters(8),
-    variables,
+    // Prompts of a state machine see what is noted about their run.
+    variables: program.source.language === 'raymond' ? { ...meta, ...variables } : variables,
     meta,
     cwd: project.cwd,
-    allowance: allowanceIn(options, DEFAULT_ALLOWANCE),
+    allowOutside: options.allowOutside ?? false,
+    allowance: { ...DEFAULT_ALLOWANCE, ...allowanceIn(options) },
   };
   if (options.dryRun) return (await import('./dry-run.ts')).dryRun(program, request, options.json ?? false);
-  refuseAdapters(program);
+  refuseAdapters(program, adapters);
   const store = storeOf(project);
-  if (!options.detach) return finish(store, settings, options, id, (world) => startRun(world, program, request));
+  if (!options.detach) {
+    return finish({ store, settings, adapters, options }, id, (world) => startRun(world, program, request));
+  }
   return detach(store, project, id, options, () => createRun(store, program, request, at));
 }
 
@@ -121,8 +126,8 @@ async function resume(project: Project, wanted: string, options: RunOptions): Pr
   const settings = readSettings(project);
   complainAll(settings.diagnostics, paintFor(process.stderr));
   if (hasErrors(settings.diagnostics)) return EXIT.failed;
-  return finish(store, settings, options, id, (world) =>
-    resumeRun(world, id, options.onlyPending !== true, allowanceIn(options, null)),
+  return finish({ store, settings, adapters: new Adapters(project), options }, id, (world) =>
+    resumeRun(world, id, options.onlyPending !== true, allowanceIn(options)),
   );
 }
 
@@ -130,18 +135,14 @@ function withAttachment(program: Program, script: string | null): Program {
   return script === null ? program : { ...program, attachments: { [SIM_SCRIPT]: script } };
 }
 
-/** What the flags allow; what they do not name is as before, or as it is by default. Null where they name nothing. */
-function allowanceIn(options: RunOptions, before: Allowance): Allowance;
-function allowanceIn(options: RunOptions, before: null): Allowance | null;
-function allowanceIn(options: RunOptions, before: Allowance | null): Allowance | null {
+/** What the flags allow; they leave out what they do not name. */
+function allowanceIn(options: RunOptions): Partial<Allowance> {
   const { budgetUsd: usd, budgetTokens: tokens, maxTransitions: transitions, maxAgents: agents } = options;
-  if ([usd, tokens, transitions, agents].every((value) => value === undefined)) return before;
-  const base = before ?? DEFAULT_ALLOWANCE;
   return {
-    usd: usd ?? base.usd,
-    tokens: tokens ?? base.tokens,
-    transitions: transitions ?? base.transitions,
-    agents: agents ?? base.agents,
+    ...(usd === undefined ? {} : { usd }),
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(transitions === undefined ? {} : { transitions }),
+    ...(agents === undefined ? {} : { agents }),
   };
 }
 
@@ -151,11 +152,16 @@ const DEFAULT_ALLOWANCE: Allowance = {
   agents: Math.max(4, availableParallelism()),
 };
 
+interface Means {
+  readonly store: FileStore;
+  readonly settings: Settings;
+  readonly adapters: Adapters;
+  readonly options: RunOptions;
+}
+
 /** Drives the run to its end and says how it ended. */
 async function finish(
-  store: FileStore,
-  settings: Settings,
-  options: RunOptions,
+  { store, settings, adapters, options }: Means,
   runId: string,
   begin: (world: World) => Promise<LiveRun>,
 ): Promise<number> {
@@ -165,6 +171,7 @@ async function finish(
       store,
       runId,
       config: settings.config,
+      adapters,
       reporter,
       waits: options.wait !== false,
       begin,

@@ -19,17 +19,23 @@ export async function stepStatus(given: Given): Promise<number> {
   if (is !== null && isNot !== null) throw new UsageError('--is and --is-not exclude each other');
   const around = requireSurroundings('step-status');
   const status = await statusOf(around, step);
-  if (status === null) throw new UsageError(`run ${around.workflow ?? ''} has no step ${step}`);
   say(status);
   if (is !== null) return status === is ? EXIT.done : EXIT.failed;
   if (isNot !== null) return status === isNot ? EXIT.failed : EXIT.done;
   return EXIT.done;
 }
 
+/** `gone`: see Patience. */
+export async function statusOf(around: Surroundings, step: string, gone?: AbortSignal): Promise<string> {
+  const status = await knownStatus(around, step, gone);
+  if (status === null) throw new UsageError(`run ${around.workflow ?? ''} has no step ${step}`);
+  return status;
+}
+
 /** Null where there is no such step. */
-async function statusOf(around: Surroundings, step: string): Promise<string | null> {
+async function knownStatus(around: Surroundings, step: string, gone?: AbortSignal): Promise<string | null> {
   const { workflow, inbox, step: asker } = around;
-  const answer = await askSoon(around, { type: 'step_status', workflow, step, asker });
+  const answer = await askSoon(around, { type: 'step_status', workflow, step, asker }, gone);
   if (answer?.kind === 'step-status') return answer.status;
   if (answer?.kind === 'error' && answer.code === 'unknown-step') return null;
   if (answer?.kind === 'error') throw new UsageError(answer.message);

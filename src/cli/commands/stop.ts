@@ -12,6 +12,7 @@ import type { FileStore } from '../../stores/files.ts';
 import type { LockHolder } from '../../stores/lock.ts';
 import { isErrno } from '../../stores/refusal.ts';
 import { runStatus } from '../../view/status.ts';
+import { Adapters } from '../adapters.ts';
 import { drive } from '../drive.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
@@ -39,6 +40,7 @@ export async function stop(wanted: string, { force = false }: { readonly force?:
     store,
     runId: id,
     config: readSettings(project).config,
+    adapters: new Adapters(project),
     reporter: plainReporter(),
     begin: (world) => resumeRun(world, id, false),
     held: (run) => run.stop(force ? 'meow stop --force' : 'meow stop', force),

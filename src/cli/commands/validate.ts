@@ -3,27 +3,25 @@
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import type { Adapters } from '../../languages/meow/compile.ts';
-import { compileMeow, validateMeow } from '../../languages/meow/compile.ts';
 import { diagnosticJson, renderDiagnostic } from '../../view/diagnostics.ts';
-import { AVAILABLE_ADAPTERS } from '../adapters.ts';
+import { Adapters } from '../adapters.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT, InvalidWorkflow, report } from '../exit.ts';
 import { findProject } from '../project.ts';
 import { say } from '../say.ts';
 import { readSettings } from '../settings.ts';
-import type { WorkflowText } from '../workflow.ts';
-import { countText, readWorkflow } from '../workflow.ts';
+import { validateWorkflow } from '../compile.ts';
+import { countText } from '../workflow.ts';
 
 export async function validate(paths: readonly string[], { json }: { readonly json?: true }): Promise<number> {
   const project = findProject();
   const { config } = readSettings(project);
-  const adapters = { forced: null, fallback: config.defaultAdapter, available: AVAILABLE_ADAPTERS };
+  const around = { project, config, adapters: new Adapters(project), language: null, adapter: null };
   const diagnostics: Diagnostic[] = [];
   let worst: number = EXIT.done;
   for (const path of paths) {
     try {
-      diagnostics.push(...problemsOf(readWorkflow(project, path, null), adapters));
+      diagnostics.push(...validateWorkflow({ ...around, reference: path }));
     } catch (error) {
       // The other files are still of interest.
       if (!(error instanceof UsageError || error instanceof InvalidWorkflow)) throw error;
@@ -38,10 +36,4 @@ export async function validate(paths: readonly string[], { json }: { readonly js
     else if (worst === EXIT.done) say(paths.length === 1 ? 'no problems' : `no problems in ${paths.length} files`);
   }
   return hasErrors(diagnostics) ? Math.max(worst, EXIT.failed) : worst;
-}
-
-/** With `#WORKFLOW` what it would take to run that one; variables that a run would have to be given are no problem. */
-function problemsOf(source: WorkflowText, adapters: Adapters): readonly Diagnostic[] {
-  if (source.workflow === null) return validateMeow({ ...source, adapters });
-  return compileMeow({ ...source, adapters, given: null }).diagnostics;
 }

@@ -1,0 +1,196 @@
+// `meow adapter install|list|show|remove`: which agents workflows can use, and how each is started.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { present } from '../../base/assert.ts';
+import { hasErrors } from '../../base/diagnostic.ts';
+import { nearest } from '../../base/nearest.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import { channelsOf } from '../../ir/adapter.ts';
+import { diagnosticJson } from '../../view/diagnostics.ts';
+import { tame } from '../../view/row.ts';
+import { adapterJson, commandsOf, describeAdapter, labelled } from '../adapter/describe.ts';
+import { isThere, putFolder, removeFolder } from '../adapter/put.ts';
+import { sourceOf, withSource } from '../adapter/source.ts';
+import type { CheckedAdapter, FoundAdapter } from '../adapters.ts';
+import { ADAPTER_FILE, Adapters, adaptersIn, checkAdapter } from '../adapters.ts';
+import { paintFor } from '../colours.ts';
+import { inColumns } from '../columns.ts';
+import { EXIT } from '../exit.ts';
+import type { Project } from '../project.ts';
+import { findProject } from '../project.ts';
+import { complain, say } from '../say.ts';
+import { readSettings } from '../settings.ts';
+import { complainAll, shownPath } from '../workflow.ts';
+
+export interface AdapterOptions {
+  readonly project?: true;
+  readonly force?: true;
+  readonly json?: true;
+}
+
+interface Action {
+  /** What it is about; null where it is about all. */
+  readonly argument: string | null;
+  readonly flags: readonly (keyof AdapterOptions)[];
+  readonly perform: (project: Project, what: string, options: AdapterOptions) => number;
+}
+
+const ACTIONS: Readonly<Record<string, Action>> = {
+  install: { argument: 'SOURCE', flags: ['project', 'force'], perform: install },
+  list: { argument: null, flags: ['json'], perform: list },
+  show: { argument: 'NAME', flags: ['json'], perform: show },
+  remove: { argument: 'NAME', flags: ['project'], perform: remove },
+};
+
+export function adapter(name: string, what: string | null, options: AdapterOptions): number {
+  const action = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
+  if (action === undefined) {
+    const guess = nearest(name, Object.keys(ACTIONS));
+    const meant = guess === null ? '' : `did you mean ${guess}? `;
+    throw new UsageError(`meow adapter cannot ${name}`, `${meant}It can install, list, show and remove`);
+  }
+  if (action.argument !== null && what === null) {
+    throw new UsageError(
+      `meow adapter ${name} needs a ${action.argument.toLowerCase()}`,
+      `meow adapter ${name} ${action.argument}`,
+    );
+  }
+  if (action.argument === null && what !== null) {
+    throw new UsageError(`unexpected argument '${what}'`, 'its flags: meow help adapter');
+  }
+  const [other] = (Object.keys(options) as (keyof AdapterOptions)[]).filter((flag) => !action.flags.includes(flag));
+  if (other !== undefined) {
+    throw new UsageError(`meow adapter ${name} has no option '--${other}'`, 'its flags: meow help adapter');
+  }
+  return action.perform(findProject(), what ?? '', options);
+}
+
+function install(project: Project, text: string, { project: inProject, force }: AdapterOptions): number {
+  const origin = inProject ? 'project' : 'user';
+  const source = sourceOf(text, project.cwd);
+  return withSource(source, (folder) => {
+    if (!existsSync(join(folder, ADAPTER_FILE))) {
+      const hint = 'an adapter is a folder with a file of that name: docs/adapters.md';
+      throw new UsageError(`there is no ${ADAPTER_FILE} in ${text}`, hint);
+    }
+    // What was fetched lies in a folder that nobody knows.
+    const file = source.kind === 'git' ? ADAPTER_FILE : shownPath(project, join(folder, ADAPTER_FILE));
+    const checked = checkAdapter(folder, file, null);
+    complainOf(checked);
+    if (checked.adapter === null) {
+      complain('nothing was installed');
+      return EXIT.failed;
+    }
+    const { name, description } = checked.adapter;
+    const target = join(adaptersIn(project, origin), name);
+    const shown = shownPath(project, target);
+    if (isThere(target) && !force) {
+      throw new UsageError(`there is an adapter ${name} already: ${shown}`, 'put this one in its place: --force');
+    }
+    putFolder(folder, target);
+    say(`installed ${name}${description === '' ? '' : ` (${tame(description)})`} in ${shown}`);
+    say();
+    say('It starts these commands. Read them before you use it.');
+    for (const line of labelled(commandsOf(checked.adapter))) say(line);
+    say();
+    say(`All that it does: meow adapter show ${name}`);
+    say(`Use it:           adapter = "${name}" at a spawn step, or meow run FILE --adapter ${name}`);
+    const found = present(new Adapters(project).find(name), `the adapter ${name} was installed and is not there`);
+    if (found.origin !== origin)
+      complain(`note: the project has an adapter ${name} of its own, which stands before this one`);
+    if (found.shadows.includes('built in')) complain(`note: it stands before the adapter ${name} that comes with meow`);
+    return EXIT.done;
+  });
+}
+
+function list(project: Project, _what: string, { json }: AdapterOptions): number {
+  const adapters = new Adapters(project);
+  const preferred = defaultOf(project, adapters);
+  const all = adapters.all();
+  if (json) {
+    const rows = all.map((found) => ({
+      ...headJson(found, preferred),
+      description: found.adapter?.description ?? null,
+      channels: found.adapter === null ? [] : channelsOf(found.adapter),
+    }));
+    say(JSON.stringify(rows, null, 2));
+    return EXIT.done;
+  }
+  const rows = all.map((found) => [
+    found.name,
+    found.adapter === null ? '-' : channelsOf(found.adapter).join(', '),
+    found.origin,
+    `${tame(found.adapter?.description ?? `has an error: meow adapter show ${found.name}`)}${found.name === preferred ? ' (default)' : ''}`,
+  ]);
+  for (const line of inColumns(['ADAPTER', 'CHANNELS', 'FROM', 'WHAT IT STARTS'], rows)) say(line);
+  return EXIT.done;
+}
+
+function show(project: Project, name: string, { json }: AdapterOptions): number {
+  const adapters = new Adapters(project);
+  const found = adapters.find(name);
+  if (found === null) throw unknown(adapters, name);
+  const preferred = defaultOf(project, adapters);
+  if (json) {
+    const more = found.adapter === null ? {} : adapterJson(found.adapter);
+    const problems = found.diagnostics.map(diagnosticJson);
+    say(JSON.stringify({ ...headJson(found, preferred), ...more, problems }, null, 2));
+    return found.adapter === null ? EXIT.failed : EXIT.done;
+  }
+  complainOf(found);
+  if (found.adapter === null) return EXIT.failed;
+  const { description } = found.adapter;
+  say(`${name}${description === '' ? '' : `: ${tame(description)}`}${name === preferred ? ' (default)' : ''}`);
+  const shadows =
+    found.shadows.length === 0 ? '' : `; it stands before the one that is ${found.shadows.join(', and ')}`;
+  const head = [
+    ['from', `${found.origin}: ${found.file}${shadows}`],
+    ['channels', channelsOf(found.adapter).join(', ')],
+  ] as const;
+  for (const line of [...labelled(head), ...describeAdapter(found.adapter)]) say(line);
+  return EXIT.done;
+}
+
+function remove(project: Project, name: string, { project: inProject }: AdapterOptions): number {
+  const adapters = new Adapters(project);
+  const found = adapters.find(name);
+  if (found === null) throw unknown(adapters, name);
+  const origin = inProject ? 'project' : 'user';
+  const target = join(adaptersIn(project, origin), name);
+  if (!isThere(target)) {
+    if (found.origin === 'built in') {
+      throw new UsageError(
+        `the adapter ${name} comes with meow, and stays`,
+        'one of your own under that name stands before it',
+      );
+    }
+    const where = inProject ? `meow adapter remove ${name}` : `meow adapter remove ${name} --project`;
+    throw new UsageError(`there is no adapter ${shownPath(project, target)}`, `there is ${found.file}: ${where}`);
+  }
+  removeFolder(target);
+  say(`removed ${shownPath(project, target)}`);
+  const next = new Adapters(project).find(name);
+  if (next !== null) complain(`note: ${name} is from now on the one that is ${next.origin}: ${next.file}`);
+  return EXIT.done;
+}
+
+/** Every problem with its place; one that has none, in a line. */
+function complainOf({ diagnostics, problem }: CheckedAdapter): void {
+  complainAll(diagnostics, paintFor(process.stderr));
+  if (problem !== null && !hasErrors(diagnostics)) complain(`meow: ${problem}`);
+}
+
+function headJson({ name, origin, file, shadows, adapter: read, problem }: FoundAdapter, preferred: string): object {
+  return { name, default: name === preferred, origin, file, shadows, valid: read !== null, problem };
+}
+
+function defaultOf(project: Project, adapters: Adapters): string {
+  return readSettings(project).config.defaultAdapter ?? adapters.default();
+}
+
+function unknown(adapters: Adapters, name: string): UsageError {
+  const refusal = present(adapters.refusal(name), `the adapter ${name} is there`);
+  return new UsageError(refusal.message, refusal.hint);
+}

@@ -1,0 +1,39 @@
+// `meow doctor`: whether everything is there that runs and agents need, and what to do where it is not.
+
+import { tame } from '../../view/row.ts';
+import { Adapters } from '../adapters.ts';
+import { paintFor } from '../colours.ts';
+import { inColumns } from '../columns.ts';
+import { checkAdapters } from '../doctor/agent-programs.ts';
+import type { Check } from '../doctor/check.ts';
+import { checkMachine } from '../doctor/machine.ts';
+import { EXIT } from '../exit.ts';
+import { findProject } from '../project.ts';
+import { say } from '../say.ts';
+
+/** A program that has not answered by then hangs, or waits for somebody. */
+const PATIENCE_MS = 10_000;
+
+export async function doctor({ json }: { readonly json?: true }): Promise<number> {
+  const project = findProject();
+  const [machine, agents] = await Promise.all([
+    checkMachine(project, PATIENCE_MS),
+    checkAdapters(new Adapters(project).all(), PATIENCE_MS),
+  ]);
+  const checks = [...machine, ...agents];
+  if (json) say(JSON.stringify(checks, null, 2));
+  else for (const line of table(checks)) say(line);
+  return checks.some(({ needed, status }) => needed && status === 'missing') ? EXIT.failed : EXIT.done;
+}
+
+function table(checks: readonly Check[]): readonly string[] {
+  const paint = paintFor(process.stdout);
+  const brushes = { ok: paint.green, warning: paint.yellow, missing: paint.red };
+  const rows = checks.map(({ status, name, text, cure }) => [
+    status,
+    tame(name),
+    tame(cure === null ? text : `${text} · ${cure}`),
+  ]);
+  const [, ...lines] = inColumns(['', '', ''], rows);
+  return lines.map((line) => line.replace(/^\S+/, (status) => brushes[status as Check['status']](status)));
+}

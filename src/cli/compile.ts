@@ -1,0 +1,134 @@
+// From what the user wrote after `meow run`, `validate` or `graph` to a Program, whatever the language.
+
+import type { Diagnostic } from '../base/diagnostic.ts';
+import type { Json } from '../base/json.ts';
+import { UsageError } from '../base/usage-error.ts';
+import type { Compiled } from '../languages/meow/compile.ts';
+import { compileMeow, validateMeow } from '../languages/meow/compile.ts';
+import type { Config } from '../languages/config.ts';
+import type { AdapterKnowledge } from '../languages/raymond/check-text.ts';
+import { compileRaymond, validateRaymond } from '../languages/raymond/compile.ts';
+import type { RaymondInput } from '../languages/raymond/compile.ts';
+import type { Found } from '../languages/raymond/source.ts';
+import type { Adapters } from './adapters.ts';
+import type { Project } from './project.ts';
+import { findOthers, readRaymond } from './raymond-source.ts';
+import type { FoundWorkflow } from './workflow.ts';
+import { findWorkflow, readMeow, shownPath } from './workflow.ts';
+
+export interface CompileRequest {
+  readonly project: Project;
+  /** `PATH[#WORKFLOW]`, or a bare name. */
+  readonly reference: string;
+  /** Null: by what the path is. */
+  readonly language: string | null;
+  readonly config: Config;
+  readonly adapters: Adapters;
+  /** In place of all that workflows say. */
+  readonly adapter: string | null;
+}
+
+export interface Given {
+  readonly values: Readonly<Record<string, Json>>;
+  /** Names of notes that the run keeps. */
+  readonly meta: readonly string[];
+}
+
+export interface CompiledWorkflow extends Compiled {
+  /** Absolute. */
+  readonly path: string;
+}
+
+/** `given`: null where nothing will run, and all that is required counts as given. */
+export function compileWorkflow(request: CompileRequest, given: Given | null): CompiledWorkflow {
+  const { project, config } = request;
+  const found = locate(request);
+  const { path } = found;
+  if (found.language === 'meow') {
+    const values = given?.values ?? {};
+    const names = given === null ? null : Object.keys(values);
+    const source = readMeow(project, found, values);
+    const adapters = meowAdapters(request, given === null);
+    return { path, ...compileMeow({ ...source, given: names, values, limits: config.limits, adapters }) };
+  }
+  const names = given === null ? [] : [...Object.keys(given.values), ...given.meta];
+  const compiled = compileRaymond({ ...raymondInput(request, path), given: names, limits: config.limits });
+  return { path, fileVariables: [], ...compiled };
+}
+
+/** Every problem of a file, whoever would run which part of it. */
+export function validateWorkflow(request: CompileRequest): readonly Diagnostic[] {
+  const found = locate(request);
+  if (found.language === 'raymond') return validateRaymond(raymondInput(request, found.path));
+  const source = readMeow(request.project, found, {});
+  const adapters = meowAdapters(request, true);
+  // With #WORKFLOW what it would take to run that one; variables that a run would have to be given are no problem.
+  if (source.workflow === null) return validateMeow({ ...source, adapters });
+  return compileMeow({ ...source, adapters, given: null }).diagnostics;
+}
+
+function locate({ project, reference, language }: CompileRequest): FoundWorkflow {
+  const found = findWorkflow(project, reference, language);
+  if (found.language === 'meow' || found.workflow === null) return found;
+  throw new UsageError(
+    `${found.file} has states, and no workflow ${found.workflow}`,
+    'name the folder, or the file of the state to begin with',
+  );
+}
+
+/** `refuses`: adapters that cannot be used are problems of the file; a run is refused later, with what to do. */
+function meowAdapters({ config, adapters, adapter }: CompileRequest, refuses: boolean) {
+  return {
+    forced: adapter,
+    fallback: () => config.defaultAdapter ?? adapters.default(),
+    ...(refuses ? { refusal: (name: string) => adapters.refusal(name) } : {}),
+  };
+}
+
+function raymondInput(request: CompileRequest, path: string): Omit<RaymondInput, 'given'> {
+  const { project } = request;
+  const source = readRaymond(project, path);
+  return { source, adapters: knowledgeOf(request), find: findOthers(project, (other) => otherBlocks(request, other)) };
+}
+
+/** What is steered by its answers needs an agent that answers, and ends. */
+function knowledgeOf({ config, adapters, adapter }: CompileRequest): AdapterKnowledge {
+  const headless = (name: string) => {
+    const found = adapters.named(name);
+    return found.ok ? found.value.headless : null;
+  };
+  return {
+    forced: adapter,
+    fallback: config.defaultAdapter ?? adapters.default(),
+    refusal: (name) => {
+      const refusal = adapters.refusal(name);
+      if (refusal !== null || headless(name) !== null) return refusal;
+      const message = `the adapter ${name} has no way to work without a terminal`;
+      return { message, hint: 'Use one that has: meow adapter list.' };
+    },
+    canFork: (name) => (headless(name)?.fork ?? null) !== null,
+  };
+}
+
+/** A MEOW workflow that states lead to: its blocks, by names that no other file has. */
+function otherBlocks(request: CompileRequest, path: string): Found | null {
+  const { project, config } = request;
+  const file = shownPath(project, path);
+  if (findWorkflow(project, path, null).language !== 'meow') return null;
+  const source = readMeow(project, { path, file, workflow: null, language: 'meow' }, {});
+  const adapters = meowAdapters(request, true);
+  const { program, diagnostics } = compileMeow({ ...source, given: null, limits: config.limits, adapters });
+  if (program === null) {
+    const [first] = diagnostics.filter(({ severity }) => severity === 'error');
+    const message = `${file} has problems${first === undefined ? '' : `: ${first.message}`}`;
+    return { kind: 'refused', message, hint: `See all of them: meow validate ${file}.` };
+  }
+  const nameOf = (name: string): string => `${file}#${name}`;
+  const renamed = JSON.parse(
+    JSON.stringify(program.blocks, (key, value: unknown) =>
+      key === 'block' && typeof value === 'string' ? nameOf(value) : value,
+    ),
+  ) as typeof program.blocks;
+  const blocks = Object.entries(renamed).map(([name, block]) => [nameOf(name), { ...block, name: nameOf(name) }]);
+  return { kind: 'blocks', entry: nameOf(program.entry), blocks: Object.fromEntries(blocks) as typeof program.blocks };
+}

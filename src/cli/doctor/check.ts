@@ -1,0 +1,34 @@
+// One thing that `meow doctor` has looked at.
+
+export interface Check {
+  readonly name: string;
+  readonly status: 'ok' | 'warning' | 'missing';
+  readonly text: string;
+  /** What to do about it; null where nothing need be done. */
+  readonly cure: string | null;
+  /** Without it nothing can be run. */
+  readonly needed: boolean;
+}
+
+export function ok(name: string, text: string): Check {
+  return { name, status: 'ok', text, cure: null, needed: false };
+}
+
+export function warning(name: string, text: string, cure: string | null): Check {
+  return { name, status: 'warning', text, cure, needed: false };
+}
+
+export function missing(name: string, text: string, cure: string | null, needed = false): Check {
+  return { name, status: 'missing', text, cure, needed };
+}
+
+/** Negative where the first is the older; parts that are no numbers do not count. */
+export function compareVersions(one: string, other: string): number {
+  const parts = (version: string): readonly number[] => (version.match(/\d+/g) ?? []).map(Number);
+  const [a, b] = [parts(one), parts(other)];
+  for (let at = 0; at < Math.max(a.length, b.length); at++) {
+    const difference = (a[at] ?? 0) - (b[at] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

@@ -1,0 +1,174 @@
+// The commands for agents, as tools: done, event, ask and status. They say to the run what the commands say, by the same
+// ways, and to the model what the commands print, in words that are about tools.
+
+import { createHash } from 'node:crypto';
+import type { JsonMap } from '../../base/json.ts';
+import { isJsonMap, own } from '../../base/json.ts';
+import type { Result } from '../../base/result.ts';
+import { err, ok } from '../../base/result.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import type { Answer } from '../../ipc/protocol.ts';
+import { askPeople } from '../commands/await-approval.ts';
+import { reportDone } from '../commands/done.ts';
+import { emit, unheard } from '../commands/event.ts';
+import { askForTask } from '../commands/prime.ts';
+import { statusOf } from '../commands/step-status.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { forTool } from './report-usage.ts';
+import type { Tool } from './tool.ts';
+
+export const INSTRUCTIONS = `You are an agent in a run of meow, which works through a workflow step by step. What you are \
+asked to do is one step, and it is over when you report it: call the tool done when the work is finished, with every \
+output that the step asks for. It does what the command meow done does. Where a decision is for a person to make, call \
+ask, and wait for the answer. event tells the run that something happened; status shows your task again.`;
+
+/** Outside of a run they are there all the same, and say so. */
+export function toolsFor(around: Surroundings | null): readonly Tool[] {
+  return TOOLS.map((tool) => ({
+    ...tool,
+    async perform(input, gone) {
+      if (around === null) return err('meow: these tools are for agents of a run, and this is none');
+      try {
+        return await tool.perform(around, input, gone);
+      } catch (error) {
+        if (!(error instanceof UsageError)) throw error;
+        return err(`meow: ${error.message}${error.hint === null ? '' : `\n  ${error.hint}`}`);
+      }
+    },
+  }));
+}
+
+interface RunTool extends Omit<Tool, 'perform'> {
+  perform(around: Surroundings, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>>;
+}
+
+const TOOLS: readonly RunTool[] = [
+  {
+    name: 'done',
+    title: 'Report the step',
+    description:
+      'Reports that the work of your current step is finished. Call it once everything is done that the task asks ' +
+      'for. A report that is refused is answered with what is wrong: mend that, and report again.',
+    fields: {
+      outputs: {
+        type: 'object',
+        required: false,
+        description: 'One member for each output that the task asks for, with its name and a value of its type.',
+      },
+      notes: { type: 'string', required: false, description: 'Kept with the step, for people to read.' },
+    },
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    perform: done,
+  },
+  {
+    name: 'event',
+    title: 'Emit an event',
+    description: 'Tells the run that something happened, for steps that wait for it. Does not wait.',
+    fields: {
+      type: { type: 'string', required: true, description: 'The name of the event, like tests-passed.' },
+      data: { type: 'object', required: false, description: 'What goes with it: names and values.' },
+    },
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
+    perform: event,
+  },
+  {
+    name: 'ask',
+    title: 'Ask a person',
+    description:
+      'Asks a person, and waits until somebody approves, rejects or answers with a text. That may take hours. The same ' +
+      'question, asked again within a step, is answered the same: a call that was cut off can be made again.',
+    fields: {
+      question: { type: 'string', required: true, description: 'What the person is to decide or to tell you.' },
+      gate: {
+        type: 'string',
+        required: false,
+        description:
+          'The name that the decision goes by, where the task tells you one. A name that was decided in this step ' +
+          'stays decided, whatever is asked by it.',
+      },
+      timeout: {
+        type: 'string',
+        required: false,
+        description: 'How long to wait at most, like 30s, 5m or 1h30m. Without it: as long as it takes.',
+      },
+    },
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    perform: ask,
+  },
+  {
+    name: 'status',
+    title: 'Look at the run',
+    description: 'Shows your current task again, with what to report; or how a step of the run stands.',
+    fields: {
+      step: { type: 'string', required: false, description: 'The id of a step. Without it: your current task.' },
+    },
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    perform: status,
+  },
+];
+
+async function done(around: Surroundings, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
+  const outputs = own(input, 'outputs');
+  const report = { outputs: isJsonMap(outputs) ? outputs : {}, notes: textIn(input, 'notes') };
+  const answer = await reportDone(around, report, { gone });
+  if (answer.kind !== 'ack') return err(`Error: ${forTool(messageOf(answer))}`);
+  return ok([COMPLETE, ...(answer.warnings ?? [])].join('\n'));
+}
+
+const COMPLETE = 'Complete. There is nothing more to do here until you are given your next task.';
+
+async function event(around: Surroundings, input: JsonMap): Promise<Result<string, string>> {
+  const type = textIn(input, 'type') ?? '';
+  const data = own(input, 'data');
+  const heard = await emit(around, type, isJsonMap(data) ? data : {});
+  if (!heard.ok) return err(`meow: ${heard.error}`);
+  return heard.value ? ok(`The event ${type} was sent.`) : err(`meow: ${unheard(type)}`);
+}
+
+async function ask(around: Surroundings, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
+  const prompt = textIn(input, 'question') ?? '';
+  const gate = textIn(input, 'gate') ?? gateFor(around, prompt);
+  const answer = await askPeople(around, { gate, prompt, timeout: textIn(input, 'timeout') }, gone);
+  switch (answer.kind) {
+    case 'gate-decided':
+      return ok(decisionText(answer));
+    case 'timeout':
+      return ok(`No answer: ${answer.message}. Ask again if you can wait longer; else go on without, or leave it.`);
+    default:
+      return err(`meow: ${messageOf(answer)}`);
+  }
+}
+
+/** A question that is asked again is known by its name, and nobody gets the answer to another's. */
+function gateFor({ agent, step }: Surroundings, question: string): string {
+  const hash = createHash('sha256').update(JSON.stringify([agent, step, question]));
+  return `ask-${hash.digest('hex').slice(0, 8)}`;
+}
+
+function decisionText({ approved, by, notes, answer }: Extract<Answer, { kind: 'gate-decided' }>): string {
+  if (answer !== null) return `${by} answered: ${answer}`;
+  const said = notes === null || notes === '' ? '' : ` ${approved ? 'Notes' : 'Reason'}: ${notes}`;
+  return approved ? `Approved by ${by}.${said}` : `Rejected by ${by}: do not do it.${said}`;
+}
+
+async function status(around: Surroundings, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
+  const step = textIn(input, 'step');
+  if (step !== null) return ok(`The step ${step} is ${await statusOf(around, step, gone)}.`);
+  if (around.agent === null) return err('meow: nobody says which agent this is: MEOW_AGENT is not set');
+  const answer = await askForTask(around, around.agent, gone);
+  if (answer === null) return err('meow: no engine works on the run at the moment, so what you were told last stands');
+  if (answer.kind !== 'prompt') return err(`meow: ${messageOf(answer)}`);
+  return ok(answer.content === '' ? IDLE : forTool(answer.content));
+}
+
+const IDLE = 'There is no task for you to report at the moment.';
+
+/** Null where it is left out, or empty: models fill in what they have no use for. */
+function textIn(input: JsonMap, name: string): string | null {
+  const value = own(input, name);
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+function messageOf(answer: Answer): string {
+  return 'message' in answer ? answer.message : answer.kind;
+}

@@ -1,0 +1,117 @@
+// Answers that say themselves what follows: around a driver of turns or commands, reads what they say by the steering that
+// their effect names (ir/steering.ts). An answer that cannot be followed is a failure that tells what to say instead.
+
+import { closeSync, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { present } from '../base/assert.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
+import { own } from '../base/json.ts';
+import { err, ok } from '../base/result.ts';
+import type { Result } from '../base/result.ts';
+import type { Answer, Driver } from '../engine/ports.ts';
+import type { Effect, Outcome, Success } from '../ir/effect.ts';
+import { failure } from '../ir/failure.ts';
+import type { Program } from '../ir/program.ts';
+import { refuse } from '../ir/reminder.ts';
+import { hereOf, steer } from '../ir/steering.ts';
+import { stepFolder } from './step-folder.ts';
+import { wholeText } from './whole-text.ts';
+import { workFolder } from './work-folder.ts';
+
+export interface SteeringPlace {
+  readonly program: Pick<Program, 'machines' | 'steerings'>;
+  readonly runFolder: string;
+  /** What folders that answers name are relative to, and must be in. Absolute. */
+  readonly cwd: string;
+  readonly allowOutside: boolean;
+}
+
+export function steered(driver: Driver, place: SteeringPlace): Driver {
+  const reading = (effect: Effect, answer: Answer): Answer => {
+    const key = steeringOf(effect);
+    return key === null ? answer : (outcome) => answer(followed(effect, key, outcome, place));
+  };
+  return {
+    start: (effect, answer, note) => driver.start(effect, reading(effect, answer), note),
+    find: (effect, answer, note) => driver.find(effect, reading(effect, answer), note),
+    stop: (effectId, how) => driver.stop(effectId, how),
+  };
+}
+
+/** Runs of earlier versions have none. */
+function steeringOf({ spec }: Effect): string | null {
+  return spec.kind === 'turn' || spec.kind === 'command' ? (spec.steering ?? null) : null;
+}
+
+function followed(effect: Effect, key: string, outcome: Outcome, place: SteeringPlace): Outcome {
+  if (outcome.kind === 'failure') return outcome;
+  const { machines, steerings } = place.program;
+  const steering = present(own(steerings, key), `the program has no steering ${key}`);
+  const machine = present(own(machines, steering.machine), `the program has no machine ${steering.machine}`);
+  const text = answerOf(effect, outcome, place.runFolder);
+  if (!text.ok) return refused(effect, outcome, text.error, null, '');
+  const read = steer(steering, machine, hereOf(effect), text.value);
+  if (read.kind === 'refused') return refused(effect, outcome, read.message, read.reminder, text.value);
+  for (const folder of read.folders) {
+    const problem = folderProblem(folder, place);
+    if (problem === null) continue;
+    const { message, reminder } = refuse(steering, machine, problem);
+    return refused(effect, outcome, message, reminder, text.value);
+  }
+  return { ...outcome, follows: read.follows, printed: read.printed };
+}
+
+function refused(
+  { spec }: Effect,
+  { outputs, kept, session, usage }: Success,
+  message: string,
+  reminder: string | null,
+  text: string,
+): Outcome {
+  // A script says the same again.
+  const reprompt = spec.kind === 'turn' ? reminder : null;
+  const said = text.slice(-OUTPUT_MAX).trim();
+  const more = { outputs, kept, session, usage, reprompt, output: said === '' ? null : said };
+  return { kind: 'failure', failure: failure('protocol', message, more) };
+}
+
+const OUTPUT_MAX = 4_096;
+/** Tags stand at the end, or near it. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/** An error is a sentence. */
+function answerOf(effect: Effect, { outputs, kept }: Success, runFolder: string): Result<string, string> {
+  if (effect.spec.kind === 'command') {
+    return lastOf(join(stepFolder(runFolder, effect.step, effect.attempt).path, 'stdout'));
+  }
+  const result = outputs['result'];
+  if (typeof result !== 'string') return ok('');
+  return kept.includes('result') ? wholeText([{ file: result, quote: [] }], runFolder) : ok(result);
+}
+
+function lastOf(path: string): Result<string, string> {
+  try {
+    const file = openSync(path, 'r');
+    try {
+      const { size } = fstatSync(file);
+      const bytes = Buffer.alloc(Math.min(size, ANSWER_BYTES_MAX));
+      const length = readSync(file, bytes, 0, bytes.length, size - bytes.length);
+      return ok(bytes.toString('utf8', 0, length));
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return err(`its output cannot be read: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Why it is not to be worked in, as a sentence; null where it may be. */
+function folderProblem(folder: string, { cwd, allowOutside }: SteeringPlace): string | null {
+  const found = workFolder(cwd, folder);
+  if (!found.ok) return `cd: ${found.error}`;
+  if (allowOutside) return null;
+  const inside = relative(realpathSync(cwd), realpathSync(resolve(cwd, folder)));
+  const isOut = inside === '..' || inside.startsWith('../');
+  return isOut ? `cd: ${folder} is outside of the project, and the run was started without --allow-outside` : null;
+}

@@ -1,0 +1,485 @@
+// An agent in a terminal of tmux: H1–H6 of agent-host.ts. Beside what agent-folder.ts has, there are in the folder of its
+// start:
+//
+//   transcript    everything that its terminal has printed
+//   hooks/        what its own hooks have told (hook-log.ts)
+//   ready         made when it could first take a prompt: what was in the row of the cursor then
+//   deliveries/   how far each message has come (delivery-record.ts)
+//   prompts/      those that it was told to read from a file
+
+import { join } from 'node:path';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
+import type { DialogVerdict, Note } from '../../engine/ports.ts';
+import type { Adapter, DialogPattern, Injection, TerminalWays } from '../../ir/adapter.ts';
+import type { AgentMessage, PromptMessage } from '../../ir/prompt-text.ts';
+import { wasEndedByUs } from '../agent-folder.ts';
+import type { AgentStart } from '../agent-folder.ts';
+import type { AgentExit, Concluded, HandRequest, Handover, HostedAgent, Readiness, WorkEnd } from '../agent-host.ts';
+import { livingLeader, watchFolder, whenGone } from '../leader.ts';
+import { endProcesses } from '../remains.ts';
+import { readExit, readProcess } from '../step-folder.ts';
+import type { Tmux } from '../tmux/tmux.ts';
+import { readJsonFile, writeJsonFile } from '../turn/json-file.ts';
+import { Console, pause } from './console.ts';
+import { DeliveryRecords } from './delivery-record.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
+import { deliver } from './delivering.ts';
+import type { DeliveryOutcome } from './delivery.ts';
+import { Dialogs } from './dialogs.ts';
+import { hasLostTerminal } from './hangup.ts';
+import { HookLog } from './hook-log.ts';
+import { deliverKey, rejects } from './key-press.ts';
+import { rowAtCursor, wasGiven } from './input-text.ts';
+import { isMisread, needsFile, putIntoFile } from './prompt-file.ts';
+import { Rest } from './rest.ts';
+import { limitsOn, shownBy } from './screen.ts';
+import type { Screen, SeenDialog } from './screen.ts';
+import { Transcript } from './transcript.ts';
+import { watchWork } from './work.ts';
+
+export interface TerminalAgentOptions {
+  readonly tmux: Tmux;
+  readonly adapter: Adapter;
+  readonly ways: TerminalWays;
+  /** Of its session in tmux. */
+  readonly name: string;
+  readonly failedMs: number;
+}
+
+export class TerminalAgent implements HostedAgent {
+  readonly start: AgentStart;
+  readonly terminal: string;
+  readonly ended: Promise<AgentExit>;
+  readonly #options: TerminalAgentOptions;
+  #tellEnd: (exit: AgentExit) => void = () => undefined;
+  readonly #gone = new AbortController();
+  readonly #console: Console;
+  readonly #hooks: HookLog | null;
+  readonly #dialogs = new Dialogs();
+  /** Who is told what the agent asks: the first of them. */
+  readonly #minders: Note[] = [];
+  readonly #records: DeliveryRecords;
+  readonly #transcript: Transcript;
+  readonly #sessionWatchers: ((session: string) => void)[] = [];
+  /** Messages are delivered one after the other. */
+  #delivering: Promise<unknown> = Promise.resolve();
+  #isLost = false;
+  #idleRow: string | null = null;
+  #session: string | null;
+
+  constructor(start: AgentStart, options: TerminalAgentOptions) {
+    const { path } = start.folder;
+    this.start = start;
+    this.terminal = options.name;
+    this.#options = options;
+    this.#session = start.session;
+    this.ended = new Promise((resolve) => {
+      this.#tellEnd = resolve;
+    });
+    this.#records = new DeliveryRecords(path);
+    this.#transcript = new Transcript(join(path, TRANSCRIPT));
+    this.#console = new Console({
+      ways: options.ways,
+      folder: path,
+      pane: () => options.tmux.find(start.marker),
+      past: () => ({ wasReady: this.#readyRow() !== null, idleRow: this.#readyRow() }),
+      lost: () => this.#lost(),
+    });
+    const { hooks } = options.adapter;
+    this.#hooks = hooks === null ? null : new HookLog(join(path, HOOKS), hooks, () => this.#hookTold());
+    this.#hooks?.open();
+  }
+
+  get alive(): boolean {
+    return !this.#gone.signal.aborted;
+  }
+
+  get session(): string | null {
+    return this.#session;
+  }
+
+  /** It never was. */
+  refuse(reason: string): void {
+    this.#end(null, reason);
+  }
+
+  /** Its terminal has been opened, in this life or another: from now on its shell tells what becomes of it. */
+  adopt(): void {
+    const { folder, marker } = this.start;
+    const deadline = performance.now() + BEGIN_MS;
+    const look = (): boolean => {
+      // Read once: it may be written between two looks at it.
+      const record = readProcess(folder);
+      const leader = livingLeader(record, marker);
+      if (leader !== null) whenGone(leader, folder, (status) => this.#end(status, null));
+      else if (record.kind === 'written') this.#end(readExit(folder), null);
+      else if (performance.now() < deadline) return false;
+      else this.#end(null, `its shell has not written ${join(folder.path, 'status')}`);
+      return true;
+    };
+    if (look()) return;
+    const end = (): void => {
+      if (!look()) return;
+      clearInterval(looks);
+      watcher?.close();
+    };
+    const looks = setInterval(end, BEGIN_LOOK_MS).unref();
+    const watcher = watchFolder(folder.path, end);
+  }
+
+  watchSession(told: (session: string) => void): void {
+    this.#sessionWatchers.push(told);
+    if (this.session !== null) told(this.session);
+  }
+
+  async ready(timeoutMs: number, note: Note): Promise<Readiness> {
+    const { ready, startupMs } = this.#options.ways;
+    const limitMs = ready?.deadlineMs ?? timeoutMs;
+    using _watch = this.#console.watch();
+    using _minding = this.#minding(note);
+    const begun = performance.now();
+    let [spentMs, seenAt, steadySince]: [number, number, number | null] = [0, begun, null];
+    while (this.#readyRow() === null) {
+      const since = this.#console.changes;
+      const screen = await this.#console.look();
+      if (!this.alive) return { kind: 'gone' };
+      const now = performance.now();
+      if (screen === null || screen.dialog === null) spentMs += now - seenAt;
+      seenAt = now;
+      let pauseMs = LOOK_MS;
+      if (screen !== null) {
+        await this.#mind(screen, note);
+        steadySince = screen.isReady && !screen.look.inMode ? (steadySince ?? now) : null;
+        if (steadySince !== null) pauseMs = Math.max(begun + startupMs - now, steadySince + STEADY_MS - now);
+        if (pauseMs <= 0) this.#keepReady(screen);
+      }
+      if (spentMs >= limitMs + (ready === null ? startupMs : 0)) return unready(screen);
+      await this.#console.changed(since, { ms: Math.min(pauseMs, LOOK_MS) });
+    }
+    return { kind: 'ready' };
+  }
+
+  hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
+    const handed = this.#delivering.then(() => this.#hand(message, request));
+    this.#delivering = handed.catch(() => undefined);
+    return handed;
+  }
+
+  hasBegun(id: string): boolean {
+    return this.#records.read(id)?.state.kind === 'accepted';
+  }
+
+  atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd> {
+    const { adapter, ways, failedMs } = this.#options;
+    const minding = this.#minding(note);
+    over.addEventListener('abort', () => minding[Symbol.dispose]());
+    return watchWork(this.#console, {
+      adapter,
+      ways,
+      hooks: this.#hooks,
+      transcript: this.#transcript,
+      marker: this.start.marker,
+      failedMs,
+      over,
+      note,
+      isAlive: () => this.alive,
+      record: this.#records.read(message.id),
+      keep: (change) => this.#keep(message.id, change),
+      mind: (screen) => this.#mind(screen, note),
+    });
+  }
+
+  decide(verdict: DialogVerdict): void {
+    this.#dialogs.decide(verdict);
+    this.#console.wake();
+  }
+
+  async conclude(_id: string, timeoutMs: number): Promise<Concluded> {
+    const rests = await this.#untilRest(timeoutMs);
+    if (rests === false) await this.#pressInterrupt();
+    return { session: this.session, usage: null };
+  }
+
+  async interrupt(_id: string, timeoutMs: number): Promise<void> {
+    if ((await this.#untilRest(0)) === true) return;
+    await this.#pressInterrupt();
+    await this.#untilRest(timeoutMs);
+  }
+
+  async #hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
+    if (!this.alive) return { kind: 'agent-gone' };
+    try {
+      const known = this.#records.read(message.id);
+      const outcome = (known === null ? null : outcomeOf(known)) ?? (await this.#deliver(message, request, known));
+      if (outcome.kind === 'queued') void request.note({ delivery: 'queued' });
+      if (outcome.kind !== 'failed') return { kind: 'taken' };
+      return outcome.delivery === 'dead' ? { kind: 'agent-gone' } : { ...outcome, kind: 'not-taken' };
+    } catch (error) {
+      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+      return { kind: 'not-taken', delivery: 'not-ready', reason: `it could not be kept: ${error.message}` };
+    }
+  }
+
+  async #deliver(
+    message: AgentMessage,
+    { note, timeoutMs, givenUp }: HandRequest,
+    known: DeliveryRecord | null,
+  ): Promise<DeliveryOutcome> {
+    using _watch = this.#console.watch();
+    using _minding = this.#minding(note);
+    let isGivenUp = false;
+    void givenUp.then(() => {
+      isGivenUp = true;
+      this.#console.wake();
+    });
+    const record = known ?? (await this.#begin(message.id));
+    const request = {
+      timeoutMs,
+      record,
+      keep: (state: DeliveryRecord['state']) => this.#keep(message.id, { state }),
+      note,
+      isGivenUp: () => isGivenUp,
+      isAlive: () => this.alive,
+      mind: (screen: Screen) => this.#mind(screen, note),
+    };
+    if (message.kind === 'key') return await deliverKey(this.#console, message.key, request);
+    // Shells that are opened beside it are told what it works on.
+    await (await this.#console.pane())?.setEnvironment('MEOW_STEP', message.step);
+    const isBracketed = await this.#transcript.isBracketed();
+    const ways = this.#waysFor(message);
+    const text = this.#textFor(message, ways.injection, record, isBracketed);
+    const isConfirmed = (): boolean => this.#hasAccepted(text, record);
+    return await deliver(this.#console, ways, { ...request, text, isBracketed, isConfirmed });
+  }
+
+  async #begin(id: string): Promise<DeliveryRecord> {
+    this.#hooks?.refresh();
+    const screen = await this.#console.look();
+    const record: DeliveryRecord = {
+      state: { kind: 'begun' },
+      acceptedBefore: this.#hooks?.accepted.length ?? 0,
+      limitsBefore: screen === null ? [] : limitsOn(screen.text, this.#options.adapter.limits),
+      limit: null,
+      isFile: null,
+    };
+    this.#records.write(id, record);
+    return record;
+  }
+
+  /** What is meant as a command of the agent's own: no hook tells of it, and there may be no work to be seen. */
+  #waysFor({ mode, text }: PromptMessage): TerminalWays {
+    const { ways } = this.#options;
+    if (mode !== 'fire-forget' || !isMisread(text, ways.injection)) return ways;
+    const injection = { ...ways.injection, misread: [] };
+    return { ...ways, injection, acknowledge: { ...ways.acknowledge, byHook: false, busy: [] } };
+  }
+
+  /** What is put in for it. How it was first chosen holds for every life. */
+  #textFor(message: PromptMessage, injection: Injection, record: DeliveryRecord, isBracketed: boolean): string {
+    const isFile = record.isFile ?? needsFile(message.text, injection, isBracketed);
+    if (record.isFile === null) this.#keep(message.id, { isFile });
+    return isFile ? putIntoFile(this.start.folder.path, message.id, message.text) : message.text;
+  }
+
+  #hasAccepted(text: string, { acceptedBefore }: DeliveryRecord): boolean {
+    if (!this.#options.ways.acknowledge.byHook || this.#hooks === null) return false;
+    return this.#hooks.accepted.slice(acceptedBefore).some(({ prompt }) => prompt === null || wasGiven(prompt, text));
+  }
+
+  #keep(id: string, change: Partial<DeliveryRecord>): void {
+    const before = this.#records.read(id);
+    if (before !== null) this.#records.write(id, { ...before, ...change });
+  }
+
+  /** Whether it has come to rest in time; null where that cannot be told. */
+  async #untilRest(timeoutMs: number): Promise<boolean | null> {
+    const rest = new Rest(this.#options.ways, this.#hooks);
+    if (!rest.isTold) return null;
+    using _ = this.#console.watch();
+    const deadline = performance.now() + timeoutMs;
+    for (;;) {
+      const since = this.#console.changes;
+      const screen = await this.#console.look();
+      const now = performance.now();
+      if (!this.alive || (screen !== null && rest.see(screen, now))) return true;
+      if (now >= deadline) return false;
+      await this.#console.changed(since, { ms: Math.min(REST_LOOK_MS, deadline - now) });
+    }
+  }
+
+  async #pressInterrupt(): Promise<void> {
+    const { interruptKeys } = this.#options.ways.stop;
+    for (let tries = 0; tries < INTERRUPTS_MAX && interruptKeys.length > 0 && this.alive; tries += 1) {
+      const screen = await this.#console.look();
+      if (screen === null) return;
+      if (screen.dialog !== null && !rejects(screen.dialog.pattern.reject, ...interruptKeys)) return;
+      if ((await this.#console.press(interruptKeys, screen)) !== 'changed') return;
+    }
+  }
+
+  /** Deals with what the agent asks, for whoever is first in line. */
+  async #mind(screen: Screen, note: Note): Promise<void> {
+    if (this.#minders[0] !== note) return;
+    const act = this.#dialogs.consider(this.#askedOn(screen), performance.now());
+    switch (act.kind) {
+      case 'nothing':
+        return;
+      case 'wait':
+        this.#wakeIn(act.ms);
+        return;
+      case 'tell':
+        void note({ dialog: act.dialog });
+        if (act.dialog === null) this.#wakeIn(0);
+        else this.#dialogs.told();
+        return;
+      case 'press':
+        if ((await this.#console.press(act.keys, screen)) === 'done') {
+          this.#dialogs.pressed(performance.now());
+        }
+        return;
+      case 'type':
+        if ((await this.#console.put({ kind: 'text', text: act.text }, screen)) === 'done') {
+          this.#dialogs.pressed(performance.now());
+          await this.#submitAnswer(screen.dialog?.name ?? null);
+        }
+    }
+  }
+
+  /** The text of an answer has changed how its question looks. */
+  async #submitAnswer(name: string | null): Promise<void> {
+    await pause(ANSWER_MS);
+    const screen = await this.#console.look();
+    if (screen === null || (screen.dialog?.name ?? null) !== name) return;
+    await this.#console.press(['Enter'], screen);
+  }
+
+  /** A question that only its hook tells of is one as well, if the agent does nothing else. */
+  #askedOn(screen: Screen): SeenDialog | null {
+    const since = this.#hooks?.blockedSince ?? null;
+    if (screen.dialog !== null || since === null || screen.isReady || screen.isBusy) return screen.dialog;
+    if (performance.now() - since < UNSEEN_MS) return null;
+    return { name: UNKNOWN.name, text: screen.text.trimEnd(), pattern: UNKNOWN };
+  }
+
+  #minding(note: Note): Disposable {
+    this.#minders.push(note);
+    let isOver = false;
+    return {
+      [Symbol.dispose]: () => {
+        if (isOver) return;
+        isOver = true;
+        if (this.#minders[0] === note) this.#dialogs.forget();
+        this.#minders.splice(this.#minders.indexOf(note), 1);
+      },
+    };
+  }
+
+  #wakeIn(ms: number): void {
+    setTimeout(() => this.#console.wake(), ms).unref();
+  }
+
+  #hookTold(): void {
+    const session = this.#hooks?.session ?? null;
+    if (session !== null && session !== this.#session) {
+      this.#session = session;
+      for (const told of this.#sessionWatchers) told(session);
+    }
+    this.#console.wake();
+  }
+
+  /** The row of the cursor when it was ready; null where it has not been. */
+  #readyRow(): string | null {
+    this.#idleRow ??= readJsonFile(join(this.start.folder.path, READY)) as string | null;
+    return this.#idleRow;
+  }
+
+  #keepReady({ look }: Screen): void {
+    writeJsonFile(join(this.start.folder.path, READY), rowAtCursor(look));
+  }
+
+  /** Its terminal is not to be found. One that lives on without any is of no use to anybody. */
+  #lost(): void {
+    if (this.#isLost || !this.alive) return;
+    this.#isLost = true;
+    const look = async (): Promise<void> => {
+      await pause(LOST_MS, true);
+      this.#isLost = false;
+      const record = readProcess(this.start.folder);
+      if (!this.alive || record.kind !== 'written' || !hasLostTerminal(record.pid)) return;
+      await endProcesses({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
+    };
+    look().catch(rethrow);
+  }
+
+  #end(status: number | null, refusal: string | null): void {
+    const tell = async (): Promise<void> => {
+      // A shell that could not record the end of its agent may have left it alive.
+      const isRecorded = readExit(this.start.folder) !== null;
+      if (!isRecorded && refusal === null && !wasEndedByUs(this.start)) {
+        await endProcesses({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
+      }
+      // What it printed last may be on its way to the transcript.
+      if (refusal === null) await pause(LAST_WORDS_MS, true);
+      this.#gone.abort();
+      this.#hooks?.close();
+      this.#console.wake();
+      this.#tellEnd({ status, refusal, output: this.#transcript.tail() });
+    };
+    tell().catch(rethrow);
+  }
+}
+
+/** In the folder of a start. */
+export const TRANSCRIPT = 'transcript';
+export const HOOKS = 'hooks';
+export const READY = 'ready';
+
+/** What a shell is given to write that it has begun. */
+const BEGIN_MS = 10_000;
+const BEGIN_LOOK_MS = 250;
+/** Between two looks at something that does not change. */
+const LOOK_MS = 1_000;
+const REST_LOOK_MS = 250;
+/** A screen that looks ready for a moment may be about to ask something. */
+const STEADY_MS = 60;
+const ANSWER_MS = 100;
+const INTERRUPTS_MAX = 20;
+const LOST_MS = 500;
+const LAST_WORDS_MS = 50;
+/** A question that could be seen would have been seen by then. */
+const UNSEEN_MS = 1_500;
+
+/** What no pattern of the adapter fits. */
+const UNKNOWN: DialogPattern = {
+  name: 'question',
+  pattern: '',
+  answer: null,
+  approve: null,
+  reject: null,
+  cure: null,
+  atStart: false,
+};
+
+/** Null: it is still on its way. */
+function outcomeOf({ state }: DeliveryRecord): DeliveryOutcome | null {
+  switch (state.kind) {
+    case 'begun':
+    case 'put':
+    case 'submitted':
+      return null;
+    case 'accepted':
+    case 'queued':
+    case 'failed':
+      return state;
+  }
+}
+
+function unready(screen: Screen | null): Readiness {
+  return { kind: 'unready', reason: screen === null ? 'its terminal cannot be seen' : shownBy(screen) };
+}
+
+function rethrow(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
+}

@@ -1,0 +1,167 @@
+// Performs in a terminal what delivery.ts decides: looks, acts, and keeps before every act what a later life must know of it,
+// as delivery-record.ts has it.
+
+import type { Note } from '../../engine/ports.ts';
+import type { Injection, TerminalWays } from '../../ir/adapter.ts';
+import { keyName } from '../../ir/prompt-text.ts';
+import type { Put } from '../tmux/terminal-pane.ts';
+import type { Console, Input } from './console.ts';
+import { beginDelivery, nextStep } from './delivery.ts';
+import type { Act, Beginning, DeliveryOutcome, DeliveryPlan, Sight } from './delivery.ts';
+import type { DeliveryRecord } from './delivery-record.ts';
+import { endsAtCursor, rowAtCursor } from './input-text.ts';
+import type { Screen } from './screen.ts';
+
+export interface DeliveryRequest {
+  /** As it is put in. */
+  readonly text: string;
+  readonly isBracketed: boolean;
+  readonly timeoutMs: number;
+  /** As an earlier life left it, or this one begins it. */
+  readonly record: DeliveryRecord;
+  readonly keep: (state: DeliveryRecord['state']) => void;
+  readonly note: Note;
+  readonly isGivenUp: () => boolean;
+  readonly isAlive: () => boolean;
+  /** The agent's hook says that it has the text. */
+  readonly isConfirmed: () => boolean;
+  /** Deals with what the agent asks, if it does. */
+  readonly mind: (screen: Screen) => Promise<void>;
+}
+
+export async function deliver(
+  console: Console,
+  ways: TerminalWays,
+  request: DeliveryRequest,
+): Promise<DeliveryOutcome> {
+  const { record, keep, note, isAlive, isConfirmed } = request;
+  const plan = planFor(ways, request);
+  let state = beginDelivery(BEGINNINGS[record.state.kind] ?? 'nothing', performance.now());
+  let delivery: Extract<Act, { kind: 'wait' }>['delivery'] = 'sending';
+  let screen: Screen | null = null;
+  for (;;) {
+    const since = console.changes;
+    // What the hook has told needs no look.
+    if (!isConfirmed() || screen === null) screen = await console.look();
+    if (screen === null && isAlive() && !isConfirmed()) {
+      // That a terminal is gone is known before the end of its agent is.
+      await console.changed(since, { ms: GONE_MS });
+      continue;
+    }
+    const next = nextStep(plan, state, sightOf(screen, ways, request));
+    const { act } = next;
+    state = next.state;
+    if (act.kind === 'finish') {
+      keep(endState(act.outcome));
+      return act.outcome;
+    }
+    if (screen === null) continue;
+    await request.mind(screen);
+    if (act.kind === 'wait') {
+      if (act.delivery !== delivery) void note({ delivery: act.delivery });
+      delivery = act.delivery;
+      await console.changed(since, { ms: act.ms });
+      continue;
+    }
+    const done = await perform(console, ways, request, act, screen);
+    if (done === 'done') state = next.done;
+    // Whatever has changed is seen in a moment, and may be more.
+    else await console.changed(since, { ms: CHANGED_MS });
+  }
+}
+
+const GONE_MS = 200;
+const CHANGED_MS = 5;
+
+/** What a later life begins with. */
+const BEGINNINGS: Readonly<Partial<Record<DeliveryRecord['state']['kind'], Beginning>>> = {
+  put: 'put',
+  submitted: 'submitted',
+};
+
+function planFor(
+  { injection, acknowledge }: TerminalWays,
+  { text, isBracketed, timeoutMs }: DeliveryRequest,
+): DeliveryPlan {
+  const { preKeys, preDelayMs, postDelayMs, postKeys, clearKeys, method } = injection;
+  return {
+    preKeys,
+    preDelayMs,
+    postDelayMs,
+    postKeys,
+    clearKeys,
+    byHook: acknowledge.byHook,
+    showsBusy: acknowledge.busy.length > 0,
+    canQueue: acknowledge.queued.length > 0,
+    submitsLines: text.includes('\n') && !(isBracketed && method === 'paste'),
+    confirmMs: acknowledge.timeoutMs,
+    timeoutMs,
+  };
+}
+
+function sightOf(screen: Screen | null, ways: TerminalWays, request: DeliveryRequest): Sight {
+  return {
+    now: performance.now(),
+    isAlive: request.isAlive(),
+    isGivenUp: request.isGivenUp(),
+    isConfirmed: request.isConfirmed(),
+    hasDialog: (screen?.dialog ?? null) !== null,
+    inMode: screen?.look.inMode ?? false,
+    isReady: screen?.isReady ?? false,
+    isBusy: screen?.isBusy ?? false,
+    isQueued: screen?.isQueued ?? false,
+    draft: screen?.draft ?? 'none',
+    row: screen === null ? '' : rowAtCursor(screen.look),
+    holds: screen === null ? 'untold' : holds(screen, ways, request.text),
+    screen: screen?.text ?? '',
+  };
+}
+
+function holds(screen: Screen, { injection }: TerminalWays, text: string): Sight['holds'] {
+  if (endsAtCursor(screen.look, text)) return 'yes';
+  if (injection.draft.length === 0) return 'untold';
+  // It may stand there for something that is too long to be shown.
+  return screen.draft === 'some' ? 'yes' : 'no';
+}
+
+async function perform(
+  console: Console,
+  { injection }: TerminalWays,
+  { text, record, keep }: DeliveryRequest,
+  act: Exclude<Act, { kind: 'wait' | 'finish' }>,
+  screen: Screen,
+): Promise<Put> {
+  switch (act.kind) {
+    case 'leave-mode':
+      await (await console.pane())?.leaveMode();
+      return 'done';
+    case 'press': {
+      if (act.what === 'submit') keep({ kind: 'submitted' });
+      return console.press(act.keys, screen);
+    }
+    case 'put': {
+      keep({ kind: 'put' });
+      const put = await console.put(inputFor(injection, text), screen);
+      if (put === 'changed') keep(record.state);
+      return put;
+    }
+  }
+}
+
+function inputFor({ method }: Injection, text: string): Input {
+  const key = method === 'keys' ? keyName(text) : null;
+  if (key !== null) return { kind: 'keys', keys: [key] };
+  return { kind: method === 'paste' ? 'paste' : 'text', text };
+}
+
+function endState(outcome: DeliveryOutcome): DeliveryRecord['state'] {
+  switch (outcome.kind) {
+    case 'accepted':
+    case 'taken-for-done':
+      return { kind: 'accepted' };
+    case 'queued':
+      return { kind: 'queued' };
+    case 'failed':
+      return outcome;
+  }
+}

@@ -1,0 +1,56 @@
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { lastWords, Transcript } from './transcript.ts';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'meow-transcript-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('whether pastes are to be bracketed', () => {
+  test('is as the program has said last, whatever else it says', async () => {
+    const path = join(folder, 'transcript');
+    const transcript = new Transcript(path);
+    expect(await transcript.isBracketed()).toBe(false);
+    for (const [printed, isBracketed] of [
+      ['hello \u001b[?1049h', false],
+      ['\u001b[?25l\u001b[?2004h> ', true],
+      ['\u001b[?1;2004l', false],
+      ['\u001b[?1;2004;25h', true],
+      ['\u001b[2004l\u001b[?200', true],
+      // One that is cut in two.
+      ['4l', false],
+      ['\u001b[?2004hx\u001bc', false],
+    ] as const) {
+      appendFileSync(path, printed);
+      expect(await transcript.isBracketed(), JSON.stringify(printed)).toBe(isBracketed);
+      expect(await new Transcript(path).isBracketed()).toBe(isBracketed);
+    }
+  });
+
+  test('is found in a long transcript', async () => {
+    const path = join(folder, 'transcript');
+    appendFileSync(path, `\u001b[?2004h${'x'.repeat(3_000_000)}`);
+    expect(await new Transcript(path).isBracketed()).toBe(true);
+  });
+});
+
+describe('last words', () => {
+  test('are what was printed, without what commands a terminal', () => {
+    expect(lastWords('\u001b]0;title\u0007\u001b[1mError\u001b[0m: no key\r\n\u001b[2K\u0007bye\r\n')).toBe(
+      'Error: no key\nbye',
+    );
+  });
+
+  test('of a screen that was drawn are its lines', () => {
+    expect(lastWords('\u001b[H\u001b[2Jone\u001b[2;1Htwo\u001b[10;5Hthree')).toBe('one\ntwo\nthree');
+  });
+
+  test('may be none', () => {
+    expect(lastWords('\u001b[?2004h\r\n')).toBeNull();
+    expect(new Transcript(join(folder, 'none')).tail()).toBeNull();
+  });
+});

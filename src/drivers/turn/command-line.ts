@@ -1,0 +1,77 @@
+// What is started for one turn: the adapter's command for its session, in a shell that records how it ended, with the
+// prompt on its stdin. The prompt is a file in the turn's folder, which is private: it shows in no list of processes,
+// unless the adapter takes prompts by argument.
+
+import { join } from 'node:path';
+import { present } from '../../base/assert.ts';
+import { err, ok } from '../../base/result.ts';
+import type { Result } from '../../base/result.ts';
+import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
+import { quote } from '../../ir/quote.ts';
+import { fillCommand } from '../adapter-start.ts';
+import type { HoleValues } from '../adapter-start.ts';
+import { agentShellText } from '../agent-shell.ts';
+import { findShell } from '../wrapper.ts';
+import { commandFor, sessionHoles } from './session-plan.ts';
+import type { SessionPlan } from './session-plan.ts';
+
+export interface TurnCommand {
+  readonly path: string;
+  readonly args: readonly string[];
+}
+
+export interface TurnWords {
+  readonly prompt: string;
+  readonly model: string | null;
+  readonly effort: string | null;
+  /** Put behind the adapter's command: a text of the shell. */
+  readonly args: string | null;
+}
+
+/** The name of the file that has the prompt. */
+export const PROMPT = 'prompt';
+
+/** `folder`: absolute, of the turn. An error is a sentence. */
+export function turnCommand(
+  folder: string,
+  adapter: Adapter,
+  ways: HeadlessWays,
+  plan: SessionPlan,
+  words: TurnWords,
+  holes: HoleValues,
+  searchPath: string,
+): Result<TurnCommand, string> {
+  const shell = findShell('sh', `${searchPath}:/bin:/usr/bin`);
+  if (shell === null) return err('there is no shell sh on PATH');
+  const { model, effort, args, prompt } = words;
+  if (model !== null && ways.modelArgs === null) return err(`the adapter ${adapter.name} has no way to choose a model`);
+  if (effort !== null && ways.effortArgs === null)
+    return err(`the adapter ${adapter.name} has no way to choose an effort`);
+  const command = fillCommand(
+    [
+      present(commandFor(plan, ways), 'a plan that the adapter has no command for'),
+      model === null ? null : ways.modelArgs,
+      effort === null ? null : ways.effortArgs,
+      args,
+    ],
+    {
+      ...holes,
+      ...sessionHoles(plan),
+      ...(model === null ? {} : { model }),
+      ...(effort === null ? {} : { effort }),
+      ...(ways.prompt === 'argument' ? { prompt } : {}),
+    },
+  );
+  if (!command.ok) return command;
+  if (command.value.includes('\0')) return err('its command contains a NUL byte, which no shell can read');
+  // In a subshell, whose place the last command takes: what the text does to its shell, it does not do to the one that
+  // records. It may end with a comment; and `command` keeps one that cannot be read from ending that shell.
+  const stdin = ways.prompt === 'stdin' ? `exec <${quoted(join(folder, PROMPT))};` : '';
+  const text = agentShellText(['command', 'eval', `(${stdin}${command.value.trim()}\n)`], folder);
+  return ok({ path: shell.path, args: ['-c', text, shell.name] });
+}
+
+function quoted(text: string): string {
+  const result = quote(text, [{ kind: 'bare' }]);
+  return present(result.ok ? result.value : null, `not quotable: ${text}`);
+}

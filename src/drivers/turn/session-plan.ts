@@ -1,0 +1,118 @@
+// The session of one turn: which of the adapter's commands it takes, which ids go into that, and what the session has
+// cost before. It is made once for a turn, and kept in its folder before anything is started: a turn that is found
+// again, or started again since it never began, has the same.
+
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { err, ok } from '../../base/result.ts';
+import type { Result } from '../../base/result.ts';
+import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
+import type { Text } from '../../ir/text.ts';
+import type { Usage } from '../../ir/usage.ts';
+import type { HoleValues } from '../adapter-start.ts';
+import { makeFolder } from '../step-folder.ts';
+import { readJsonFile, writeJsonFile } from './json-file.ts';
+import type { SessionLedger } from './session-ledger.ts';
+
+/** `id` of a fresh one, and `newId` of a fork: as it was chosen; null where nobody has. */
+export type SessionWish =
+  | { readonly kind: 'fresh'; readonly id: string | null }
+  | { readonly kind: 'resume'; readonly id: string }
+  | { readonly kind: 'fork'; readonly id: string; readonly newId: string | null };
+
+export interface SessionPlan {
+  readonly kind: SessionWish['kind'];
+  /** Of a session to be gone on with, or to be forked from. */
+  readonly from: string | null;
+  /** The one that the turn takes place in; null where only the agent can tell it. */
+  readonly session: string | null;
+  /** What that had cost before; null where it is not known. */
+  readonly before: Usage | null;
+}
+
+/** An error is a sentence. */
+export function planSession(
+  folder: string,
+  wish: SessionWish,
+  adapter: Adapter,
+  ways: HeadlessWays,
+  ledger: SessionLedger,
+): Result<SessionPlan, string> {
+  const kept = readPlan(folder);
+  if (kept !== null) return ok(kept);
+  const plan = planFor(wish, adapter, ways, ledger);
+  if (!plan.ok) return plan;
+  const { kind, session, from } = plan.value;
+  makeFolder(folder);
+  if (session !== null && kind !== 'resume') ledger.trying(session, from);
+  writeJsonFile(planPath(folder), plan.value);
+  return plan;
+}
+
+/** Null where none was made. */
+export function readPlan(folder: string): SessionPlan | null {
+  return readJsonFile(planPath(folder)) as SessionPlan | null;
+}
+
+/** What the session is to the adapter's commands. */
+export function sessionHoles({ kind, from, session }: SessionPlan): HoleValues {
+  const id = from ?? session;
+  return {
+    ...(id === null ? {} : { session_id: id }),
+    ...(kind === 'fork' && session !== null ? { new_session_id: session } : {}),
+  };
+}
+
+/** Null where the adapter has none for it. */
+export function commandFor({ kind }: Pick<SessionPlan, 'kind'>, ways: HeadlessWays): Text | null {
+  switch (kind) {
+    case 'fresh':
+      return ways.command;
+    case 'resume':
+      return ways.resume;
+    case 'fork':
+      return ways.fork;
+  }
+}
+
+function planFor(
+  wish: SessionWish,
+  adapter: Adapter,
+  ways: HeadlessWays,
+  ledger: SessionLedger,
+): Result<SessionPlan, string> {
+  const known = wish.kind === 'fresh' ? null : ledger.read(wish.id);
+  if (wish.kind === 'resume' && known !== null && known.state !== 'seen') {
+    const { id } = wish;
+    const again: SessionWish =
+      known.parent === null ? { kind: 'fresh', id } : { kind: 'fork', id: known.parent, newId: id };
+    return planFor(again, adapter, ways, ledger);
+  }
+  if (commandFor(wish, ways) === null) {
+    const what = wish.kind === 'resume' ? 'go on with a session' : 'fork a session';
+    return err(`the adapter ${adapter.name} has no way to ${what} without a terminal`);
+  }
+  switch (wish.kind) {
+    case 'fresh':
+      return ok({ kind: 'fresh', from: null, session: chosen(wish.id, ways, ledger), before: NOTHING });
+    case 'resume':
+      return ok({ kind: 'resume', from: wish.id, session: wish.id, before: known?.total ?? null });
+    case 'fork': {
+      const session = chosen(wish.newId, ways, ledger);
+      return ok({ kind: 'fork', from: wish.id, session, before: known?.total ?? null });
+    }
+  }
+}
+
+const NOTHING: Usage = { usd: 0, tokens: 0 };
+
+/** One that an earlier turn was to begin may be there without having been seen: it is not tried again. */
+function chosen(id: string | null, { sessionId }: HeadlessWays, ledger: SessionLedger): string | null {
+  if (sessionId !== 'chosen') return null;
+  const isFree = id !== null && (ledger.read(id)?.state ?? 'chosen') === 'chosen';
+  return isFree ? id : randomUUID();
+}
+
+function planPath(folder: string): string {
+  return join(folder, 'turn.json');
+}

@@ -1,0 +1,187 @@
+// The driver of headless turns: each effect is one run of an agent's program, in the session that its step is in
+// (turn.ts, U1–U4). What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
+
+import { assert } from '../../base/assert.ts';
+import { err, ok } from '../../base/result.ts';
+import type { Result } from '../../base/result.ts';
+import type { Answer, Driver, Note, StopHow } from '../../engine/ports.ts';
+import type { Adapter } from '../../ir/adapter.ts';
+import type { Effect, Outcome, TurnSpec } from '../../ir/effect.ts';
+import { failure } from '../../ir/failure.ts';
+import type { FailureKind } from '../../ir/failure.ts';
+import type { FilledText } from '../../ir/text.ts';
+import { adapterEnvironment, holeValues, layOut } from '../adapter-start.ts';
+import { Asked, soon } from '../asked.ts';
+import { environmentFor, markerOf } from '../environment.ts';
+import type { RunSurroundings } from '../environment.ts';
+import type { AdapterNamed } from '../hosts.ts';
+import { readerNamed } from '../readers/named.ts';
+import { stepFolder } from '../step-folder.ts';
+import { wholeText } from '../whole-text.ts';
+import { workFolder } from '../work-folder.ts';
+import { turnOutcome } from './outcome.ts';
+import { SessionLedger } from './session-ledger.ts';
+import { stateOf, Turn } from './turn.ts';
+import type { TurnPlace, TurnStart } from './turn.ts';
+
+export interface TurnDriverOptions extends RunSurroundings {
+  readonly adapters: AdapterNamed;
+  /** A usage limit is waited for; else it is a failure like any other. */
+  readonly parks?: boolean;
+  /** Between asking a program to end and ending it; 10 seconds, save in tests. */
+  readonly graceMs?: number;
+}
+
+export function turnDriver(options: TurnDriverOptions): Driver {
+  return new TurnDriver(options);
+}
+
+const GRACE_MS = 10_000;
+
+class TurnDriver implements Driver {
+  readonly #options: TurnDriverOptions;
+  readonly #open = new Map<string, Asked>();
+  readonly #ledger: SessionLedger;
+
+  constructor(options: TurnDriverOptions) {
+    this.#options = options;
+    this.#ledger = new SessionLedger(options.runFolder);
+  }
+
+  start(effect: Effect, answer: Answer, note: Note = unheard): void {
+    this.#ask('start', effect, answer, note);
+  }
+
+  find(effect: Effect, answer: Answer, note: Note = unheard): void {
+    this.#ask('find', effect, answer, note);
+  }
+
+  stop(effectId: string, how: StopHow): void {
+    this.#open.get(effectId)?.stop(how);
+  }
+
+  #ask(how: 'start' | 'find', effect: Effect, answer: Answer, note: Note): void {
+    const { spec } = effect;
+    assert(spec.kind === 'turn', `no turn: ${effect.id} is a ${spec.kind}`);
+    const known = this.#open.get(effect.id);
+    if (known !== undefined) {
+      known.answers.push(answer);
+      return;
+    }
+    const asked = new Asked(answer);
+    this.#open.set(effect.id, asked);
+    const perform = async (): Promise<void> => {
+      await soon();
+      const outcome = await this.#perform(how, effect, spec, asked, note);
+      this.#open.delete(effect.id);
+      for (const each of asked.answers) each(outcome);
+    };
+    perform().catch((error: unknown) => {
+      queueMicrotask(() => {
+        throw error;
+      });
+    });
+  }
+
+  async #perform(
+    how: 'start' | 'find',
+    effect: Effect,
+    spec: TurnSpec<FilledText>,
+    asked: Asked,
+    note: Note,
+  ): Promise<Outcome> {
+    const { runFolder } = this.#options;
+    const name = wholeText(spec.adapter, runFolder);
+    const adapter = name.ok ? headlessAdapter(name.value, this.#options.adapters) : name;
+    if (!adapter.ok) return notStarted(adapter.error);
+    const folder = stepFolder(runFolder, effect.step, effect.attempt);
+    const { idleMs } = spec;
+    const place: TurnPlace = {
+      folder,
+      marker: markerOf(this.#options, effect.id),
+      adapter: adapter.value,
+      ledger: this.#ledger,
+      idleMs,
+      graceMs: this.#options.graceMs ?? GRACE_MS,
+      background: false,
+    };
+    const turn = new Turn(place);
+    if (how === 'find' && stateOf(place) !== 'never') turn.adopt();
+    else if (asked.isStopped) return failed('stopped', 'the agent was stopped before it was started');
+    else {
+      const start = this.#startOf(effect, spec, adapter.value, folder.path);
+      if (!start.ok) return notStarted(start.error);
+      turn.begin(start.value);
+    }
+    turn.watchSession((session) => void note({ session }));
+    void asked.stopped.then(({ force }) => turn.stop('stopped', force ? 0 : place.graceMs));
+    void asked.forced.then(() => turn.stop('stopped', 0));
+    const outcome = await turnOutcome(await turn.ended, { runFolder, folder, adapter: adapter.value, idleMs });
+    return this.#options.parks === false ? unparked(outcome) : outcome;
+  }
+
+  /** An error is a sentence. */
+  #startOf(effect: Effect, spec: TurnSpec<FilledText>, adapter: Adapter, folder: string): Result<TurnStart, string> {
+    const run = this.#options;
+    const texts: string[] = [];
+    for (const text of [spec.prompt, spec.cwd ?? '', spec.model ?? '', spec.effort ?? '']) {
+      const whole = wholeText(text, run.runFolder);
+      if (!whole.ok) return whole;
+      texts.push(whole.value);
+    }
+    const [prompt = '', cwd = '', model = '', effort = ''] = texts;
+    const workdir = workFolder(run.cwd, cwd);
+    if (!workdir.ok) return workdir;
+    const holes = holeValues(adapter, run, { agent: effect.lane, workdir: workdir.value, folder });
+    const base = adapterEnvironment(adapter, run.environment, holes);
+    if (!base.ok) return base;
+    const whole = environmentFor({ ...run, base: base.value, binFolder: run.binFolder ?? null, effect, own: {} });
+    if (!whole.ok) return whole;
+    const environment = { ...whole.value, MEOW_AGENT: effect.lane };
+    const laidOut = layOut(adapter, holes, run.environment);
+    if (!laidOut.ok) return laidOut;
+    const { session } = effect;
+    return ok({
+      prompt,
+      model: model === '' ? null : model,
+      effort: effort === '' ? null : effort,
+      args: null,
+      session:
+        session.kind === 'fresh'
+          ? { kind: 'fresh', id: null }
+          : session.kind === 'resume'
+            ? session
+            : { ...session, newId: null },
+      workdir: workdir.value,
+      holes,
+      environment,
+      hooked: true,
+    });
+  }
+}
+
+/** One that has turns, and whose output can be read. An error is a sentence. */
+function headlessAdapter(name: string, adapters: AdapterNamed): Result<Adapter, string> {
+  const adapter = adapters(name);
+  if (!adapter.ok) return adapter;
+  const { headless } = adapter.value;
+  if (headless === null) return err(`the adapter ${name} has no way to work without a terminal`);
+  const reader = readerNamed(headless.reader);
+  return reader.ok ? adapter : reader;
+}
+
+/** Of those who do not want to be told. */
+const unheard: Note = () => Promise.resolve();
+
+function unparked(outcome: Outcome): Outcome {
+  if (outcome.kind === 'success' || outcome.failure.retryAt === null) return outcome;
+  return { kind: 'failure', failure: { ...outcome.failure, retryAt: null } };
+}
+
+function notStarted(reason: string): Outcome {
+  return failed('not-started', `the agent could not be started: ${reason}`);
+}
+
+function failed(kind: FailureKind, message: string): Outcome {
+  return { kind: 'failure', failure: failure(kind, message) };
+}

@@ -1,0 +1,31 @@
+// What a prompt asks for, read from its text as an agent reads it: the other way round to `promptText`.
+
+import type { Expectation } from '../ir/output.ts';
+
+export interface AskedOutputs {
+  /** What the workflow says, without what is said about outputs and reports. */
+  readonly prompt: string;
+  /** Whether a report is asked for. */
+  readonly reports: boolean;
+  readonly expects: readonly Expectation[];
+}
+
+export function askedOutputs(text: string): AskedOutputs {
+  const asked = /(?:^|\n)(?:\nOutputs to hand on:\n((?: {2}.*\n)+))?\n?Report when .*:\n {2}meow done(?: .*)?\s*$/.exec(
+    text,
+  );
+  if (asked === null) return { prompt: text, reports: false, expects: [] };
+  const lines = (asked[1] ?? '').split('\n').filter((line) => line !== '');
+  return {
+    prompt: text.slice(0, asked.index),
+    reports: true,
+    expects: lines.flatMap((line) => expectationIn(line) ?? []),
+  };
+}
+
+function expectationIn(line: string): Expectation | null {
+  const fields = /^ {2}(.+?) \((string|number|boolean|json|file_path), (required|optional)\)(?:: (.*))?$/.exec(line);
+  if (fields === null) return null;
+  const [, name = '', type, need, description] = fields;
+  return { name, type: type as Expectation['type'], required: need === 'required', description: description ?? null };
+}
