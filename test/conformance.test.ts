@@ -42,10 +42,12 @@ function compileCase(file: string, text: string): Pick<Compiled, 'program' | 'di
   const pairs = given.map((pair) => pair.split('=')).filter((pair) => pair.length === 2);
   const values: Readonly<Record<string, string>> = Object.fromEntries(pairs);
   const others = readOthers(file, text, values);
-  if (/\bvalidate\b/.test(options)) return { program: null, diagnostics: validateMeow({ file, text, others }) };
+  const adapters = { forced: null, fallback: () => 'claude' };
+  if (/\bvalidate\b/.test(options))
+    return { program: null, diagnostics: validateMeow({ file, text, others, adapters }) };
   const names = given.map((pair) => pair.replace(/=.*/, ''));
   const workflow = /workflow=(\S+)/.exec(options)?.[1] ?? null;
-  return compileMeow({ file, text, workflow, given: names, values, others });
+  return compileMeow({ file, text, workflow, given: names, values, others, adapters });
 }
 
 /** Only what stands beside a file, or below it. */

@@ -18,7 +18,9 @@ import { dirname, join, resolve } from 'node:path';
 import { buildSync } from 'esbuild';
 import { agentDriver } from '../../src/drivers/agents.ts';
 import type { AgentDriverOptions, AgentsDriver } from '../../src/drivers/agents.ts';
-import { hostsByAdapter } from '../../src/drivers/hosts.ts';
+import { err, ok } from '../../src/base/result.ts';
+import type { HostFor } from '../../src/drivers/agent-host.ts';
+import type { Adapter } from '../../src/ir/adapter.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
 import { simHost } from '../../src/drivers/sim-host.ts';
 import { fileName } from '../../src/drivers/step-folder.ts';
@@ -42,8 +44,27 @@ export function driverOf({ command, script, ...options }: AgentRigOptions): Agen
     script,
     searchPath: options.environment['PATH'] ?? '',
   });
-  return agentDriver({ ...options, hosts: hostsByAdapter({ sim }) });
+  const choice = { host: sim, adapter: SIMULATED, channel: 'mailbox', sessionId: 'chosen' } as const;
+  const hosts: HostFor = (adapter) =>
+    adapter === 'sim' ? ok(choice) : err(`there is no adapter "${adapter}": there is sim`);
+  return agentDriver({ ...options, hosts });
 }
+
+const SIMULATED: Adapter = {
+  name: 'sim',
+  description: '',
+  isDefault: false,
+  program: null,
+  environment: {},
+  home: null,
+  files: [],
+  hooks: null,
+  terminal: null,
+  headless: null,
+  acp: null,
+  mailbox: true,
+  limits: [],
+};
 
 let rigs = 0;
 let bundle: string | null = null;
@@ -88,7 +109,16 @@ export class AgentRig implements DriverRig {
 
   spawning(agent: string, more: Partial<SpawnSpec<FilledText>> & { id?: string } = {}): Effect {
     const { id = `spawn-${agent}#1`, ...spec } = more;
-    const plain = { agent, adapter: 'sim', cwd: null, env: {}, resumeSession: null, args: null };
+    const plain = {
+      agent,
+      adapter: 'sim',
+      cwd: null,
+      env: {},
+      channel: null,
+      resumeSession: null,
+      forks: false,
+      args: null,
+    };
     return this.#asked(id, { kind: 'spawn', ...plain, ...spec });
   }
 

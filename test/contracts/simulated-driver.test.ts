@@ -39,6 +39,7 @@ class SimulatedRig implements DriverRig {
       captures: [],
       verdict: 'success',
       errors: [],
+      steering: null,
     } as const;
     return { id: `${step}#1`, step, attempt: 1, spec, session: { kind: 'fresh' }, lane: 'main', variables: {} };
   }

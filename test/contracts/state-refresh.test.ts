@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Adapters } from '../../src/cli/adapters.ts';
 import { drive } from '../../src/cli/drive.ts';
 import { readRun } from '../../src/cli/runs.ts';
 import { StateRefresh } from '../../src/cli/state-refresh.ts';
@@ -153,7 +154,15 @@ function chain(disk: (count: () => number, file: AppendFile) => AppendFile): {
     given: [],
     limits: DEFAULT_CONFIG.limits,
   });
-  const request = { id: 'r', mark: 'm', variables: {}, meta: {}, cwd: folder, allowance: UNLIMITED };
+  const request = {
+    id: 'r',
+    mark: 'm',
+    variables: {},
+    meta: {},
+    cwd: folder,
+    allowOutside: false,
+    allowance: UNLIMITED,
+  };
   let durable = (): boolean => false;
   return {
     store,
@@ -162,6 +171,7 @@ function chain(disk: (count: () => number, file: AppendFile) => AppendFile): {
         store,
         runId: 'r',
         config: DEFAULT_CONFIG,
+        adapters: new Adapters({ cwd: folder, meow: folder, shared: folder }),
         reporter: {
           begin(_id, _before, _state, isDurable) {
             durable = isDurable;

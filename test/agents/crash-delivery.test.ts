@@ -1,0 +1,33 @@
+// An engine that dies while it hands a prompt to an agent in a terminal: the next one finds the agent where it was, and the
+// agent has the prompt once.
+
+import { describe, expect, test } from 'vitest';
+import { AgentRig } from './rig/agent-rig.ts';
+import { AGENTS_INSTALLED } from './rig/real-agents.ts';
+import { onPrompts, report } from './rig/scripts.ts';
+import { agentStep, killStep, spawnStep } from './rig/steps.ts';
+
+describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s has its prompt once', (agent) => {
+  test.each([
+    ['before anything was done about it', 'after:"delivery":"sending"'],
+    ['before it was pasted', 'after:{"kind":"put"}'],
+    ['when it stood in the input', 'before:{"kind":"submitted"}'],
+    ['before it was submitted', 'after:{"kind":"submitted"}'],
+    ['when the agent had just confirmed it', 'before:{"kind":"accepted"}'],
+    ['before that was written down', 'before:"delivery":"accepted"'],
+    ['when it had just reported', 'after:"step-completing"'],
+  ])('though the engine died %s', async (_when, moment) => {
+    await using stage = await AgentRig.setup(onPrompts({ 'Count\nthem.': report('count=3') }));
+    stage.workflow(
+      spawnStep('start', agent),
+      agentStep('count', agent, 'Count\nthem.', 'needs = ["start"]\noutputs = { count = { type = "number" } }'),
+      killStep('stop', agent, 'needs = ["count"]'),
+    );
+    expect((await stage.runKilled(moment).ended).code).toBe(137);
+    const { steps } = await stage.done(stage.resume());
+    expect(steps['count']).toMatchObject({ status: 'done', attempt: 1, outputs: { count: 3 } });
+    expect(stage.timesPrompted('them.')).toBe(1);
+    expect(stage.decisions('agent-opened')).toHaveLength(1);
+    await stage.leftNothing();
+  });
+});

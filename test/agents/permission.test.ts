@@ -1,0 +1,71 @@
+// A permission that an agent asks for in its terminal becomes a gate.
+
+import { describe, expect, test } from 'vitest';
+import { until } from '../rig/rig.ts';
+import { AgentRig, RUN } from './rig/agent-rig.ts';
+import { latch } from './rig/model-talk.ts';
+import { AGENTS_INSTALLED } from './rig/real-agents.ts';
+import { asking } from './rig/scripts.ts';
+import { agentStep, killStep, spawnStep } from './rig/steps.ts';
+
+describe.skipIf(!AGENTS_INSTALLED).each([
+  {
+    agent: 'claude',
+    args: '--permission-mode manual',
+    asked: /Bash command[^]*touch made[^]*Do you want to proceed\?/,
+  },
+  {
+    agent: 'codex',
+    args: '-a on-request -s read-only',
+    asked: /Would you like to run the following command\?[^]*touch made/,
+  },
+] as const)('$agent', ({ agent, args, asked }) => {
+  async function asks(script = asking()): Promise<AgentRig> {
+    const stage = await AgentRig.setup(script);
+    stage.workflow(
+      spawnStep('start', agent, `spawn_args = "${args}"`),
+      agentStep('make', agent, 'Make it.', 'needs = ["start"]'),
+      killStep('stop', agent, 'needs = ["make"]'),
+    );
+    return stage;
+  }
+
+  test('goes on when a person approves what it asks', async () => {
+    await using stage = await asks();
+    const run = stage.run();
+    const gate = await stage.gate('make');
+    expect(gate.prompt).toMatch(asked);
+    expect(stage.rig.exists('made')).toBe(false);
+    expect((await stage.status()).steps['make']).toMatchObject({ status: 'running', delivery: 'accepted' });
+    expect((await stage.meow('approve', RUN, gate.id)).code).toBe(0);
+    await stage.done(run);
+    expect(stage.rig.exists('made')).toBe(true);
+    expect(stage.timesPrompted('Make it.')).toBe(1);
+    await stage.leftNothing();
+  });
+
+  test('does not do what a person rejects, and takes what it is told instead', async () => {
+    await using stage = await asks();
+    const run = stage.run();
+    const gate = await stage.gate('make');
+    expect((await stage.meow('reject', RUN, gate.id, '--reason', 'not here')).code).toBe(0);
+    const terminal = await stage.terminal(agent);
+    await until(() => !asked.test(terminal.screen()), 'the question to be gone');
+    await terminal.type('Do without.');
+    await stage.done(run);
+    expect(stage.rig.exists('made')).toBe(false);
+  });
+
+  test('asks nobody any more once it was answered in its terminal', async () => {
+    const { hold, letGo } = latch();
+    await using stage = await asks(asking(hold));
+    const run = stage.run();
+    await stage.gate('make');
+    (await stage.terminal(agent)).press('Enter');
+    await stage.decided('gate-expired make');
+    expect((await stage.meow('gates', '--json')).stdout).toBe('[]\n');
+    letGo();
+    await stage.done(run);
+    expect(stage.rig.exists('made')).toBe(true);
+  });
+});

@@ -1,0 +1,236 @@
+// A project with real agents: the built `meow`, run in a furnished home against a scripted model. Everything that agents
+// do is decided by that script, and everything that reached them is in its log.
+//
+//   await using stage = await AgentRig.setup(onPrompts({ 'Plan it.': report('steps=3') }));
+//   stage.workflow(spawnStep('start', 'claude'), agentStep('plan', 'Plan it.', …), killStep('stop', …));
+//   await stage.done(stage.run());
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { expect } from 'vitest';
+import type { Result, RunObject } from '../../rig/rig.ts';
+import { Live, MEOW, Rig, until } from '../../rig/rig.ts';
+import { ModelServer } from './model-server.ts';
+import type { Script } from './model-server.ts';
+import type { ModelRequest } from './model-talk.ts';
+import { furnish } from './real-agents.ts';
+
+/** The id of its run: there is one in each. */
+export const RUN = 'r';
+
+const KILL_WHEN = join(import.meta.dirname, 'kill-when.cjs');
+
+export interface Surroundings {
+  /** False: the agents have never been in this folder, and ask about it. */
+  readonly isTrusted?: boolean;
+  /** Claude Code is logged in to a subscription, which has limits, and has no key. */
+  readonly isSubscribed?: boolean;
+}
+
+export class AgentRig implements AsyncDisposable {
+  readonly rig: Rig;
+  readonly model: ModelServer;
+  readonly environment: Readonly<Record<string, string>>;
+
+  static async setup(script: Script, { isTrusted = true, isSubscribed = false }: Surroundings = {}): Promise<AgentRig> {
+    const model = await ModelServer.start(script);
+    const rig = await Rig.setup();
+    const furnished = furnish(rig.home, { model, trusted: isTrusted ? [rig.folder] : [] });
+    const { ANTHROPIC_API_KEY: key = '', ...without } = furnished;
+    const login = isSubscribed ? { CLAUDE_CODE_OAUTH_TOKEN: key } : { ANTHROPIC_API_KEY: key };
+    return new AgentRig(rig, model, { ...rig.environment, ...without, ...login });
+  }
+
+  private constructor(rig: Rig, model: ModelServer, environment: Readonly<Record<string, string>>) {
+    this.rig = rig;
+    this.model = model;
+    this.environment = environment;
+  }
+
+  workflow(...steps: readonly string[]): void {
+    this.rig.write('w.meow.toml', `[main]\n${steps.join('\n')}`);
+  }
+
+  run(...flags: readonly string[]): Live {
+    return this.#start('run', 'w.meow.toml', '--id', RUN, ...flags);
+  }
+
+  /** One whose engine is killed with -9 at a moment, as kill-when.cjs has them. */
+  runKilled(moment: string): Live {
+    const killer = { NODE_OPTIONS: `--require ${KILL_WHEN}`, KILL_WHEN: moment };
+    return new Live(MEOW, ['run', 'w.meow.toml', '--id', RUN], this.rig.folder, { ...this.environment, ...killer });
+  }
+
+  resume(...flags: readonly string[]): Live {
+    return this.#start('resume', RUN, ...flags);
+  }
+
+  meow(...args: readonly string[]): Promise<Result> {
+    return this.#start(...args).ended;
+  }
+
+  /** Runs or waits to its end, which must be a good one. */
+  async done(live: Live): Promise<RunView> {
+    const { stdout, stderr, code } = await live.ended;
+    expect(code, `${stdout}${stderr}`).toBe(0);
+    return this.status();
+  }
+
+  async status(): Promise<RunView> {
+    return (await this.rig.status(RUN)) as RunView;
+  }
+
+  /** Kills the engine, and nothing else, as a crash would. */
+  async crash(live: Live): Promise<void> {
+    process.kill(this.rig.enginePid(RUN), 'SIGKILL');
+    await live.ended;
+  }
+
+  /** Waits for a decision in the journal, and so often. */
+  async decided(decision: string, times = 1): Promise<void> {
+    await this.rig.decided(RUN, decision);
+    await until(() => this.decisions(decision).length >= times, `${decision}, ${times} times`);
+  }
+
+  decisions(decision: string): readonly string[] {
+    return this.rig.decisions(RUN).filter((each) => each === decision);
+  }
+
+  /** The gate of a step that its agent asks something at, once it is open. */
+  async gate(step: string, times = 1): Promise<Gate> {
+    await this.decided(`gate-asked ${step}`, times);
+    const open = JSON.parse((await this.meow('gates', '--json')).stdout) as readonly Gate[];
+    const found = open.find((gate) => gate.step === step);
+    if (found === undefined) throw new Error(`no gate of ${step} is open:\n${JSON.stringify(open)}`);
+    return found;
+  }
+
+  /** The terminal of an agent that has begun, as a person finds it. */
+  async terminal(agent: string): Promise<AgentTerminal> {
+    const { stdout, stderr } = await this.meow('attach', RUN, agent, '--print');
+    const [, socket, session] = /^tmux -S (\S+) attach-session -t (\S+)\n$/.exec(stdout) ?? [];
+    if (socket === undefined || session === undefined) throw new Error(`no terminal: ${stdout}${stderr}`);
+    return new AgentTerminal(socket, session, this.environment);
+  }
+
+  /** Waits until an agent's hook of that name has been called, and has answered. */
+  async hooked(agent: string, hook: string): Promise<void> {
+    const folder = `.meow/workflows/${RUN}/agents/${agent}`;
+    const called = (): boolean => this.rig.files(folder).some((file) => file.endsWith(`-${hook}.json`));
+    await until(() => this.rig.exists(folder) && called(), `the hook ${hook}`);
+    await until(() => !this.rig.processes().some((pid) => commandOf(pid).includes('hook.sh')), 'its answer');
+  }
+
+  /** The program of an agent, by the processes in which it runs. */
+  processesOf(program: string): readonly number[] {
+    return this.rig.processes().filter((pid) => programOf(pid) === program);
+  }
+
+  /** How often a prompt has reached the model, counted in what each session was told last. */
+  timesPrompted(text: string): number {
+    const sessions = new Map(this.model.turns.map((turn) => [turn.session, turn]));
+    return [...sessions.values()].reduce((sum, turn) => sum + prompts(turn, text), 0);
+  }
+
+  /** Nothing that it has started is left, not even a server of tmux. */
+  async leftNothing(): Promise<void> {
+    await until(() => this.rig.processes().length === 0, 'all processes to be gone');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.rig[Symbol.asyncDispose]();
+    await this.model[Symbol.asyncDispose]();
+  }
+
+  #start(...args: readonly string[]): Live {
+    return new Live(MEOW, args, this.rig.folder, this.environment);
+  }
+}
+
+export class AgentTerminal {
+  readonly #socket: string;
+  readonly #session: string;
+  readonly #environment: Readonly<Record<string, string>>;
+
+  constructor(socket: string, session: string, { TMUX: _, ...environment }: Readonly<Record<string, string>>) {
+    this.#socket = socket;
+    this.#session = session;
+    this.#environment = environment;
+  }
+
+  /** A line, and Enter once it is seen: an agent takes what comes too fast for a text that was pasted. */
+  async type(line: string): Promise<void> {
+    this.press('-l', line);
+    await this.shows(line);
+    this.press('Enter');
+  }
+
+  press(...keys: readonly string[]): void {
+    this.#tmux('send-keys', '-t', `${this.#session}:`, ...keys);
+  }
+
+  screen(): string {
+    return this.#tmux('capture-pane', '-p', '-t', `${this.#session}:`).replaceAll(/ +$/gm, '');
+  }
+
+  async shows(text: string): Promise<void> {
+    await until(() => this.screen().includes(text), `${text} in the terminal`);
+  }
+
+  kill(): void {
+    this.#tmux('kill-session', '-t', this.#session);
+  }
+
+  #tmux(...args: readonly string[]): string {
+    return execFileSync('tmux', ['-u', '-S', this.#socket, ...args], { env: this.#environment, encoding: 'utf8' });
+  }
+}
+
+export interface Gate {
+  readonly id: string;
+  readonly step: string;
+  readonly prompt: string;
+}
+
+/** What agents add to `meow status --json`. */
+export interface RunView extends RunObject {
+  readonly steps: Readonly<Record<string, StepView>>;
+  readonly agents: readonly {
+    readonly id: string;
+    readonly status: string;
+    readonly session: string | null;
+    readonly terminal: string | null;
+  }[];
+  readonly cost: { readonly usd: number | null; readonly tokens: number; readonly unknown_turns: number };
+}
+
+type StepView = RunObject['steps'][string] & {
+  readonly delivery: string | null;
+  readonly error: { readonly type: string; readonly message: string } | null;
+};
+
+/** What a hook tells an agent may quote the prompt. */
+function prompts({ conversation }: ModelRequest, text: string): number {
+  return conversation
+    .filter((said) => said.by === 'user' && !/^(Stop hook feedback:|<hook_prompt )/.test(said.text))
+    .reduce((sum, said) => sum + said.text.split(text).length - 1, 0);
+}
+
+/** The name of what it runs, whatever it calls itself; empty where it is gone. */
+function programOf(pid: number): string {
+  try {
+    return basename(readlinkSync(`/proc/${pid}/exe`));
+  } catch {
+    return '';
+  }
+}
+
+/** Empty where it is gone. */
+function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}

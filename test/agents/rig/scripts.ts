@@ -1,0 +1,50 @@
+// What models do in tests with workflows: something about each prompt, and nothing more about what comes of it.
+
+import type { Script } from './model-server.ts';
+import type { Call, ModelRequest, Reply } from './model-talk.ts';
+import { shellCall } from './model-talk.ts';
+
+export type Answer = (request: ModelRequest) => Reply;
+
+/** By what the prompt begins with. When a tool has answered, the model has no more to say. */
+export function onPrompts(answers: Readonly<Record<string, Answer>>): Script {
+  return (request) => {
+    const said = request.conversation.findLast(({ by }) => by === 'user' || by === 'tool');
+    if (said?.by === 'tool') return { say: 'fine' };
+    const [, answer] = Object.entries(answers).find(([prompt]) => request.last.startsWith(prompt)) ?? [];
+    if (answer === undefined) throw new Error(`no answer to: ${request.last}`);
+    return answer(request);
+  };
+}
+
+/** Reports by the command, with outputs as it takes them: `count=3`. */
+export function report(...outputs: readonly string[]): Answer {
+  const flags = outputs.map((output) => ` --output '${output}'`);
+  return shell(`meow done${flags.join('')}`);
+}
+
+export function shell(command: string): Answer {
+  return (request) => ({ call: [shellCall(request, command)] });
+}
+
+export function say(text: string): Answer {
+  return () => ({ say: text });
+}
+
+const DONE: Call = { tool: 'mcp__meow__done', input: {} };
+
+/** What its agent may not do unasked. */
+function forbidden(request: ModelRequest): Call {
+  const call = shellCall(request, 'touch made');
+  if (request.provider === 'anthropic') return call;
+  return { ...call, input: { ...call.input, sandbox_permissions: 'require_escalated', justification: 'May I?' } };
+}
+
+/** A model that must ask, and reports when it has had its way or was told to do without; not before it is let. */
+export function asking(hold?: Promise<void>): Script {
+  return (request) => {
+    if (request.last.startsWith('Make it.')) return { call: [forbidden(request)] };
+    const isReported = request.conversation.some(({ by, text }) => by === 'model' && text.startsWith(DONE.tool));
+    return isReported ? { say: 'fine' } : { call: [DONE], ...(hold === undefined ? {} : { hold }) };
+  };
+}

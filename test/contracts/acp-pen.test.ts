@@ -1,0 +1,153 @@
+// Writing to an agent's pipe: N1–N4. Each pen is a life of the engine, and the pipe is read by nobody but the test.
+
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { isErrno } from '../../src/base/errno.ts';
+import { Pen, PIPE } from '../../src/drivers/acp/pen.ts';
+
+const SENT = { kind: 'sent' };
+let folder: string;
+let reader: number;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'meow-pen-'));
+  execFileSync('mkfifo', [join(folder, PIPE)]);
+  // Read and write: it never ends.
+  reader = openSync(join(folder, PIPE), constants.O_RDWR | constants.O_NONBLOCK);
+});
+afterEach(() => {
+  closeSync(reader);
+  rmSync(folder, { recursive: true });
+});
+
+/** What is in the pipe now. */
+function inPipe(): string {
+  const chunks: Buffer[] = [];
+  const chunk = Buffer.alloc(65_536);
+  for (;;) {
+    try {
+      const length = readSync(reader, chunk, 0, chunk.length, null);
+      chunks.push(Buffer.from(chunk.subarray(0, length)));
+    } catch (error) {
+      if (isErrno(error, 'EAGAIN')) return Buffer.concat(chunks).toString('utf8');
+      throw error;
+    }
+  }
+}
+
+/** All that comes until the pen is done. */
+async function readUntil(done: Promise<unknown>): Promise<string> {
+  let text = '';
+  const isDone = done.then(() => true);
+  const soon = (): Promise<false> => new Promise((resolve) => setImmediate(() => resolve(false)));
+  do text += inPipe();
+  while (!(await Promise.race([isDone, soon()])));
+  return text + inPipe();
+}
+
+const record = (): readonly unknown[] =>
+  readFileSync(join(folder, 'acp-in.sent'), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as unknown);
+
+describe('a line', () => {
+  test('is recorded before and after each of its parts', async () => {
+    const pen = new Pen(folder);
+    expect(await pen.write('a', '{}')).toEqual(SENT);
+    expect(inPipe()).toBe('{}\n');
+    expect(record()).toEqual([
+      ['begun', 'a'],
+      ['whole', 'a'],
+      ['sent', 'a'],
+    ]);
+  });
+
+  test('is written once, in this life and in others', async () => {
+    const pen = new Pen(folder);
+    await Promise.all([pen.write('a', '1'), pen.write('a', '1'), pen.write('b', '2')]);
+    await pen.write('a', '1');
+    pen.close();
+    const next = new Pen(folder);
+    expect(await next.write('b', '2')).toEqual(SENT);
+    expect(next.sent()).toEqual(['a', 'b']);
+    expect(inPipe()).toBe('1\n2\n');
+  });
+
+  test('that does not fit into the pipe is written as it is read, and those behind it wait', async () => {
+    const pen = new Pen(folder);
+    const large = 'x'.repeat(3_000_000);
+    const all = Promise.all([pen.write('a', large), pen.write('b', 'y')]);
+    expect(await readUntil(all)).toBe(`${large}\ny\n`);
+  });
+
+  test('waits until somebody has the pipe open', async () => {
+    closeSync(reader);
+    const pen = new Pen(folder);
+    const written = pen.write('a', 'x');
+    reader = openSync(join(folder, PIPE), constants.O_RDWR | constants.O_NONBLOCK);
+    pen.look();
+    expect(await written).toEqual(SENT);
+    expect(inPipe()).toBe('x\n');
+  });
+
+  test('that nobody will read is not sent', async () => {
+    const pen = new Pen(folder);
+    const written = pen.write('a', 'x'.repeat(1_000_000));
+    pen.close();
+    expect(await written).toMatchObject({ kind: 'not-sent' });
+    expect(pen.hasSent('a')).toBe(false);
+  });
+
+  test('that is given up before it is begun is never written', async () => {
+    const pen = new Pen(folder);
+    const first = pen.write('a', 'x'.repeat(100_000));
+    expect(await pen.write('b', 'y', Promise.resolve())).toMatchObject({ kind: 'not-sent' });
+    expect(await readUntil(first)).not.toContain('y');
+    expect(new Pen(folder).wasWithdrawn('b')).toBe(true);
+  });
+
+  test('that is given up half written is spoilt', async () => {
+    const pen = new Pen(folder);
+    const large = JSON.stringify('x'.repeat(100_000));
+    expect(await pen.write('a', large, Promise.resolve())).toMatchObject({ kind: 'not-sent' });
+    expect(await readUntil(pen.write('b', 'y'))).toMatch(/^"x+!\ny\n$/);
+  });
+});
+
+describe('after a crash', () => {
+  test('in the middle of a line, it is spoilt and written anew', async () => {
+    const pen = new Pen(folder);
+    const large = JSON.stringify('x'.repeat(100_000));
+    void pen.write('a', large);
+    pen.close();
+    const next = new Pen(folder);
+    expect(next.hasSent('a')).toBe(false);
+    const [half = '', ...whole] = (await readUntil(next.write('a', large))).split('\n');
+    expect(half).toMatch(/^"x+!$/);
+    expect(whole).toEqual([large, '']);
+  });
+
+  test('before the end of a line, it gets its end and nothing more', async () => {
+    appendFileSync(join(folder, 'acp-in.sent'), '["begun","a"]\n["whole","a"]\n');
+    appendFileSync(join(folder, PIPE), '{}');
+    const pen = new Pen(folder);
+    expect(pen.hasSent('a')).toBe(true);
+    pen.look();
+    expect(await pen.write('b', '[]')).toEqual(SENT);
+    expect(inPipe()).toBe('{}\n[]\n');
+    expect(record().slice(2)).toEqual([
+      ['sent', 'a'],
+      ['begun', 'b'],
+      ['whole', 'b'],
+      ['sent', 'b'],
+    ]);
+  });
+
+  test('a record that is torn tells nothing', () => {
+    appendFileSync(join(folder, 'acp-in.sent'), '["begun","a"]\n["sent","a"]\n["sent","b');
+    expect(new Pen(folder).sent()).toEqual(['a']);
+  });
+});

@@ -1,0 +1,227 @@
+// Prompts on their way into terminals: V1–V6 of src/drivers/terminal/delivery.ts with real programs, and H2, H6 of
+// src/drivers/agent-host.ts.
+
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { HostedAgent } from '../../src/drivers/agent-host.ts';
+import { appears } from './driver-command-rig.ts';
+import { actedBy, actor, givenTo, NEVER, TAKEN, onRig } from './terminal-rig.ts';
+import type { TerminalRig } from './terminal-rig.ts';
+
+describe('a program that reads lines', () => {
+  const READS = 'while IFS= read -r line; do printf "%s\\n" "$line" >> "$WORK/got"; echo "heard"; done';
+
+  test.concurrent('is given prompts of one line, and of several', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started({ terminal: { command: READS, startupMs: 50 } });
+      expect(await rig.hand(agent, 'one#1', 'first prompt')).toEqual(TAKEN);
+      await appears(rig.path('got'), (text) => text === 'first prompt\n');
+      expect(await rig.hand(agent, 'two#1', 'second\nof two lines')).toEqual(TAKEN);
+      await appears(rig.path('got'), (text) => text === 'first prompt\nsecond\nof two lines\n');
+      expect([agent.hasBegun('one#1'), agent.hasBegun('three#1')]).toEqual([true, false]);
+    }));
+
+  test.concurrent('that echoes nothing is given prompts too', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started({
+        terminal: { command: `stty -echo; ${READS.replace('echo "heard"', ':')}`, startupMs: 50 },
+      });
+      expect(await rig.hand(agent, 'one#1', 'unseen')).toEqual(TAKEN);
+      await appears(rig.path('got'), (text) => text === 'unseen\n');
+    }));
+
+  test.concurrent('is given keys where the adapter wants them typed', () =>
+    onRig(async (rig) => {
+      const injection = { method: 'literal', postDelayMs: 20 } as const;
+      const agent = await rig.started({ terminal: { command: READS, startupMs: 50, injection } });
+      expect(await rig.hand(agent, 'one#1', "it's #{pid}; typed")).toEqual(TAKEN);
+      await appears(rig.path('got'), (text) => text === "it's #{pid}; typed\n");
+    }));
+
+  test.concurrent('is told to read from a file what its terminal would not hand on', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started({ terminal: { command: READS, startupMs: 50 } });
+      const text = `a\ttab, a bell \u0007\r\n${'x'.repeat(9_000)}`;
+      expect(await rig.hand(agent, 'odd step#1', text)).toEqual(TAKEN);
+      await appears(rig.path('got'), (got) => got.endsWith('\n'));
+      const [, file = ''] = /^Your task is in the file (\/.+\.md): read all of it/.exec(rig.read('got')) ?? [];
+      expect(readFileSync(file, 'utf8')).toBe(text);
+    }));
+});
+
+describe.each([
+  ['that tells by a hook what it has accepted', '--hooks'],
+  ['of which only the screen can be seen', ''],
+])('a program with an input %s', (_, flags) => {
+  test.concurrent('is given prompts, and its work is seen', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      expect(await rig.hand(agent, 'one#1', 'work:300')).toEqual(TAKEN);
+      expect(await rig.hand(agent, 'two#1', 'work:300\nwith more\nlines')).toEqual(TAKEN);
+      expect(givenTo(rig)).toEqual(['work:300', 'work:300\nwith more\nlines']);
+    }));
+
+  test.concurrent('is given nothing twice', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      await rig.hand(agent, 'one#1', 'work:300');
+      expect(await rig.hand(agent, 'one#1', 'work:300')).toEqual(TAKEN);
+      rig.nextLife();
+      expect(await rig.hand(rig.found(agent.start, actor(flags)), 'one#1', 'work:300')).toEqual(TAKEN);
+      expect(givenTo(rig)).toEqual(['work:300']);
+    }));
+
+  test.concurrent('has an old draft cleared, however long, and never gets it together with a prompt', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '-l', 'half a thought');
+      rig.asUser('set-buffer', '-b', 'old', 'one\ntwo\nthree\nfour');
+      rig.asUser('paste-buffer', '-p', '-r', '-d', '-b', 'old', '-t', `=${agent.terminal}:`);
+      expect(await rig.hand(agent, 'one#1', 'work:300')).toEqual(TAKEN);
+      expect(givenTo(rig)).toEqual(['work:300']);
+    }));
+
+  test.concurrent('with a draft that cannot be cleared is given nothing', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(`${flags} --stubborn`));
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '-l', 'half a thought');
+      const handover = await rig.hand(agent, 'one#1', 'work:300');
+      expect(handover).toMatchObject({ kind: 'not-taken', delivery: 'draft-stuck' });
+      expect(givenTo(rig)).toEqual([]);
+    }));
+
+  test.concurrent('is left alone while somebody types', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      const target = `=${agent.terminal}:`;
+      rig.asUser('send-keys', '-t', target, '-l', 'w');
+      const handed = rig.hand(agent, 'mine#1', 'work:300');
+      for (const key of 'ork:10') {
+        await pause(200);
+        rig.asUser('send-keys', '-t', target, '-l', key);
+      }
+      rig.asUser('send-keys', '-t', target, 'Enter');
+      expect(await handed).toEqual(TAKEN);
+      expect(givenTo(rig)).toEqual(['work:10', 'work:300']);
+    }));
+
+  test.concurrent('whose terminal somebody reads back in is given its prompt all the same', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      rig.asUser('copy-mode', '-t', `=${agent.terminal}:`);
+      expect(await rig.hand(agent, 'one#1', 'work:300')).toEqual(TAKEN);
+      expect(givenTo(rig)).toEqual(['work:300']);
+    }));
+
+  test.concurrent('that shows late what it was given is not given it again', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(`${flags} --late 400`));
+      expect(await rig.hand(agent, 'one#1', 'work:300')).toEqual(TAKEN);
+      expect(givenTo(rig)).toEqual(['work:300']);
+    }));
+
+  test.concurrent('that works for long has prompts queued', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      expect(await rig.hand(agent, 'one#1', 'work:4000')).toEqual(TAKEN);
+      expect(await rig.hand(agent, 'two#1', 'work:10')).toEqual(TAKEN);
+      expect(rig.notes.told).toEqual([{ delivery: 'queued' }]);
+      expect(agent.hasBegun('two#1')).toBe(false);
+      await appears(rig.path('worker.record'), () => givenTo(rig).length === 2);
+    }));
+
+  test.concurrent('that asks something is not typed at; the prompt comes when it has been answered', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      await rig.hand(agent, 'one#1', 'work:300 ask');
+      const handed = rig.hand(agent, 'two#1', 'work:300', 500);
+      const { dialog } = await rig.notes.until(({ dialog }) => Boolean(dialog));
+      expect(dialog).toMatchObject({ name: 'permission', text: expect.stringContaining('Do you want to proceed?') });
+      await rig.notes.until(({ delivery }) => delivery === 'blocked-on-dialog');
+      // Longer than the time that it is given when it may be.
+      await pause(1_000);
+      expect(actedBy(rig).filter(({ kind }) => /question/.test(kind))).toEqual([]);
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '1');
+      expect(await handed).toEqual(TAKEN);
+      expect(givenTo(rig)).toEqual(['work:300 ask', 'work:300']);
+      expect(actedBy(rig).filter(({ kind }) => /question/.test(kind))).toEqual([
+        { kind: 'key-at-question', key: 0x31 },
+      ]);
+      expect(rig.notes.told.at(-1)).not.toMatchObject({ delivery: 'blocked-on-dialog' });
+    }));
+
+  test.concurrent('is not given what is given up, and keeps nothing of it', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(`${flags} --late 10`, { injection: { postDelayMs: 60_000 } }));
+      let giveUp: (() => void) | undefined;
+      const givenUp = new Promise<void>((resolve) => {
+        giveUp = resolve;
+      });
+      const handed = rig.hand(agent, 'one#1', 'work:10', 30_000, givenUp);
+      const screen = (): string => rig.asUser('capture-pane', '-p', '-t', `=${agent.terminal}:`);
+      while (!screen().includes('❯ work:10')) await pause(20);
+      giveUp?.();
+      expect(await handed).toMatchObject({ kind: 'not-taken', delivery: 'draft-stuck' });
+      while (screen().includes('work:10')) await pause(20);
+      expect(givenTo(rig)).toEqual([]);
+    }));
+
+  test.concurrent('that ends is dead', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      await rig.hand(agent, 'one#1', 'work:50 exit:3');
+      expect(await rig.hand(agent, 'two#1', 'work:10')).toEqual({ kind: 'agent-gone' });
+      expect(await agent.ended).toMatchObject({
+        status: 3,
+        output: expect.stringContaining('these are my last words'),
+      });
+      expect(await rig.hand(agent, 'three#1', 'work:10')).toEqual({ kind: 'agent-gone' });
+    }));
+
+  test.concurrent('that is not what it seemed to be is not ready', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(
+        actor(`${flags} --no-box`, { ready: { patterns: ['not what you think'], deadlineMs: 5_000 } }),
+      );
+      rig.asUser('clear-history', '-t', `=${agent.terminal}:`);
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, 'x');
+      const handover = await rig.hand(agent, 'one#1', 'work:10', 1_500);
+      expect(handover).toMatchObject({ kind: 'not-taken', delivery: 'not-ready' });
+    }));
+});
+
+describe('a key', () => {
+  const press = (rig: TerminalRig, agent: HostedAgent, id: string, key: string, timeoutMs = 10_000) =>
+    agent.hand({ kind: 'key', id, key }, { timeoutMs, note: rig.notes.note, givenUp: NEVER });
+
+  test.concurrent('is pressed, once', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(''));
+      expect(await press(rig, agent, 'key#1', 'Escape')).toEqual(TAKEN);
+      expect(await press(rig, agent, 'key#1', 'Escape')).toEqual(TAKEN);
+      await appears(rig.path('worker.record'), (text) => text.includes('escape'));
+      expect(actedBy(rig).filter(({ kind }) => kind === 'escape')).toHaveLength(1);
+    }));
+
+  test.concurrent('is not pressed into a question before it has been answered', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      await rig.hand(agent, 'one#1', 'ask');
+      const pressed = press(rig, agent, 'enter#1', 'Enter', 200);
+      await rig.notes.until(({ delivery }) => delivery === 'blocked-on-dialog');
+      await pause(500);
+      expect(actedBy(rig).filter(({ kind }) => kind === 'key-at-question')).toEqual([]);
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '1');
+      expect(await pressed).toEqual(TAKEN);
+    }));
+
+  test.concurrent('that rejects a question is pressed', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      await rig.hand(agent, 'one#1', 'ask');
+      expect(await press(rig, agent, 'escape#1', 'Escape')).toEqual(TAKEN);
+      await appears(rig.path('worker.record'), (text) => text.includes('key-at-question'));
+      expect(actedBy(rig).at(-1)).toEqual({ kind: 'key-at-question', key: 0x1b });
+    }));
+});

@@ -1,0 +1,261 @@
+// Agents at work in terminals: what they ask, what limits them, how they come to rest, and how they are known to be silent.
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import type { HostedAgent, WorkEnd } from '../../src/drivers/agent-host.ts';
+import type { Dialog } from '../../src/ir/effect.ts';
+import { appears } from './driver-command-rig.ts';
+import { actedBy, actor, givenTo, prompt, TAKEN, onRig } from './terminal-rig.ts';
+import type { TerminalRig } from './terminal-rig.ts';
+
+/** Hands a prompt over, and watches the work on it. The promise is in an object, lest it be awaited. */
+async function atWork(
+  rig: TerminalRig,
+  agent: HostedAgent,
+  id: string,
+  text: string,
+): Promise<{ readonly end: Promise<WorkEnd>; readonly leave: () => void }> {
+  expect(await rig.hand(agent, id, text)).toEqual(TAKEN);
+  const over = new AbortController();
+  return { end: agent.atWork(prompt(id, text), over.signal, rig.notes.note), leave: () => over.abort() };
+}
+
+async function asked(rig: TerminalRig): Promise<Dialog> {
+  const { dialog } = await rig.notes.until(({ dialog }) => Boolean(dialog));
+  return dialog ?? { name: '', text: '' };
+}
+
+function keysOf(rig: TerminalRig): readonly unknown[] {
+  return actedBy(rig)
+    .filter(({ kind }) => kind === 'key-at-question')
+    .map(({ key }) => key);
+}
+
+describe('what an agent asks at work', () => {
+  test.concurrent('is told, and answered as a person decides', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      await atWork(rig, agent, 'one#1', 'work:100 ask:rm');
+      const dialog = await asked(rig);
+      expect(dialog).toMatchObject({ name: 'permission', text: expect.stringContaining('Do you want to proceed? rm') });
+      agent.decide({ dialog, approved: true, answer: null });
+      await rig.notes.until(({ dialog }) => dialog === null);
+      expect(keysOf(rig)).toEqual([0x31]);
+    }));
+
+  test.concurrent('may be rejected, or answered with a text', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      await atWork(rig, agent, 'one#1', 'work:100 ask:first ask:second');
+      agent.decide({ dialog: await asked(rig), approved: false, answer: null });
+      const second = await rig.notes.until(({ dialog }) => dialog?.text.includes('second') === true);
+      agent.decide({ dialog: second.dialog ?? { name: '', text: '' }, approved: true, answer: 'not now' });
+      await rig.notes.until(({ dialog }) => dialog === null && keysOf(rig).length > 7);
+      expect(keysOf(rig)).toEqual([0x1b, ...Buffer.from('not now'), 0x0d]);
+    }));
+
+  test.concurrent('is answered by nobody who decided about something else', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      await atWork(rig, agent, 'one#1', 'work:100 ask:first');
+      const dialog = await asked(rig);
+      agent.decide({
+        dialog: { ...dialog, text: dialog.text.replace('first', 'other') },
+        approved: true,
+        answer: null,
+      });
+      await pause(500);
+      expect(keysOf(rig)).toEqual([]);
+    }));
+
+  test.concurrent('may be answered in the terminal, and then is asked no longer', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      await atWork(rig, agent, 'one#1', 'work:100 ask');
+      await asked(rig);
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '1');
+      await rig.notes.until(({ dialog }) => dialog === null);
+      expect(keysOf(rig)).toEqual([0x31]);
+    }));
+
+  test.concurrent('is known to a later life, with what was decided meanwhile', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      const { leave } = await atWork(rig, agent, 'one#1', 'work:100 ask');
+      const dialog = await asked(rig);
+      leave();
+      rig.nextLife();
+      const found = rig.found(agent.start, actor('--hooks'));
+      found.decide({ dialog, approved: true, answer: null });
+      await atWork(rig, found, 'one#1', 'work:100 ask');
+      await appears(rig.path('worker.record'), () => keysOf(rig).length > 0);
+      expect(keysOf(rig)).toEqual([0x31]);
+      expect(givenTo(rig)).toHaveLength(1);
+    }));
+});
+
+describe('a limit', () => {
+  const LIMITS = [{ pattern: 'limit reached, resets in (\\S+)', reset: 'duration' as const }];
+  const LIMIT = { kind: 'limit', limit: { text: expect.stringMatching(/^limit reached, resets in 2h$/) } };
+
+  test.concurrent.for(['--hooks', ''])(
+    'that is on the screen of an agent at rest is told, and in every later life (%s)',
+    (flags) =>
+      onRig(async (rig) => {
+        const adapter = actor(flags, {}, LIMITS);
+        const agent = await rig.started(adapter);
+        const before = Date.now();
+        const { end } = await atWork(rig, agent, 'one#1', 'work:300 say:limit_reached,_resets_in_2h work:300');
+        const limit = await end;
+        expect(limit).toMatchObject(LIMIT);
+        const until = limit.kind === 'limit' ? (limit.limit.until ?? 0) : 0;
+        expect(until - before).toBeGreaterThan(7_199_000);
+        expect(until - Date.now()).toBeLessThanOrEqual(7_200_000);
+        rig.nextLife();
+        const found = rig.host(adapter).find(agent.start);
+        if (found.kind !== 'alive') throw new Error(found.kind);
+        expect(await (await atWork(rig, rig.found(agent.start, adapter), 'one#1', 'work:300')).end).toEqual(limit);
+      }),
+  );
+
+  test.concurrent('that the hook of an error tells of is told', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks', {}, LIMITS));
+      expect(await (await atWork(rig, agent, 'one#1', 'work:100 fail:limit_reached,_resets_in_2h')).end).toMatchObject(
+        LIMIT,
+      );
+    }));
+
+  test.concurrent('that was on the screen before is no limit of what came later', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks', {}, LIMITS));
+      await (await atWork(rig, agent, 'one#1', 'say:limit_reached,_resets_in_2h')).end;
+      const { end } = await atWork(rig, agent, 'two#1', 'work:100');
+      await appears(rig.path('worker.record'), () => givenTo(rig).length === 2);
+      expect(await Promise.race([end, pause(1_500)])).toBeUndefined();
+      const third = await atWork(rig, agent, 'three#1', 'say:limit_reached,_resets_in_2h');
+      expect(await third.end).toMatchObject(LIMIT);
+    }));
+});
+
+describe('an error', () => {
+  test.concurrent('that the agent does not go on from is how its work ends', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'), { failedMs: 300 });
+      const { end } = await atWork(rig, agent, 'one#1', 'work:100 fail:overloaded');
+      expect(await end).toMatchObject({
+        kind: 'over',
+        outcome: {
+          failure: { kind: 'agent-crashed', message: 'the agent has come to rest with an error: overloaded' },
+        },
+      });
+    }));
+
+  test.concurrent('that it goes on from is none', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'), { failedMs: 1_000 });
+      const { end } = await atWork(rig, agent, 'one#1', 'work:100 fail:overloaded');
+      await pause(300);
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '-l', 'spin:2000');
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, 'Enter');
+      expect(await Promise.race([end, pause(2_000)])).toBeUndefined();
+    }));
+});
+
+describe('silence', () => {
+  const liveness = { firstMs: null, idleMs: 800 };
+
+  test.concurrent('that lasts too long ends the watch, and is told with what the screen shows', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks', { liveness }));
+      const { end } = await atWork(rig, agent, 'one#1', 'quiet:600000');
+      expect(await end).toMatchObject({ kind: 'idle', reason: expect.stringContaining('working, esc to interrupt') });
+    }));
+
+  test.concurrent('of an agent that sits at its prompt is no less one', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks', { liveness }));
+      expect(await (await atWork(rig, agent, 'one#1', 'work:100')).end).toMatchObject({ kind: 'idle' });
+    }));
+
+  test.concurrent('is none where something is printed, or a tool runs', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks', { liveness }));
+      const { end } = await atWork(rig, agent, 'one#1', 'spin:2500 tool:2500 spin:600000');
+      expect(await Promise.race([end, pause(6_500)])).toBeUndefined();
+    }));
+
+  test.concurrent('is none where a person is waited for', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks', { liveness }));
+      const { end } = await atWork(rig, agent, 'one#1', 'ask');
+      expect(await Promise.race([end, pause(3_000)])).toBeUndefined();
+    }));
+
+  test.concurrent('from the beginning has a limit of its own', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks', { liveness: { firstMs: 500, idleMs: null } }));
+      expect(await (await atWork(rig, agent, 'one#1', 'quiet:600000')).end).toMatchObject({ kind: 'idle' });
+      await agent.interrupt('one#1', 0);
+    }));
+});
+
+describe('work that has been reported', () => {
+  test.concurrent.for(['--hooks', ''])('is over when the agent has come to rest (%s)', (flags) =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags));
+      await atWork(rig, agent, 'one#1', 'work:1200');
+      expect(await agent.conclude('one#1', 10_000)).toMatchObject({ usage: null });
+      expect(rig.asUser('capture-pane', '-p', '-t', `=${agent.terminal}:`)).not.toContain('esc to interrupt');
+      expect(actedBy(rig).map(({ kind }) => kind)).not.toContain('escape');
+    }),
+  );
+
+  test.concurrent('is interrupted if the agent does not come to rest in time', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      await atWork(rig, agent, 'one#1', 'work:600000');
+      expect(await agent.conclude('one#1', 300)).toEqual({ session: 'first', usage: null });
+      await appears(rig.path('worker.record'), (text) => text.includes('escape'));
+    }));
+
+  test.concurrent('is over at once where nothing tells of rest', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started({ terminal: { command: 'cat', startupMs: 20 } });
+      expect(await agent.conclude('one#1', 60_000)).toEqual({ session: null, usage: null });
+    }));
+});
+
+describe('an interruption', () => {
+  test.concurrent('makes the agent leave what it is doing', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      await atWork(rig, agent, 'one#1', 'work:100 work:600 work:600000');
+      await agent.interrupt('one#1', 10_000);
+      expect(actedBy(rig).map(({ kind }) => kind)).toContain('escape');
+    }));
+
+  test.concurrent('is not pressed at an agent that rests', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks'));
+      await atWork(rig, agent, 'one#1', 'work:50');
+      await agent.conclude('one#1', 10_000);
+      await agent.interrupt('one#1', 10_000);
+      expect(actedBy(rig).map(({ kind }) => kind)).not.toContain('escape');
+    }));
+
+  test.concurrent('is pressed into a question only if it rejects it', () =>
+    onRig(async (rig) => {
+      for (const [name, interruptKeys, pressed] of [
+        ['one', ['C-c'], []],
+        ['two', ['Escape'], [0x1b]],
+      ] as const) {
+        const agent = rig.begin(rig.host(actor('--hooks', { stop: { interruptKeys } })), name);
+        await agent.ready(10_000, rig.notes.note);
+        await rig.hand(agent, `${name}#1`, 'ask');
+        await agent.interrupt(`${name}#1`, 500);
+        const at = actedBy(rig, name).filter(({ kind }) => kind === 'key-at-question');
+        expect(at.map(({ key }) => key)).toEqual(pressed);
+      }
+    }));
+});

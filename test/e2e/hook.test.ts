@@ -1,0 +1,122 @@
+import { readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { Result } from '../rig/rig.ts';
+import { MEOW, Rig, until } from '../rig/rig.ts';
+
+const HOOK = join(dirname(MEOW), 'hook.sh');
+const SILENCE = { stdout: '', stderr: '', code: 0 };
+
+/** A line of a shell in which `$HOOK` is the program that hooks call. */
+function shell(rig: Rig, environment: Readonly<Record<string, string>>, script: string): Promise<Result> {
+  const variables = Object.entries({ HOOK, ...environment }).map(([name, value]) => `export ${name}='${value}'; `);
+  return rig.shell(`${variables.join('')}${script}`);
+}
+
+/** A rig with a folder for what hooks leave, and its place in the environment. */
+async function setup(): Promise<{ rig: Rig; environment: Readonly<Record<string, string>> }> {
+  const rig = await Rig.setup();
+  rig.write('hooks/.keep', '');
+  return { rig, environment: { MEOW_HOOKS: rig.path('hooks') } };
+}
+
+function left(rig: Rig): readonly string[] {
+  return rig.files('hooks').filter((name) => name !== 'hooks/.keep');
+}
+
+test('what a hook is told is left as a file, whole and for its user alone', async () => {
+  const { rig, environment } = await setup();
+  await using _ = rig;
+  const payload = Buffer.from(Array.from({ length: 3_000_000 }, (_byte, at) => (at * 7919 + (at >> 8)) % 256));
+  rig.write('payload', payload);
+  expect(await shell(rig, environment, '"$HOOK" PostToolUse < payload')).toEqual(SILENCE);
+  const [file = '', ...others] = left(rig);
+  expect(others).toEqual([]);
+  expect(file).toMatch(/^hooks\/\d{10}(\.\d+)?-\d{10}-PostToolUse\.json$/);
+  expect(readFileSync(rig.path(file)).equals(payload)).toBe(true);
+  expect(statSync(rig.path(file)).mode & 0o777).toBe(0o600);
+});
+
+test('the names of the files tell the order', async () => {
+  const { rig, environment } = await setup();
+  await using _ = rig;
+  const events = ['SessionStart', 'UserPromptSubmit', 'PreToolUse', 'PostToolUse', 'Notification', 'SessionEnd'];
+  const script = events.map((event) => `echo ${event} | "$HOOK" ${event}`).join('; sleep 0.02; ');
+  expect(await shell(rig, environment, script)).toEqual(SILENCE);
+  expect(left(rig).map((file) => rig.read(file).trim())).toEqual(events);
+});
+
+test.each([
+  ['outside of a run', '', 'Stop'],
+  ['where the folder is gone', 'gone', 'Stop'],
+  ['where it is no folder', 'file', 'Stop'],
+  ['where its name is not whole', './hooks', 'Stop'],
+  ['where the event has no name', 'hooks', ''],
+  ['where the event has no name of one', 'hooks', '../Stop'],
+])('%s a hook takes what it is told, and does nothing', async (_when, folder, event) => {
+  const { rig } = await setup();
+  await using _ = rig;
+  rig.write('file', '');
+  const place = folder === '' || folder.startsWith('.') ? folder : rig.path(folder);
+  // The writer would be told by a signal that nobody reads.
+  const script = `{ head -c 3000000 /dev/zero; echo $? > wrote; } | "$HOOK" '${event}'`;
+  expect(await shell(rig, { MEOW_HOOKS: place }, script)).toEqual(SILENCE);
+  expect(rig.read('wrote')).toBe('0\n');
+  expect(left(rig)).toEqual([]);
+  expect(rig.exists('gone')).toBe(false);
+});
+
+const WORKFLOW = `
+[main]
+[[main.steps]]
+id = "spawn"
+executor = "spawn"
+agent = "worker"
+adapter = "sim"
+[[main.steps]]
+id = "work"
+executor = "agent"
+agent = "worker"
+prompt = "Write the thing."
+needs = ["spawn"]
+[main.steps.outputs]
+summary = { required = true, type = "string" }
+[[main.steps]]
+id = "hold"
+executor = "shell"
+command = "while [ ! -e go ]; do sleep 0.02; done"
+needs = ["work"]
+`;
+
+test('an agent that stops in the middle of its step is told to go on, and one that has reported is not', async () => {
+  const { rig, environment } = await setup();
+  await using _ = rig;
+  rig.write('w.meow.toml', WORKFLOW);
+  rig.write('w.sim.toml', '[[on]]\ndo = [{ hang = true }]\n');
+  const run = rig.start('run', 'w.meow.toml', '--id', 'r');
+  const transcript = '.meow/workflows/r/agents/worker/spawn#1/stdout';
+  await until(() => rig.exists(transcript) && rig.read(transcript).includes('Write the thing.'), 'the prompt');
+  const folder = rig.path('.meow/workflows/r');
+  const address = { MEOW_ORCH_SOCK: `${folder}/sock`, MEOW_INBOX: `${folder}/inbox` };
+  const within = { ...environment, MEOW_WORKFLOW: 'r', MEOW_AGENT: 'worker', ...address };
+
+  const { stdout, stderr, code } = await shell(rig, within, 'echo {} | "$HOOK" Stop');
+  expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+  const { decision, reason } = JSON.parse(stdout) as { decision: string; reason: string };
+  expect(stdout.indexOf('\n')).toBe(stdout.length - 1);
+  expect(decision).toBe('block');
+  expect(reason).toMatch(
+    /^You stopped before this step was reported: .* meow done \(or the tool done\) .*\n\nWrite the/,
+  );
+  expect(reason).toContain('meow done --output summary=<string>');
+  expect(left(rig)).toHaveLength(1);
+
+  expect(await shell(rig, within, 'echo {} | "$HOOK" PostToolUse')).toEqual(SILENCE);
+  expect(await shell(rig, { ...within, MEOW_HOOKS: '' }, 'echo {} | "$HOOK" Stop')).toEqual(SILENCE);
+  expect((await rig.meowWith(within, 'done', '--output', 'summary=fine')).code).toBe(0);
+  expect(await shell(rig, within, 'echo {} | "$HOOK" Stop')).toEqual(SILENCE);
+  rig.write('go', '');
+  expect((await run.ended).code).toBe(0);
+  expect(await shell(rig, within, 'echo {} | "$HOOK" Stop')).toEqual(SILENCE);
+  expect(left(rig)).toHaveLength(4);
+});

@@ -1,0 +1,313 @@
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { expect, test } from 'vitest';
+import type { Live } from '../rig/rig.ts';
+import { MEOW, Rig, until } from '../rig/rig.ts';
+
+const WORKFLOW = `
+[main]
+
+[[main.steps]]
+id = "spawn"
+executor = "spawn"
+agent = "worker"
+adapter = "sim"
+
+[[main.steps]]
+id = "work"
+executor = "agent"
+agent = "worker"
+prompt = "Write the thing."
+needs = ["spawn"]
+
+[main.steps.outputs]
+summary = { required = true, type = "string" }
+count = { required = true, type = "number" }
+`;
+
+/** The agent takes its prompt and does nothing about it: the test reports in its place. */
+const IDLE = '[[on]]\ndo = [{ hang = true }]\n';
+const OUTPUTS = { summary: 'fine', count: 3 };
+
+interface Said {
+  readonly text: string;
+  readonly isError: boolean;
+}
+
+/** What an agent's program does with an MCP server: starts it, talks to it, and closes its stdin when it ends. */
+class Client {
+  readonly ended: Promise<{ readonly code: number | null; readonly stderr: string }>;
+  readonly #process: ChildProcess;
+  readonly #answers = new Map<number, unknown>();
+  #rest = '';
+  #last = 0;
+
+  constructor(rig: Rig, environment: Readonly<Record<string, string>>, ...flags: readonly string[]) {
+    this.#process = spawn(MEOW, ['mcp', ...flags], { cwd: rig.folder, env: { ...rig.environment, ...environment } });
+    this.#process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (this.#rest + text).split('\n');
+      this.#rest = lines.pop() ?? '';
+      for (const line of lines) {
+        const { id, result } = JSON.parse(line) as { id: number; result: unknown };
+        this.#answers.set(id, result);
+      }
+    });
+    let stderr = '';
+    this.#process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    this.ended = new Promise((resolve) => this.#process.once('close', (code) => resolve({ code, stderr })));
+  }
+
+  /** Its id. */
+  ask(method: string, params: object): number {
+    const id = ++this.#last;
+    this.#process.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
+    return id;
+  }
+
+  begin(tool: string, input: object): number {
+    return this.ask('tools/call', { name: tool, arguments: input });
+  }
+
+  async answer(id: number): Promise<unknown> {
+    await until(() => this.#answers.has(id), `the answer to request ${id}`);
+    return this.#answers.get(id);
+  }
+
+  async said(id: number): Promise<Said> {
+    const { content, isError } = (await this.answer(id)) as { content: { text: string }[]; isError: boolean };
+    return { text: content.map(({ text }) => text).join(''), isError };
+  }
+
+  call(tool: string, input: object = {}): Promise<Said> {
+    return this.said(this.begin(tool, input));
+  }
+
+  isAnswered(id: number): boolean {
+    return this.#answers.has(id);
+  }
+
+  cancel(id: number): void {
+    const params = { requestId: id, reason: 'no more' };
+    this.#process.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })}\n`);
+  }
+
+  close(): void {
+    this.#process.stdin?.end();
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.#process.kill(signal);
+  }
+}
+
+class Agent {
+  readonly rig: Rig;
+  readonly run: Live;
+
+  static async setup(): Promise<Agent> {
+    const rig = await Rig.setup();
+    rig.write('w.meow.toml', WORKFLOW);
+    rig.write('w.sim.toml', IDLE);
+    const run = rig.start('run', 'w.meow.toml', '--id', 'r');
+    const transcript = '.meow/workflows/r/agents/worker/spawn#1/stdout';
+    await until(() => rig.exists(transcript) && rig.read(transcript).includes('Write the thing.'), 'the prompt');
+    return new Agent(rig, run);
+  }
+
+  private constructor(rig: Rig, run: Live) {
+    this.rig = rig;
+    this.run = run;
+  }
+
+  get environment(): Readonly<Record<string, string>> {
+    const folder = this.rig.path('.meow/workflows/r');
+    return {
+      MEOW_WORKFLOW: 'r',
+      MEOW_AGENT: 'worker',
+      MEOW_ORCH_SOCK: `${folder}/sock`,
+      MEOW_INBOX: `${folder}/inbox`,
+    };
+  }
+
+  client(environment: Readonly<Record<string, string>> = {}): Client {
+    return new Client(this.rig, { ...this.environment, ...environment });
+  }
+
+  /** Questions that lie in the inbox. */
+  questions(): readonly string[] {
+    return this.rig.files('.meow/workflows/r/inbox').filter((name) => name.endsWith('.ask'));
+  }
+
+  async gates(): Promise<readonly { readonly id: string; readonly prompt: string }[]> {
+    return JSON.parse((await this.rig.meow('gates', '--json')).stdout) as { id: string; prompt: string }[];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.rig[Symbol.asyncDispose]();
+  }
+}
+
+const WAYS = [
+  ['the socket', {}],
+  ['the inbox', { MEOW_ORCH_SOCK: '/nowhere/sock' }],
+] as const;
+
+test.each(WAYS)('a report by %s is judged, mended and accepted', async (_way, environment) => {
+  await using agent = await Agent.setup();
+  const client = agent.client(environment);
+  expect(await client.call('done', { outputs: { summary: 'fine' } })).toEqual({
+    text:
+      'Error: Missing required outputs\n\nRequired:\n  ✗ count (number): Not provided\n\nUsage:\n' +
+      '  the tool done with {"outputs": {"summary": <value>, "count": <value>}}',
+    isError: true,
+  });
+  const accepted = await client.call('done', { outputs: { ...OUTPUTS, colour: 'blue' }, notes: 'slow' });
+  expect(accepted.isError).toBe(false);
+  expect(accepted.text).toMatch(/^Complete\..*\nthe step does not ask for the output colour; it is kept$/);
+  expect((await agent.run.ended).code).toBe(0);
+  expect((await agent.rig.status('r')).steps['work']?.outputs).toEqual({ ...OUTPUTS, colour: 'blue' });
+  expect(await client.call('done', { outputs: OUTPUTS })).toEqual({
+    text: 'meow: the run r cannot be reached: it is over, or its folder is gone',
+    isError: true,
+  });
+  client.close();
+  expect(await client.ended).toEqual({ code: 0, stderr: '' });
+});
+
+test('an agent sees its task, and how steps stand', async () => {
+  await using agent = await Agent.setup();
+  const client = agent.client();
+  const task = await client.call('status');
+  expect(task.isError).toBe(false);
+  expect(task.text).toMatch(/^Write the thing\.\n/);
+  expect(task.text).toMatch(/\n {2}the tool done with {"outputs": {"summary": <string>, "count": <number>}}$/);
+  expect(await client.call('status', { step: 'spawn' })).toEqual({ text: 'The step spawn is done.', isError: false });
+  expect(await client.call('status', { step: 'nix' })).toEqual({ text: 'meow: run r has no step nix', isError: true });
+  agent.run.kill('SIGKILL');
+  await agent.run.ended;
+  expect(await client.call('status', { step: 'work' })).toEqual({ text: 'The step work is running.', isError: false });
+  expect(await client.call('status')).toMatchObject({ isError: true });
+});
+
+test('an event reaches the run, with data of any kind', async () => {
+  await using agent = await Agent.setup();
+  const client = agent.client();
+  const data = { tests: 3, names: ['a', 'b'] };
+  expect(await client.call('event', { type: 'tested', data })).toEqual({
+    text: 'The event tested was sent.',
+    isError: false,
+  });
+  await agent.rig.decided('r', 'event-emitted');
+  expect(agent.rig.read('.meow/workflows/r/journal.jsonl')).toContain(JSON.stringify(data));
+  expect(await client.call('event', { type: 'x'.repeat(300) })).toMatchObject({ isError: true });
+});
+
+test.each(WAYS)('a question waits by %s for a person, and holds up nothing else', async (_way, environment) => {
+  await using agent = await Agent.setup();
+  const { rig } = agent;
+  const client = agent.client(environment);
+  const question = client.begin('ask', { question: 'Which colour?' });
+  await rig.decided('r', 'gate-asked work');
+  expect(await agent.gates()).toMatchObject([
+    { id: expect.stringMatching(/^ask-[0-9a-f]{8}$/), prompt: 'Which colour?' },
+  ]);
+  expect(await client.call('status', { step: 'work' })).toEqual({ text: 'The step work is running.', isError: false });
+  expect(client.isAnswered(question)).toBe(false);
+  expect((await rig.meow('answer', 'r', 'the blue one', '--as', 'ann')).code).toBe(0);
+  const answered = { text: 'ann answered: the blue one', isError: false };
+  expect(await client.said(question)).toEqual(answered);
+  // As after a call that was cut off.
+  expect(await client.call('ask', { question: 'Which colour?' })).toEqual(answered);
+});
+
+test('a person approves, rejects, or does neither in time', async () => {
+  await using agent = await Agent.setup();
+  const { rig } = agent;
+  const client = agent.client();
+  const push = client.begin('ask', { question: 'Push it?', gate: 'push' });
+  const drop = client.begin('ask', { question: 'Drop the table?', gate: 'drop', timeout: '1h' });
+  await until(() => rig.decisions('r').filter((made) => made === 'gate-asked work').length === 2, 'both gates');
+  await rig.meow('approve', 'r', 'push', '--notes', 'at last', '--as', 'ann');
+  await rig.meow('reject', 'r', 'drop', '--reason', 'it is ours', '--as', 'bob');
+  expect((await client.said(push)).text).toBe('Approved by ann. Notes: at last');
+  expect(await client.said(drop)).toEqual({
+    text: 'Rejected by bob: do not do it. Reason: it is ours',
+    isError: false,
+  });
+  const late = await client.call('ask', { question: 'Anybody?', gate: 'late', timeout: '50ms' });
+  expect(late.text).toMatch(/^No answer: nobody decided the gate late within 50ms\./);
+  expect(await client.call('ask', { question: 'Anybody?', timeout: 'soon' })).toMatchObject({
+    text: expect.stringContaining('"soon" is no duration') as string,
+    isError: true,
+  });
+});
+
+test.each(WAYS)('a question by %s that is cancelled is waited for no longer', async (_way, environment) => {
+  await using agent = await Agent.setup();
+  const client = agent.client(environment);
+  const question = client.begin('ask', { question: 'Still there?' });
+  await agent.rig.decided('r', 'gate-asked work');
+  client.cancel(question);
+  await until(() => agent.questions().length === 0, 'the question to be taken back');
+  await agent.rig.meow('answer', 'r', 'here I am', '--as', 'ann');
+  expect((await client.call('ask', { question: 'Still there?' })).text).toBe('ann answered: here I am');
+  expect(client.isAnswered(question)).toBe(false);
+});
+
+test.each(
+  WAYS.flatMap(([way, environment]) => [null, 'SIGINT', 'SIGTERM'].map((end) => [way, end, environment] as const)),
+)('a server that waits by %s ends with its agent: %s', async (_way, end, environment) => {
+  await using agent = await Agent.setup();
+  const client = agent.client(environment);
+  client.begin('ask', { question: 'One?' });
+  client.begin('ask', { question: 'Two?' });
+  await until(() => agent.rig.decisions('r').filter((made) => made === 'gate-asked work').length === 2, 'both gates');
+  if (end === null) client.close();
+  else client.kill(end as NodeJS.Signals);
+  expect(await client.ended).toEqual({ code: 0, stderr: '' });
+  expect(agent.questions()).toEqual([]);
+});
+
+test('a report that is made while no engine is there is heard at resume, though the server has ended', async () => {
+  await using agent = await Agent.setup();
+  const { rig, run } = agent;
+  run.kill('SIGKILL');
+  await run.ended;
+  const client = agent.client();
+  client.begin('done', { outputs: OUTPUTS });
+  await until(() => agent.questions().length === 1, 'the report');
+  client.close();
+  expect(await client.ended).toEqual({ code: 0, stderr: '' });
+  expect((await rig.meow('resume', 'r')).code).toBe(0);
+  expect((await rig.status('r')).steps['work']).toMatchObject({ status: 'done', outputs: OUTPUTS });
+});
+
+test('where no environment is passed on, flags say whose server it is', async () => {
+  await using agent = await Agent.setup();
+  const { MEOW_ORCH_SOCK: socket = '', MEOW_INBOX: inbox = '' } = agent.environment;
+  const flags = ['--agent', 'worker', '--workflow', 'r', '--socket', socket, '--inbox', inbox];
+  const wrong = { MEOW_AGENT: 'nobody', MEOW_WORKFLOW: 'other', MEOW_ORCH_SOCK: '/nowhere', MEOW_INBOX: '/nowhere' };
+  for (const environment of [{}, wrong]) {
+    const client = new Client(agent.rig, environment, ...flags);
+    expect((await client.call('status')).text).toContain('Write the thing.');
+    client.close();
+    expect(await client.ended).toEqual({ code: 0, stderr: '' });
+  }
+});
+
+test('outside of a run it starts, tells of its tools, and each says why it does nothing', async () => {
+  await using rig = await Rig.setup();
+  const client = new Client(rig, {});
+  const hello = client.ask('initialize', { protocolVersion: '2025-06-18', capabilities: {} });
+  expect(await client.answer(hello)).toMatchObject({ protocolVersion: '2025-06-18', serverInfo: { name: 'meow' } });
+  const { tools } = (await client.answer(client.ask('tools/list', {}))) as { tools: { name: string }[] };
+  expect(tools.map(({ name }) => name)).toEqual(['done', 'event', 'ask', 'status']);
+  expect(await client.call('done')).toEqual({
+    text: 'meow: these tools are for agents of a run, and this is none',
+    isError: true,
+  });
+  client.close();
+  expect(await client.ended).toEqual({ code: 0, stderr: '' });
+});

@@ -1,0 +1,293 @@
+// Which session each turn takes place in, tag by tag, as the agent's own program saw it: fresh, gone on with, or forked
+// from another, and what that session had been told before. The same again with the engine killed at every append to its
+// journal, in two moments of each; and once more with the agents killed too, as when the machine goes down: a turn that was
+// interrupted begins again as its tag said.
+
+import { describe, expect, test } from 'vitest';
+import { RaymondRig } from '../fixtures/raymond/rig.ts';
+
+/** Turns as `STEP: SESSION [HISTORY]`, by their steps. */
+type Seen = Readonly<Record<string, string>>;
+
+const FIRST = 'main.1.START';
+
+describe('the session of the next state', () => {
+  test.each<{ tag: string; states: Readonly<Record<string, string>>; seen: Seen }>([
+    {
+      tag: 'goto: the same',
+      states: {
+        'START.md': '<goto>NEXT.md</goto>',
+        'NEXT.md': '<goto>LAST.md</goto>',
+        'LAST.md': '<result>end</result>',
+      },
+      seen: {
+        [FIRST]: 'fresh []',
+        'main.2.NEXT': `resume ${FIRST} [${FIRST}]`,
+        'main.3.LAST': `resume ${FIRST} [${FIRST} main.2.NEXT]`,
+      },
+    },
+    {
+      tag: 'reset: a fresh one, which a goto then goes on with',
+      states: {
+        'START.md': '<reset>NEXT.md</reset>',
+        'NEXT.md': '<goto>LAST.md</goto>',
+        'LAST.md': '<result>end</result>',
+      },
+      seen: { [FIRST]: 'fresh []', 'main.2.NEXT': 'fresh []', 'main.3.LAST': 'resume main.2.NEXT [main.2.NEXT]' },
+    },
+    {
+      tag: 'call: a fork, and on return the caller’s own, which knows nothing of it',
+      states: {
+        'START.md': '<call return="BACK.md">LOOK.md</call>',
+        'LOOK.md': '<goto>MORE.md</goto>',
+        'MORE.md': '<result>found</result>',
+        'BACK.md': '<result>end {{result}}</result>',
+      },
+      seen: {
+        [FIRST]: 'fresh []',
+        'main.2.LOOK': `fork ${FIRST} [${FIRST}]`,
+        'main.3.MORE': `resume main.2.LOOK [${FIRST} main.2.LOOK]`,
+        'main.4.BACK': `resume ${FIRST} [${FIRST}]`,
+      },
+    },
+    {
+      tag: 'call within a call: each returns to its own caller',
+      states: {
+        'START.md': '<call return="BACK.md">LOOK.md</call>',
+        'LOOK.md': '<call return="FOUND.md">DEEP.md</call>',
+        'DEEP.md': '<result>deep</result>',
+        'FOUND.md': '<result>found {{result}}</result>',
+        'BACK.md': '<result>end {{result}}</result>',
+      },
+      seen: {
+        [FIRST]: 'fresh []',
+        'main.2.LOOK': `fork ${FIRST} [${FIRST}]`,
+        'main.3.DEEP': `fork main.2.LOOK [${FIRST} main.2.LOOK]`,
+        'main.4.FOUND': `resume main.2.LOOK [${FIRST} main.2.LOOK]`,
+        'main.5.BACK': `resume ${FIRST} [${FIRST}]`,
+      },
+    },
+    {
+      tag: 'function: a fresh one, and on return the caller’s own',
+      states: {
+        'START.md': '<function return="BACK.md">JUDGE.md</function>',
+        'JUDGE.md': '<result>yes</result>',
+        'BACK.md': '<result>end</result>',
+      },
+      seen: { [FIRST]: 'fresh []', 'main.2.JUDGE': 'fresh []', 'main.3.BACK': `resume ${FIRST} [${FIRST}]` },
+    },
+    {
+      tag: 'fork: a fresh one for the worker, its own for the parent',
+      states: {
+        'START.md': '<fork next="NEXT.md">WORKER.md</fork>',
+        'WORKER.md': '<goto>DONE.md</goto>',
+        'DONE.md': '<result>worked</result>',
+        'NEXT.md': '<result>end</result>',
+      },
+      seen: {
+        [FIRST]: 'fresh []',
+        'main.2.NEXT': `resume ${FIRST} [${FIRST}]`,
+        'main_worker1.1.WORKER': 'fresh []',
+        'main_worker1.2.DONE': 'resume main_worker1.1.WORKER [main_worker1.1.WORKER]',
+      },
+    },
+    {
+      tag: 'ask: the same, whether or not somebody answers',
+      states: {
+        'START.md': '<ask next="NEXT.md" timeout="10ms" timeout_next="LATE.md">who?</ask>',
+        'LATE.md': '<result>end</result>',
+        'NEXT.md': '<result>end</result>',
+      },
+      seen: { [FIRST]: 'fresh []', 'main.3.LATE': `resume ${FIRST} [${FIRST}]` },
+    },
+    {
+      tag: 'a script has none, and passes on what it was handed',
+      states: {
+        'START.md': '<goto>CHECK.sh</goto>',
+        'CHECK.sh': `echo '<call return="BACK.sh">LOOK.md</call>'`,
+        'LOOK.md': '<goto>FIND.sh</goto>',
+        'FIND.sh': 'echo "<result>found</result>"',
+        'BACK.sh': 'echo "<goto>LAST.md</goto>"',
+        'LAST.md': '<result>end</result>',
+      },
+      seen: {
+        [FIRST]: 'fresh []',
+        'main.3.LOOK': `fork ${FIRST} [${FIRST}]`,
+        'main.6.LAST': `resume ${FIRST} [${FIRST}]`,
+      },
+    },
+    {
+      tag: 'call-workflow: a fork, and on return the caller’s own',
+      states: {
+        'START.md': '<call-workflow return="BACK.md">../other</call-workflow>',
+        'BACK.md': '<result>end</result>',
+        '../other/START.md': '<goto>LAST.md</goto>',
+        '../other/LAST.md': '<result>found</result>',
+      },
+      seen: {
+        [FIRST]: 'fresh []',
+        'main.2.other-START': `fork ${FIRST} [${FIRST}]`,
+        'main.3.other-LAST': `resume main.2.other-START [${FIRST} main.2.other-START]`,
+        'main.4.BACK': `resume ${FIRST} [${FIRST}]`,
+      },
+    },
+    {
+      tag: 'function-workflow: a fresh one, and on return the caller’s own',
+      states: {
+        'START.md': '<function-workflow return="BACK.md">../other</function-workflow>',
+        'BACK.md': '<result>end</result>',
+        '../other/START.md': '<result>found</result>',
+      },
+      seen: { [FIRST]: 'fresh []', 'main.2.other-START': 'fresh []', 'main.3.BACK': `resume ${FIRST} [${FIRST}]` },
+    },
+    {
+      tag: 'fork-workflow: a fresh one for the worker, its own for the parent',
+      states: {
+        'START.md': '<fork-workflow next="NEXT.md">../other</fork-workflow>',
+        'NEXT.md': '<result>end</result>',
+        '../other/START.md': '<result>found</result>',
+      },
+      seen: {
+        [FIRST]: 'fresh []',
+        'main.2.NEXT': `resume ${FIRST} [${FIRST}]`,
+        'main_other1.1.other-START': 'fresh []',
+      },
+    },
+    {
+      tag: 'reset-workflow: a fresh one',
+      states: {
+        'START.md': '<reset-workflow>../other</reset-workflow>',
+        '../other/START.md': '<goto>LAST.md</goto>',
+        '../other/LAST.md': '<result>found</result>',
+      },
+      seen: {
+        [FIRST]: 'fresh []',
+        'main.2.other-START': 'fresh []',
+        'main.3.other-LAST': 'resume main.2.other-START [main.2.other-START]',
+      },
+    },
+  ])('$tag', async ({ states, seen }) => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', states);
+    expect(await ray.run('flow')).toMatchObject({ code: 0, stderr: '' });
+    expect(seenIn(ray)).toEqual(seen);
+  });
+
+  test('a reminder is told in the session that it reminds', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<call return="BACK.md">LOOK.md</call>',
+      'LOOK.md': 'Look around.',
+      'BACK.md': '<result>end</result>',
+    });
+    ray.answers({ to: 'Look around', says: 'I did.' }, { to: 'could not be followed', says: '<result>found</result>' });
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect(ray.turns().map(({ step, session }) => `${step} ${session}`)).toEqual([
+      `${FIRST} fresh`,
+      `main.2.LOOK fork ${FIRST}`,
+      'main.2.LOOK resume main.2.LOOK',
+      `main.3.BACK resume ${FIRST}`,
+    ]);
+  });
+});
+
+describe.each(['chosen', 'told'] as const)('where ids of sessions are %s', (ids) => {
+  test.each(['torn', 'durable'] as const)(
+    'killed at every append (%s), each turn takes place once, in the session it would have had',
+    { timeout: 300_000 },
+    async (moment) => {
+      const calm = await sweep(ids, null, false);
+      await forEveryAppend(async (count) => {
+        const { killed, turns } = await sweep(ids, `${count}:${moment}`, false);
+        if (killed) expect(turns, `killed at append ${count}`).toEqual(calm.turns);
+        return killed;
+      });
+    },
+  );
+
+  test('killed with its agents at every append, a turn begins again as its tag said', {
+    timeout: 300_000,
+  }, async () => {
+    const calm = await sweep(ids, null, true);
+    await forEveryAppend(async (count) => {
+      const { killed, turns } = await sweep(ids, `${count}:durable`, true);
+      if (!killed) return false;
+      // One that goes on with its session has been told twice; each other one knows nothing of the attempt before.
+      const others = turns.filter((turn) => !calm.turns.includes(turn));
+      const repeated = others.filter((turn) => calm.turns.includes(toldOnce(turn)));
+      expect(others, `killed at append ${count}`).toEqual(repeated);
+      expect([...new Set(turns.map(toldOnce))].toSorted(), `killed at append ${count}`).toEqual(calm.turns);
+      return true;
+    });
+  });
+});
+
+/** A flow with all tags. */
+const FLOW = {
+  'START.md': '<goto>CHECK.sh</goto>',
+  'CHECK.sh': 'echo "<goto>CALL.md</goto>"',
+  'CALL.md': '<call return="FUNCTION.md">LOOK.md</call>',
+  'LOOK.md': '<goto>FOUND.md</goto>',
+  'FOUND.md': '<result>found</result>',
+  'FUNCTION.md': '<function return="FORK.md">JUDGE.md</function>',
+  'JUDGE.md': '<result>judged</result>',
+  'FORK.md': '<fork next="ASK.md" item="one">WORKER.md</fork>',
+  'WORKER.md': '{{item}} <goto>WORKED.md</goto>',
+  'WORKED.md': '{{item}} <result>worked</result>',
+  'ASK.md': '<ask next="NEVER.md" timeout="10ms" timeout_next="LATE.md">who?</ask>',
+  'NEVER.md': '<result>never</result>',
+  'LATE.md': '<call-workflow return="RESET.md">../other</call-workflow>',
+  'RESET.md': '<reset>LAST.md</reset>',
+  'LAST.md': '<result>end</result>',
+  '../other/START.md': '<result>found</result>',
+};
+
+/** Two at a time, until the run ends before it can be killed. */
+async function forEveryAppend(kill: (count: number) => Promise<boolean>): Promise<void> {
+  const most = 80;
+  for (let count = 1; count <= most; count += 2) {
+    const killed = await Promise.all([kill(count), kill(count + 1)]);
+    if (killed.includes(false)) return expect(count).toBeGreaterThan(20);
+  }
+  expect.fail('the run has more appends than the sweep expects');
+}
+
+/** Runs the flow, killed as told, then resumed to its end. */
+async function sweep(
+  ids: 'chosen' | 'told',
+  killAt: string | null,
+  withAgents: boolean,
+): Promise<{ readonly killed: boolean; readonly turns: readonly string[] }> {
+  await using ray = await RaymondRig.setup(ids);
+  const { rig } = ray;
+  ray.folder('flow', FLOW);
+  const order = ['run', 'flow', '--id', 'r'];
+  const first = killAt === null ? await rig.meow(...order) : await rig.meowKilledAt(killAt, ...order);
+  const killed = first.code === 137;
+  if (killed) {
+    if (withAgents) await rig.killAll();
+    const again = await rig.meow('resume', 'r');
+    if (again.stderr.includes('never began')) expect((await rig.meow(...order)).code).toBe(0);
+    else if (!again.stderr.includes('is done')) expect(again, `killed at ${killAt}`).toMatchObject({ code: 0 });
+  } else {
+    expect(first).toMatchObject({ code: 0, stderr: '' });
+  }
+  expect(rig.processes(), 'left running').toEqual([]);
+  return { killed, turns: ray.turns().map(shown).toSorted() };
+}
+
+function seenIn(ray: RaymondRig): Seen {
+  return Object.fromEntries(ray.turns().map((turn) => [turn.step, shown(turn).slice(turn.step.length + 2)]));
+}
+
+function shown({ step, session, history }: ReturnType<RaymondRig['turns']>[number]): string {
+  return `${step}: ${session} [${history.join(' ')}]`;
+}
+
+/** As it would be if no attempt had been interrupted. */
+function toldOnce(turn: string): string {
+  const [, before = '', history = ''] = /^(.*)\[(.*)\]$/.exec(turn) ?? [];
+  const step = turn.slice(0, turn.indexOf(':'));
+  const told = history.split(' ').filter((each, index, all) => each !== step && all.indexOf(each) === index);
+  return `${before}[${told.join(' ')}]`;
+}
