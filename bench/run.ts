@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { chain } from './chain.ts';
 import { completions } from './completions.ts';
+import { delivery } from './delivery.ts';
 import { disk } from './disk.ts';
 import { growth } from './growth.ts';
 import { ipc } from './ipc.ts';
@@ -36,6 +37,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   memory,
   size,
   growth,
+  delivery,
 ];
 
 const FILES_TRIED = 100;

@@ -2,7 +2,8 @@
 # hook.sh EVENT: what an agent's own hooks call, at every prompt, tool and stop, with a text about it on stdin. Each text is
 # left as a new file in the folder that MEOW_HOOKS names, whole from the moment it is there: SECONDS.HUNDREDTHS-PID-EVENT.json,
 # with the time since the machine was started where that can be had for nothing, else the date; their names sort by time.
-# For the event Stop it then prints what keeps an agent going that has stopped in the middle of its step.
+# For the event Stop it prints before what keeps an agent going that has stopped in the middle of its step: whoever sees the
+# file takes the agent for free, and what is asked for then is about its next step.
 #
 # It never fails, and without such a folder it does nothing: a hook that was left behind does no harm. Only a Stop is worth
 # a start of Node.
@@ -25,15 +26,14 @@ meow_hook() {
   meow_name=$meow_name-${meow_pid#"${meow_pid%??????????}"}-$1.json
 
   umask 077
-  cat >"$MEOW_HOOKS/.$meow_name" && mv -f "$MEOW_HOOKS/.$meow_name" "$MEOW_HOOKS/$meow_name" && return 0
+  if cat >"$MEOW_HOOKS/.$meow_name"; then
+    [ "$1" != Stop ] || "${0%/*}/meow" prime --format hook </dev/null
+    mv -f "$MEOW_HOOKS/.$meow_name" "$MEOW_HOOKS/$meow_name" && return 0
+  fi
   rm -f "$MEOW_HOOKS/.$meow_name"
   return 1
 }
 
-if meow_hook "${1-}" 2>/dev/null; then
-  [ "$1" != Stop ] || "${0%/*}/meow" prime --format hook </dev/null
-else
-  # Who writes to a reader that does not read may be stopped for it.
-  cat >/dev/null 2>&1
-fi
+# Who writes to a reader that does not read may be stopped for it.
+meow_hook "${1-}" 2>/dev/null || cat >/dev/null 2>&1
 exit 0

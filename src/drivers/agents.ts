@@ -25,7 +25,8 @@ import { AgentFolder, markEnded, wasEndedByUs } from './agent-folder.ts';
 import type { AgentStart } from './agent-folder.ts';
 import type { AgentExit, AgentHost, FoundAgent, HostedAgent, HostFor, WorkEnd } from './agent-host.ts';
 import { agentName, agentWish } from './agent-wish.ts';
-import { Asked, soon } from './asked.ts';
+import { AskedEffects } from './asked.ts';
+import type { Asked } from './asked.ts';
 import { markerOf } from './environment.ts';
 import type { RunSurroundings } from './environment.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
@@ -58,7 +59,7 @@ type How = 'start' | 'find';
 
 class AgentDriver implements AgentsDriver {
   readonly #options: AgentDriverOptions;
-  readonly #open = new Map<string, Asked>();
+  readonly #open = new AskedEffects();
   /** Those that this life of the engine has met, dead or alive, by name. */
   readonly #agents = new Map<string, HostedAgent>();
 
@@ -91,24 +92,7 @@ class AgentDriver implements AgentsDriver {
   }
 
   #ask(how: How, effect: Effect, answer: Answer, note: Note): void {
-    const known = this.#open.get(effect.id);
-    if (known !== undefined) {
-      known.answers.push(answer);
-      return;
-    }
-    const asked = new Asked(answer);
-    this.#open.set(effect.id, asked);
-    const perform = async (): Promise<void> => {
-      await soon();
-      const outcome = await this.#perform(how, effect, asked, note);
-      this.#open.delete(effect.id);
-      for (const each of asked.answers) each(outcome);
-    };
-    perform().catch((error: unknown) => {
-      queueMicrotask(() => {
-        throw error;
-      });
-    });
+    this.#open.ask(effect.id, answer, (asked) => this.#perform(how, effect, asked, note));
   }
 
   async #perform(how: How, effect: Effect, asked: Asked, note: Note): Promise<Outcome> {
@@ -263,7 +247,7 @@ class AgentDriver implements AgentsDriver {
       void note({ delivery: first.delivery });
       return failed('not-delivered', `agent ${name.value} did not take the prompt: ${first.reason}`);
     }
-    if (first.kind === 'taken') void note({ delivery: 'accepted' });
+    void note({ delivery: first.kind === 'taken' ? 'accepted' : 'dead' });
     if (spec.mode === 'fire-forget') {
       if (first.kind === 'taken') return success();
       return failed('not-delivered', `agent ${name.value} ended before it took the prompt`);

@@ -1,6 +1,7 @@
 // An effect from being asked for to being answered, and what is said about it meanwhile, as promises that may come true.
 
 import type { Answer, DialogVerdict, StopHow } from '../engine/ports.ts';
+import type { Outcome } from '../ir/effect.ts';
 
 export class Asked {
   readonly answers: Answer[];
@@ -52,6 +53,37 @@ export class Asked {
   whenDecided(tell: (verdict: DialogVerdict) => void): void {
     this.#tellVerdict = tell;
     if (this.#verdict !== null) tell(this.#verdict);
+  }
+}
+
+/** The effects that have been asked for and not answered yet. */
+export class AskedEffects {
+  readonly #open = new Map<string, Asked>();
+
+  get(effectId: string): Asked | undefined {
+    return this.#open.get(effectId);
+  }
+
+  /** Answered with what it comes to; whoever asks again meanwhile is answered with the same. A bug is loud. */
+  ask(effectId: string, answer: Answer, perform: (asked: Asked) => Promise<Outcome>): void {
+    const known = this.#open.get(effectId);
+    if (known !== undefined) {
+      known.answers.push(answer);
+      return;
+    }
+    const asked = new Asked(answer);
+    this.#open.set(effectId, asked);
+    const answered = async (): Promise<void> => {
+      await soon();
+      const outcome = await perform(asked);
+      this.#open.delete(effectId);
+      for (const each of asked.answers) each(outcome);
+    };
+    answered().catch((error: unknown) => {
+      queueMicrotask(() => {
+        throw error;
+      });
+    });
   }
 }
 

@@ -1,7 +1,7 @@
 // Answers that say themselves what follows: around a driver of turns or commands, reads what they say by the steering that
 // their effect names (ir/steering.ts). An answer that cannot be followed is a failure that tells what to say instead.
 
-import { closeSync, fstatSync, openSync, readSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { present } from '../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
@@ -14,6 +14,7 @@ import { failure } from '../ir/failure.ts';
 import type { Program } from '../ir/program.ts';
 import { refuse } from '../ir/reminder.ts';
 import { hereOf, steer } from '../ir/steering.ts';
+import { endOfFile } from './end-of-file.ts';
 import { stepFolder } from './step-folder.ts';
 import { wholeText } from './whole-text.ts';
 import { workFolder } from './work-folder.ts';
@@ -91,15 +92,7 @@ function answerOf(effect: Effect, { outputs, kept }: Success, runFolder: string)
 
 function lastOf(path: string): Result<string, string> {
   try {
-    const file = openSync(path, 'r');
-    try {
-      const { size } = fstatSync(file);
-      const bytes = Buffer.alloc(Math.min(size, ANSWER_BYTES_MAX));
-      const length = readSync(file, bytes, 0, bytes.length, size - bytes.length);
-      return ok(bytes.toString('utf8', 0, length));
-    } finally {
-      closeSync(file);
-    }
+    return ok(endOfFile(path, ANSWER_BYTES_MAX));
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return err(`its output cannot be read: ${error.message}`);
     throw error;

@@ -39,6 +39,15 @@ export function promptText(prompt: string, mode: PromptMode, expects: readonly E
   ].join('\n');
 }
 
+/** For an agent that has stopped in the middle of its step. */
+export function nudgeText(text: string): string {
+  return `${NUDGE}\n\n${text}`;
+}
+
+const NUDGE =
+  'You stopped before this step was reported: go on with it, and report it with meow done (or the tool done) when it ' +
+  'is finished.';
+
 /** For an agent whose answer ends its work: it need not report, unless there is something to hand on. */
 export function answeredText({ prompt, text, expects }: PromptMessage): string {
   return expects.length === 0 ? prompt : text;

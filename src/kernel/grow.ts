@@ -383,22 +383,29 @@ function seenWith(given: Variables, around: Lookup): Lookup {
   };
 }
 
-/** `lane`: the line of control that enters the block; null where none does. */
+/**
+ * `lane`: the line of control that enters the block; null where none does. `passed`: blocks that this one stands in for,
+ * since they may not be visited any more.
+ */
 function bind(
   state: RunState,
   target: Target,
   lookup: Lookup,
   given: Variables,
   lane: string | null,
+  passed: readonly Block[] = [],
 ): Result<{ block: Block; variables: Variables }, Failure> {
   const named = blockNamed(state, target, lookup);
   if (!named.ok) return named;
   const block = named.value;
-  const entered = lane === null ? 0 : (state.lanes.get(lane)?.visitsOf.get(block.steps[0]?.id ?? '') ?? 0);
-  if (block.visits !== null && entered >= block.visits.max) {
-    const { instead } = block.visits;
+  if (block.visits !== null && isWornOut(state, block, lane)) {
+    const { max, instead } = block.visits;
+    if (passed.includes(block)) {
+      const message = `${block.name} has been visited ${max} times, and all that is to be entered instead as often as it may be`;
+      return err(failure('expansion-limit', message));
+    }
     const variables = { ...target.variables, ...instead.variables };
-    return bind(state, { ...instead, variables }, lookup, given, null);
+    return bind(state, { ...instead, variables }, lookup, given, lane, [...passed, block]);
   }
   const variables: Record<string, Json> = { ...given };
   for (const [name, template] of Object.entries(target.variables)) {
@@ -430,6 +437,11 @@ function bind(
 function fits(value: Json, type: ValueType): Result<Json, string> {
   const problem = misfit(value, type);
   return problem === null ? ok(value) : err(problem);
+}
+
+function isWornOut({ lanes }: RunState, { visits, steps }: Block, lane: string | null): boolean {
+  const entered = lane === null ? 0 : (lanes.get(lane)?.visitsOf.get(steps[0]?.id ?? '') ?? 0);
+  return visits !== null && entered >= visits.max;
 }
 
 function blockNamed(state: RunState, { block, names }: Target, lookup: Lookup): Result<Block, Failure> {

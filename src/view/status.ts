@@ -235,7 +235,7 @@ function blameOrder(a: StepState, b: StepState): number {
 }
 
 function agentViews(state: RunState): readonly AgentView[] {
-  return [...state.agents.values()].map(({ name, status, opening, busy }) => ({
+  const known = [...state.agents.values()].map(({ name, status, opening, busy }) => ({
     id: name,
     status: agentStatus(status, busy !== null),
     adapter: opening?.adapter ?? (busy?.effect?.kind === 'turn' ? filledText(busy.effect.adapter) : null),
@@ -246,6 +246,17 @@ function agentViews(state: RunState): readonly AgentView[] {
     state: null,
     stack: [],
   }));
+  return [...known, ...comingViews(state)];
+}
+
+/** Those that are being started for the first time: no step has worked with them yet. */
+function comingViews(state: RunState): readonly AgentView[] {
+  return [...state.asked.values()].flatMap(({ id, effect }) => {
+    if (effect?.kind !== 'spawn' || state.agents.has(filledText(effect.agent))) return [];
+    const nothing = { session: null, terminal: null, workdir: null, state: null, stack: [] };
+    const [name, adapter] = [filledText(effect.agent), filledText(effect.adapter)];
+    return [{ id: name, status: 'starting', adapter, current_step: id, ...nothing }];
+  });
 }
 
 /** Lines of control whose steps are turns: agents without a name of their own. */

@@ -77,12 +77,17 @@ function remark(state: RunState, look: Look): readonly string[] {
   return [row([{ text: `  ${tame(state.reason)}`, brush }], look.width, look.ellipsis)];
 }
 
+function firstLine(text: string): string {
+  return text.trim().split('\n')[0] ?? '';
+}
+
 function footer(state: RunState, look: Look): readonly string[] {
   const { paint, width, ellipsis } = look;
   const lines: string[] = [];
   const gates = state.phase === 'running' ? openGates(state) : [];
   for (const gate of gates.slice(0, GATES_SHOWN_MAX)) {
-    const prompt = gate.prompt === null ? '' : `: ${tame(gate.prompt)}`;
+    // What an agent asks is a whole screen.
+    const prompt = gate.prompt === null ? '' : `: ${tame(firstLine(gate.prompt))}`;
     lines.push(
       row(
         [

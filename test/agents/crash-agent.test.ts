@@ -34,6 +34,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     for (const pid of stage.processesOf(agent)) process.kill(pid, 'SIGKILL');
     expect((await run.ended).code).toBe(1);
     const { steps } = await stage.status();
+    console.log(JSON.stringify(steps['paint']));
     expect(steps['count']?.status).toBe('done');
     expect(steps['paint']).toMatchObject({ status: 'failed', error: { type: 'agent_crashed' } });
   });

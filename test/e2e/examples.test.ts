@@ -320,6 +320,39 @@ describe('with simulated agents', () => {
     expect(rig.exists('.meow/worktrees/child')).toBe(false);
   });
 
+  test('headless-loop: one session through all prompts, a copy of it for another agent, and what it all cost', async () => {
+    await using rig = await Rig.setup();
+    const status = await run(rig, 'agents/headless-loop', 'done', '--adapter', 'sim');
+    expect(status.counts).toEqual({ pending: 0, running: 0, done: 12, failed: 0, skipped: 0 });
+    expect(['chores.do', 'chores.again.do'].map((step) => output(status, step, 'chore'))).toEqual([
+      'water the plants',
+      'feed the cat',
+    ]);
+    expect(rig.read('diary.txt')).toBe('I watered the plants and fed the cat.\n');
+    // The worker was asked again once; the historian began with all of that.
+    const folder = `.meow/workflows/${idOf('headless-loop')}/sim-sessions`;
+    const sessions = rig.files(folder).filter((path) => path.endsWith('.jsonl'));
+    const prompts = sessions.map((path) => rig.read(path).split('"prompt":').length - 1);
+    expect(prompts.toSorted()).toEqual([3, 4]);
+    expect((await rig.meow('status', idOf('headless-loop'), '--json')).stdout).toMatch(
+      /"tokens": ?2200,\s*"unknown_turns": ?0/,
+    );
+  });
+
+  test('ask-a-program: any program answers, and one is asked what the other has answered', async () => {
+    await using rig = await Rig.setup();
+    const status = await run(rig, 'agents/ask-a-program', 'done');
+    expect(rig.read('answer.txt')).toBe('apple\npear\nquince\n');
+    expect(output(status, 'count', 'result')).toBe('3');
+  });
+
+  test('ask-a-program: asks the one that it is told', async () => {
+    await using rig = await Rig.setup();
+    const flags = ['--var', 'program=tr a-z A-Z', '--var', 'text=hello'];
+    const status = await run(rig, 'agents/ask-a-program', 'done', ...flags);
+    expect(output(status, 'ask', 'result')).toBe('HELLO');
+  });
+
   test('recovery: a fresh agent does what the first could not', async () => {
     await using rig = await repository();
     const status = await run(rig, 'agents/recovery', 'done', '--adapter', 'sim');

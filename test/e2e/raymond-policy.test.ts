@@ -56,11 +56,7 @@ describe('an answer that cannot be followed', () => {
     const status = await ray.rig.status('r');
     expect(status.status).toBe('failed');
     expect(status.steps['main.1.START']).toMatchObject({ error: { type: 'protocol_error', message: row.message } });
-    expect(ray.turns().map(({ session }) => session)).toEqual([
-      'fresh',
-      'resume main.1.START',
-      'resume main.1.START',
-    ]);
+    expect(ray.turns().map(({ session }) => session)).toEqual(['fresh', 'resume main.1.START', 'resume main.1.START']);
     expect(ray.prompt('main.1.START')).toMatch(`Your last answer could not be followed: ${row.message}.\n`);
   });
 
@@ -135,9 +131,10 @@ allowed_tags: [goto]
 allowed_transitions:
   - { tag: goto, target: DONE.md }
   - { tag: goto, target: OTHER.md }
+  - { tag: goto, target: START.md }
   - { tag: result }
 allowed_targets:
-  goto: [OTHER.md]
+  goto: [OTHER.md, START.md]
 ---
 Begin.`;
 
@@ -179,7 +176,12 @@ Begin.`;
     });
     ray.answers({ to: 'Say nothing', says: 'All right.' });
     expect(await ray.run('flow')).toMatchObject({ code: 0 });
-    expect(ray.turns().map(({ step, session }) => `${step} ${session}`).toSorted()).toEqual(
+    expect(
+      ray
+        .turns()
+        .map(({ step, session }) => `${step} ${session}`)
+        .toSorted(),
+    ).toEqual(
       [
         'main.1.START fresh',
         'main.2.CALL resume main.1.START',
@@ -261,11 +263,12 @@ describe('visits', () => {
       'LAST.md': '<result>end</result>',
     });
     expect(await ray.run('flow')).toMatchObject({ code: 0 });
-    expect(ray.turns().map(({ step }) => step).filter((step) => step.endsWith('.LOOP')).toSorted()).toEqual([
-      'main.2.LOOP',
-      'main.3.LOOP',
-      'main_loop1.1.LOOP',
-      'main_loop1.2.LOOP',
-    ]);
+    expect(
+      ray
+        .turns()
+        .map(({ step }) => step)
+        .filter((step) => step.endsWith('.LOOP'))
+        .toSorted(),
+    ).toEqual(['main.2.LOOP', 'main.3.LOOP', 'main_loop1.1.LOOP', 'main_loop1.2.LOOP']);
   });
 });

@@ -36,14 +36,19 @@ export async function logs(wanted: string, step: string, options: LogsOptions): 
   return EXIT.done;
 }
 
-/** What an agent prints is kept with the agent: of a step that it works on, what it has printed since it was started. */
+/**
+ * What an agent that stays prints is kept with the agent: of a step that it works on, what it has printed since it was
+ * started. One that is started for each prompt prints for its step.
+ */
 function folderOf(store: FileStore, { id: runId, state }: ReadRun, id: string, attempt: number): StepFolder {
   const runFolder = store.runFolder(runId);
+  const own = stepFolder(runFolder, id, attempt);
+  if (existsSync(join(own.path, 'stdout'))) return own;
   const step = state.steps.get(id);
   const name = step?.agent ?? null;
   const kept = name === null ? null : new AgentFolder({ runFolder, markerOf: () => '' }, name);
   const effect = effectId(id, attempt);
-  return kept?.start(kept.promptedStart(effect) ?? effect)?.folder ?? stepFolder(runFolder, id, attempt);
+  return kept?.start(kept.promptedStart(effect) ?? effect)?.folder ?? own;
 }
 
 /** The cleanup script is none of the steps, but has printed as they have. */
@@ -134,7 +139,9 @@ class Copy {
   }
 
   async #copy(name: 'stdout' | 'stderr', to: Writable): Promise<void> {
-    const path = join(this.#folder.path, name);
+    // A terminal shows both as one.
+    const terminal = join(this.#folder.path, 'transcript');
+    const path = name === 'stdout' && existsSync(terminal) ? terminal : join(this.#folder.path, name);
     try {
       for await (const chunk of createReadStream(path, { start: this.#offsets[name] })) {
         if (this.deaf) return;

@@ -4,6 +4,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { UsageError } from '../../base/usage-error.ts';
 import type { Answer } from '../../ipc/protocol.ts';
+import { nudgeText } from '../../ir/prompt-text.ts';
 import { EXIT } from '../exit.ts';
 import { nextNudge } from '../nudges.ts';
 import type { Given } from '../flags.ts';
@@ -40,7 +41,7 @@ async function nudge(around: Surroundings, agent: string, content: string, step:
     const still = await askForTask(around, agent);
     if (still?.kind !== 'prompt' || still.step !== step) return EXIT.done;
   }
-  sayJson({ decision: 'block', reason: `${NUDGE}\n\n${content}` });
+  sayJson({ decision: 'block', reason: nudgeText(content) });
   return EXIT.done;
 }
 
@@ -48,7 +49,3 @@ async function nudge(around: Surroundings, agent: string, content: string, step:
 export function askForTask(around: Surroundings, agent: string, gone?: AbortSignal): Promise<Answer | null> {
   return askSoon(around, { type: 'get_prompt', workflow: around.workflow, agent }, gone);
 }
-
-const NUDGE =
-  'You stopped before this step was reported: go on with it, and report it with meow done (or the tool done) when it ' +
-  'is finished.';

@@ -7,10 +7,12 @@
 //   deliveries/   how far each message has come (delivery-record.ts)
 //   prompts/      those that it was told to read from a file
 
+import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
 import type { DialogVerdict, Note } from '../../engine/ports.ts';
 import type { Adapter, DialogPattern, Injection, TerminalWays } from '../../ir/adapter.ts';
+import { nudgeText } from '../../ir/prompt-text.ts';
 import type { AgentMessage, PromptMessage } from '../../ir/prompt-text.ts';
 import { wasEndedByUs } from '../agent-folder.ts';
 import type { AgentStart } from '../agent-folder.ts';
@@ -64,6 +66,7 @@ export class TerminalAgent implements HostedAgent {
   /** Messages are delivered one after the other. */
   #delivering: Promise<unknown> = Promise.resolve();
   #isLost = false;
+  #wasFound = false;
   #idleRow: string | null = null;
   #session: string | null;
 
@@ -101,6 +104,12 @@ export class TerminalAgent implements HostedAgent {
   /** It never was. */
   refuse(reason: string): void {
     this.#end(null, reason);
+  }
+
+  /** It was begun in another life. */
+  find(): void {
+    this.#wasFound = true;
+    this.adopt();
   }
 
   /** Its terminal has been opened, in this life or another: from now on its shell tells what becomes of it. */
@@ -170,6 +179,7 @@ export class TerminalAgent implements HostedAgent {
   }
 
   atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd> {
+    if (this.#wasFound) this.#nudge(message, over, note);
     const { adapter, ways, failedMs } = this.#options;
     const minding = this.#minding(note);
     over.addEventListener('abort', () => minding[Symbol.dispose]());
@@ -189,6 +199,23 @@ export class TerminalAgent implements HostedAgent {
     });
   }
 
+  /** What its stop hook would have said, had there been an engine to say it: one that rests now has not heard it. */
+  #nudge(message: AgentMessage, over: AbortSignal, note: Note): void {
+    this.#wasFound = false;
+    if (message.kind === 'key' || message.mode !== 'autonomous') return;
+    const nudge = async (): Promise<void> => {
+      // A report may be on its way, and so may the work.
+      await pause(FOUND_MS, true);
+      if (over.aborted || !this.alive || this.#hooks?.isAtRest !== true) return;
+      const again = { ...message, id: `${message.id} ${randomUUID()}`, text: nudgeText(message.text) };
+      const givenUp = new Promise((resolve) => {
+        over.addEventListener('abort', resolve);
+      });
+      await this.hand(again, { timeoutMs: NUDGE_MS, note, givenUp });
+    };
+    nudge().catch(rethrow);
+  }
+
   decide(verdict: DialogVerdict): void {
     this.#dialogs.decide(verdict);
     this.#console.wake();
@@ -197,7 +224,8 @@ export class TerminalAgent implements HostedAgent {
   async conclude(_id: string, timeoutMs: number): Promise<Concluded> {
     const rests = await this.#untilRest(timeoutMs);
     if (rests === false) await this.#pressInterrupt();
-    return { session: this.session, usage: null };
+    // What it has cost is not told.
+    return { session: this.session, usage: { usd: null, tokens: null } };
   }
 
   async interrupt(_id: string, timeoutMs: number): Promise<void> {
@@ -446,6 +474,9 @@ const ANSWER_MS = 100;
 const INTERRUPTS_MAX = 20;
 const LOST_MS = 500;
 const LAST_WORDS_MS = 50;
+/** What one that was found again is given to report, or to go on. */
+const FOUND_MS = 3_000;
+const NUDGE_MS = 30_000;
 /** A question that could be seen would have been seen by then. */
 const UNSEEN_MS = 1_500;
 

@@ -54,7 +54,7 @@ export function terminalHost(options: TerminalHostOptions): AgentHost {
       const record = readProcess(folder);
       if (livingLeader(record, marker) !== null) {
         const agent = agentOf(start);
-        agent.adopt();
+        agent.find();
         return { kind: 'alive', agent };
       }
       if (record.kind === 'absent') return { kind: 'never' };

@@ -1,9 +1,10 @@
 // Everything that a terminal has printed, as bytes in a file that tmux appends to: what mode the program has asked for, and
 // its last words.
 
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
+import { endOfFile } from '../end-of-file.ts';
 
 export class Transcript {
   readonly path: string;
@@ -55,15 +56,7 @@ export class Transcript {
   /** The end of what was printed, without what commands a terminal; null where that is nothing. */
   tail(): string | null {
     try {
-      const file = openSync(this.path, 'r');
-      try {
-        const size = this.size();
-        const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
-        const length = readSync(file, bytes, 0, bytes.length, size - bytes.length);
-        return lastWords(bytes.toString('utf8', 0, length));
-      } finally {
-        closeSync(file);
-      }
+      return lastWords(endOfFile(this.path, TAIL_BYTES));
     } catch (error) {
       if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
       throw error;

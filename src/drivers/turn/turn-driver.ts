@@ -11,7 +11,8 @@ import { failure } from '../../ir/failure.ts';
 import type { FailureKind } from '../../ir/failure.ts';
 import type { FilledText } from '../../ir/text.ts';
 import { adapterEnvironment, holeValues, layOut } from '../adapter-start.ts';
-import { Asked, soon } from '../asked.ts';
+import { AskedEffects } from '../asked.ts';
+import type { Asked } from '../asked.ts';
 import { environmentFor, markerOf } from '../environment.ts';
 import type { RunSurroundings } from '../environment.ts';
 import type { AdapterNamed } from '../hosts.ts';
@@ -40,7 +41,7 @@ const GRACE_MS = 10_000;
 
 class TurnDriver implements Driver {
   readonly #options: TurnDriverOptions;
-  readonly #open = new Map<string, Asked>();
+  readonly #open = new AskedEffects();
   readonly #ledger: SessionLedger;
 
   constructor(options: TurnDriverOptions) {
@@ -63,24 +64,7 @@ class TurnDriver implements Driver {
   #ask(how: 'start' | 'find', effect: Effect, answer: Answer, note: Note): void {
     const { spec } = effect;
     assert(spec.kind === 'turn', `no turn: ${effect.id} is a ${spec.kind}`);
-    const known = this.#open.get(effect.id);
-    if (known !== undefined) {
-      known.answers.push(answer);
-      return;
-    }
-    const asked = new Asked(answer);
-    this.#open.set(effect.id, asked);
-    const perform = async (): Promise<void> => {
-      await soon();
-      const outcome = await this.#perform(how, effect, spec, asked, note);
-      this.#open.delete(effect.id);
-      for (const each of asked.answers) each(outcome);
-    };
-    perform().catch((error: unknown) => {
-      queueMicrotask(() => {
-        throw error;
-      });
-    });
+    this.#open.ask(effect.id, answer, (asked) => this.#perform(how, effect, spec, asked, note));
   }
 
   async #perform(

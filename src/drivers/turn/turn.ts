@@ -10,7 +10,7 @@
 // Its folder is as step-folder.ts has it, and has also `prompt`, `turn.json` (session-plan.ts), `turn-end.json`
 // (end-file.ts), and `hooks/` for an adapter with hooks.
 
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { present } from '../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
@@ -20,6 +20,7 @@ import type { Result } from '../../base/result.ts';
 import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
 import type { Usage } from '../../ir/usage.ts';
 import type { HoleValues } from '../adapter-start.ts';
+import { endOfFile } from '../end-of-file.ts';
 import { livingLeader, whenGone } from '../leader.ts';
 import { startProcess } from '../process.ts';
 import { readerNamed } from '../readers/named.ts';
@@ -367,15 +368,7 @@ const STDERR_BYTES = 64 * 1024;
 /** The end of a file; empty where it is absent. */
 function lastBytes(path: string): string {
   try {
-    const file = openSync(path, 'r');
-    try {
-      const { size } = statSync(path);
-      const bytes = Buffer.alloc(Math.min(size, STDERR_BYTES));
-      const length = readSync(file, bytes, 0, bytes.length, size - bytes.length);
-      return bytes.subarray(0, length).toString('utf8').trim();
-    } finally {
-      closeSync(file);
-    }
+    return endOfFile(path, STDERR_BYTES).trim();
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED)) return '';
     throw error;

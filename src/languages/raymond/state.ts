@@ -54,14 +54,14 @@ export function readState(text: StateText, names: StateNames): StateSyntax {
     place,
     body,
     settings: keys === null ? NO_SETTINGS : readSettings(report, keys),
-    visits: keys === null ? null : readVisits(report, keys, names),
+    visits: keys === null ? null : readVisits(report, keys, names, name),
     policy: keys === null ? null : readPolicy({ report, names, stem }, keys),
     said,
   };
 }
 
 /** `max_visits: 5` with `then: COMMIT.md`. */
-function readVisits(report: Report, keys: YamlMap, names: StateNames): Visits | null {
+function readVisits(report: Report, keys: YamlMap, names: StateNames, state: string): Visits | null {
   const max = countAt(report, keys, 'max_visits', 1);
   const then = textAt(report, keys, 'then');
   const [counted, after] = [keys.entries.get('max_visits'), keys.entries.get('then')];
@@ -75,6 +75,10 @@ function readVisits(report: Report, keys: YamlMap, names: StateNames): Visits | 
   }
   if (max === null || then === null) return null;
   const found = findState(names, then.text);
+  if (found.ok && found.value.name === state) {
+    const hint = 'Name the state to go on at when this one has been visited often enough.';
+    report.error('invalid-value', then.place, `"then" leads back to ${state} itself`, hint);
+  }
   if (found.ok) return { max, instead: found.value.name };
   const known = Object.keys(names.states);
   const hint = suggest(then.text.trim(), known, `States are ${listed(known)}.`);

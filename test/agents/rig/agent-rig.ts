@@ -124,7 +124,7 @@ export class AgentRig implements AsyncDisposable {
 
   /** The program of an agent, by the processes in which it runs. */
   processesOf(program: string): readonly number[] {
-    return this.rig.processes().filter((pid) => programOf(pid) === program);
+    return this.rig.processes().filter((pid) => programOf(pid).startsWith(program));
   }
 
   /** How often a prompt has reached the model, counted in what each session was told last. */
@@ -182,6 +182,7 @@ export class AgentTerminal {
     this.#tmux('kill-session', '-t', this.#session);
   }
 
+  tmuxx(...args: readonly string[]): string { return this.#tmux(...args); }
   #tmux(...args: readonly string[]): string {
     return execFileSync('tmux', ['-u', '-S', this.#socket, ...args], { env: this.#environment, encoding: 'utf8' });
   }

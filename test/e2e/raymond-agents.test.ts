@@ -1,0 +1,354 @@
+// Several agents in one run, and what bounds them: failures of one, budgets, limits of the run and of an account.
+
+import { describe, expect, test } from 'vitest';
+import type { RunObject } from '../rig/rig.ts';
+import { until } from '../rig/rig.ts';
+import { RaymondRig } from '../fixtures/raymond/rig.ts';
+
+interface WithCost extends RunObject {
+  readonly cost: { readonly usd: number; readonly tokens: number; readonly unknown_turns: number };
+  readonly warnings: readonly string[];
+}
+
+async function statusOf(ray: RaymondRig): Promise<WithCost> {
+  return (await ray.rig.status('r')) as WithCost;
+}
+
+describe('workers', () => {
+  test('have their attributes for as long as they live, and names after their parents and states', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<fork next="NEXT.md" item="one" colour="red">WORKER-BEE.md</fork>',
+      'NEXT.md': '<fork next="LAST.md" item="two" colour="blue">WORKER-BEE.md</fork>',
+      'WORKER-BEE.md': '{{item}} {{colour}} {{agent_id}} <call return="AFTER.md">CHILD.md</call>',
+      'CHILD.md': 'called {{item}} <result>x</result>',
+      'AFTER.md': 'after {{item}} {{result}} <fork next="DONE.md" item="inner">DONE.md</fork>',
+      'DONE.md': 'done {{item}} {{colour}} <result>x</result>',
+      'LAST.md': '<result>end</result>',
+    });
+    expect(await ray.run('flow')).toMatchObject({ code: 0, stderr: '' });
+    const prompts = Object.fromEntries(
+      ray.turns().map(({ step }) => [step, ray.prompt(step).replace(/ ?<.*/, '')] as const),
+    );
+    expect(prompts).toEqual({
+      'main.1.START': '',
+      'main.2.NEXT': '',
+      'main.3.LAST': '',
+      'main_worker1.1.WORKER-BEE': 'one red main_worker1',
+      'main_worker1.2.CHILD': 'called one',
+      'main_worker1.3.AFTER': 'after one x',
+      'main_worker1.4.DONE': 'done one red',
+      'main_worker1_done1.1.DONE': 'done inner red',
+      'main_worker2.1.WORKER-BEE': 'two blue main_worker2',
+      'main_worker2.2.CHILD': 'called two',
+      'main_worker2.3.AFTER': 'after two x',
+      'main_worker2.4.DONE': 'done two blue',
+      'main_worker2_done1.1.DONE': 'done inner blue',
+    });
+  });
+
+  test('several are begun by one answer, beside a goto that agrees or without one', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': 'Begin.',
+      'NEXT.md': 'Next.',
+      'W.md': '<result>{{n}}</result>',
+      'V.md': '<result>v</result>',
+    });
+    ray.answers(
+      {
+        to: 'Begin',
+        says: '<fork next="NEXT.md" n="1">W.md</fork>\n<fork next="NEXT.md" n="2">W</fork><fork next="NEXT">V.md</fork>',
+      },
+      { to: 'Next', says: '<fork n="4">W.md</fork><goto>V.md</goto>' },
+    );
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect(
+      ray
+        .turns()
+        .map(({ step }) => step)
+        .toSorted(),
+    ).toEqual(['main.1.START', 'main.2.NEXT', 'main.3.V', 'main_v3.1.V', 'main_w1.1.W', 'main_w2.1.W', 'main_w4.1.W']);
+  });
+
+  test('forks that do not go on at the same state are asked for again', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': 'Begin.', 'NEXT.md': '<result>x</result>', 'W.md': '<result>w</result>' });
+    ray.answers(
+      { to: 'Begin', says: '<fork next="NEXT.md">W.md</fork><fork next="W.md">W.md</fork>' },
+      { to: 'same', says: '<fork next="NEXT.md">W.md</fork><goto>W.md</goto>', times: 1 },
+      { to: 'same', says: '<result>so be it</result>' },
+    );
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(0);
+    expect(stdout.match(/the forks of the answer do not go on at the same state/g)).toHaveLength(2);
+  });
+
+  test('as many work at once as --max-agents says; the others wait for their turn', async () => {
+    await using ray = await RaymondRig.setup();
+    const forks = Array.from({ length: 6 }, (_, n) => `<fork next="NEXT.md" n="${n}">WORKER.md</fork>`);
+    ray.folder('flow', { 'START.md': forks.join('\n'), 'WORKER.md': 'Work.', 'NEXT.md': '<result>end</result>' });
+    ray.answers({ to: 'Work', says: '<result>worked</result>', after: 'go' });
+    const live = ray.rig.start('run', 'flow', '--id', 'r', '--max-agents', '2');
+    const begun = (): number => ray.turns().filter(({ step }) => step.includes('WORKER')).length;
+    await until(() => begun() >= 1 && ray.turns().length === 3, 'two agents to work');
+    const { counts } = await ray.rig.status('r');
+    expect(counts).toMatchObject({ running: 2, pending: 5 });
+    ray.rig.write('go', '');
+    expect(await live.ended).toMatchObject({ code: 0 });
+    expect(begun()).toBe(6);
+  });
+
+  test('one of five fails: four finish, the run has failed, and meow resume tries that one alone again', async () => {
+    await using ray = await RaymondRig.setup();
+    const forks = [1, 2, 3, 4, 5].map((n) => `<fork next="NEXT.md" n="${n}">WORKER.md</fork>`);
+    ray.folder('flow', {
+      'START.md': forks.join('\n'),
+      'WORKER.md': 'Work on {{n}}. <goto>FINISH.md</goto>',
+      'FINISH.md': 'Finish {{n}}. <result>{{n}}</result>',
+      'NEXT.md': '<result>end</result>',
+    });
+    ray.answers({ to: 'Work on 3', says: 'out of memory', exit: 9, times: 1 });
+    const failed = await ray.run('flow');
+    expect(failed.code).toBe(1);
+    expect(failed.stdout).toMatch(/^failed in .*: 10 done, 1 failed$/m);
+    expect(failed.stdout).toContain('failed: main_worker3.1.WORKER (exit 9): out of memory');
+    const before = ray.turns().length;
+    expect(before).toBe(11);
+
+    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
+    expect(
+      ray
+        .turns()
+        .slice(before)
+        .map(({ step }) => step),
+    ).toEqual(['main_worker3.1.WORKER', 'main_worker3.2.FINISH']);
+    expect(ray.prompt('main_worker3.2.FINISH')).toMatch('Finish 3.');
+    expect((await ray.rig.status('r')).counts).toEqual({ pending: 0, running: 0, done: 12, failed: 0, skipped: 0 });
+  });
+
+  test('main may end before its workers, and fail without ending them', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<fork next="NEXT.md">WORKER.md</fork>',
+      'WORKER.md': 'Work.',
+      'WORKED.md': '<result>worked</result>',
+      'NEXT.md': 'Next.',
+    });
+    ray.answers({ to: 'Next', says: 'no', exit: 1 }, { to: 'Work', says: '<goto>WORKED.md</goto>', after: 'go' });
+    const live = ray.rig.start('run', 'flow', '--id', 'r');
+    await ray.rig.decided('r', 'step-failed main.2.NEXT');
+    ray.rig.write('go', '');
+    expect(await live.ended).toMatchObject({ code: 1 });
+    expect(ray.rig.decisions('r')).toContain('step-done main_worker1.2.WORKED');
+  });
+});
+
+describe('the return stack', () => {
+  const FLOW = {
+    'START.md': '<call return="BACK.md">LOOK.md</call>',
+    'LOOK.md': '<call return="FOUND.md">DEEP.md</call>',
+    'DEEP.md': '<reset>AFRESH.md</reset>',
+    'AFRESH.md': '<result>from afresh</result>',
+    'FOUND.md': '<result>found {{result}}</result>',
+    'BACK.md': '<result>back {{result}}</result>',
+  };
+
+  test('is dropped by a reset, with a warning', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', FLOW);
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(0);
+    expect(stdout).toContain('main: a reset dropped 2 pending return(s)');
+    expect(ray.turns().map(({ step }) => step)).toEqual([
+      'main.1.START',
+      'main.2.LOOK',
+      'main.3.DEEP',
+      'main.4.AFRESH',
+    ]);
+    expect((await statusOf(ray)).warnings).toEqual(['main: a reset dropped 2 pending return(s)']);
+  });
+
+  test.each([
+    ['the front matter of the first state', { 'START.md': `---\nreset: keep-stack\n---\n${FLOW['START.md']}` }],
+    ['workflow.yaml', { 'workflow.yaml': 'reset: keep-stack\n' }],
+  ])('is kept where %s says keep-stack', async (_where, more) => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { ...FLOW, ...more });
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(0);
+    expect(stdout).not.toContain('dropped');
+    expect(ray.turns().map(({ step, session }) => `${step} ${session}`)).toEqual([
+      'main.1.START fresh',
+      'main.2.LOOK fork main.1.START',
+      'main.3.DEEP fork main.2.LOOK',
+      'main.4.AFRESH fresh',
+      'main.5.FOUND resume main.2.LOOK',
+      'main.6.BACK resume main.1.START',
+    ]);
+    expect(ray.prompt('main.6.BACK')).toBe('<result>back found from afresh</result>');
+  });
+});
+
+describe('budgets', () => {
+  const LOOP = { 'START.md': 'Go round. <goto>START.md</goto>' };
+
+  test('$1.00 at $0.20 a turn: five turns, then the run pauses; with more it goes on, and the ledger is right', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { ...LOOP, 'END.md': '<result>end</result>' });
+    ray.answers(
+      { to: 'Go round', says: '<goto>START.md</goto>', usd: 0.2, tokens: 100, times: 8 },
+      { to: 'Go round', says: '<goto>END.md</goto>', usd: 0.2, tokens: 100 },
+    );
+    const paused = await ray.run('flow', '--budget-usd', '1.00');
+    expect(paused.code).toBe(3);
+    expect(paused.stdout).toContain('the budget of $1 is spent ($1.00)');
+    expect(paused.stdout).toContain('meow resume r --budget-usd N');
+    expect(ray.turns()).toHaveLength(5);
+    expect(await statusOf(ray)).toMatchObject({ status: 'paused', cost: { usd: 1, tokens: 500, unknown_turns: 0 } });
+
+    // Without more nothing more is spent.
+    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 3 });
+    expect(ray.turns()).toHaveLength(5);
+
+    expect(await ray.rig.meow('resume', 'r', '--budget-usd', '5')).toMatchObject({ code: 0 });
+    const status = await statusOf(ray);
+    expect(status.cost.usd).toBeCloseTo(1.8);
+    expect(status.cost.tokens).toBe(900);
+    expect(ray.turns().at(-1)).toMatchObject({ step: 'main.10.END', session: 'resume main.1.START' });
+  });
+
+  test('with several agents at work, what runs may finish, and nothing more begins', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<fork next="WORK.md">WORK.md</fork><fork next="WORK.md">WORK.md</fork>',
+      'WORK.md': 'Work. <goto>WORK.md</goto>',
+    });
+    ray.answers({ to: 'Work', says: '<goto>WORK.md</goto>', tokens: 400 });
+    const paused = await ray.run('flow', '--budget-tokens', '1000');
+    expect(paused.code).toBe(3);
+    // One that passes the budget, and two beside it.
+    expect((await statusOf(ray)).cost.tokens).toBeLessThanOrEqual(2000);
+    expect(ray.turns().length).toBeLessThanOrEqual(6);
+  });
+
+  test('what was allowed stays allowed where meow resume does not name it', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', LOOP);
+    ray.answers({ to: 'Go round', says: '<goto>START.md</goto>', usd: 0.5 });
+    expect(await ray.run('flow', '--budget-usd', '1')).toMatchObject({ code: 3 });
+    expect(await ray.rig.meow('resume', 'r', '--max-agents', '3')).toMatchObject({ code: 3 });
+    expect(ray.turns()).toHaveLength(2);
+  });
+
+  test('--max-transitions pauses with a clear message, and may be raised', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', LOOP);
+    const paused = await ray.run('flow', '--max-transitions', '4');
+    expect(paused.code).toBe(3);
+    expect(paused.stdout).toContain('all 4 transitions that were allowed have been made');
+    expect(paused.stdout).toContain('meow resume r --max-transitions N');
+    const made = ray.turns().length;
+    expect(made).toBe(4);
+    expect(await ray.rig.meow('resume', 'r', '--max-transitions', '6')).toMatchObject({ code: 3 });
+    expect(ray.turns()).toHaveLength(6);
+  });
+
+  test('the reminder of an answer costs too', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': 'Begin.' });
+    ray.answers({ to: '', says: 'hm', usd: 0.25, times: 2 }, { to: '', says: '<result>x</result>', usd: 0.25 });
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect((await statusOf(ray)).cost.usd).toBe(0.75);
+  });
+
+  test('a turn whose price is not told is counted as such', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': 'Begin.' });
+    ray.answers({ to: '', says: '<result>x</result>', usd: null, tokens: 7 });
+    expect(await ray.run('flow', '--budget-usd', '1')).toMatchObject({ code: 0 });
+    expect((await statusOf(ray)).cost).toEqual({ usd: 0, tokens: 7, unknown_turns: 1 });
+  });
+});
+
+describe('a usage limit', () => {
+  test('parks the agent until it ends, tells until when, spends no retry, and lets others work', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<fork next="NEXT.md">WORKER.md</fork>',
+      'WORKER.md': '---\nretries: 0\n---\nWork.',
+      'NEXT.md': '<result>end</result>',
+    });
+    ray.answers(
+      { to: 'Work', says: 'resets soon', limitUntil: Date.now() + 2_000, times: 1 },
+      { to: 'Work', says: '<result>worked</result>' },
+    );
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/main_worker1\.1\.WORKER +failed: the agent has reached a usage limit: .*resets soon/);
+    expect((await ray.rig.status('r')).steps['main_worker1.1.WORKER']).toMatchObject({ status: 'done', attempt: 2 });
+  });
+
+  test('with --no-wait the agent fails, and the run with it', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': 'Begin.' });
+    ray.answers({ to: '', says: 'resets tomorrow', limitUntil: Date.now() + 86_400_000 });
+    const { code, stdout } = await ray.run('flow', '--no-wait');
+    expect(code).toBe(1);
+    expect(stdout).toContain('usage limit');
+    expect(ray.turns()).toHaveLength(1);
+  });
+
+  test('of a program that says so in words, is understood by the adapter’s patterns', async () => {
+    const wording = `
+[[limits]]
+pattern = 'Claude AI usage limit reached\\|(\\d+)'
+reset = "epoch"
+`;
+    await using ray = await RaymondRig.setup('chosen', wording);
+    ray.folder('flow', { 'START.md': 'Begin.' });
+    const reset = Math.ceil(Date.now() / 1000) + 1;
+    ray.answers(
+      { to: '', says: `Claude AI usage limit reached|${reset}`, exit: 1, times: 1 },
+      { to: '', says: '<result>end</result>' },
+    );
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect(Date.now() / 1000).toBeGreaterThanOrEqual(reset);
+  });
+
+  test('a parked agent is still parked when its engine was killed', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': 'Begin.' });
+    const until = Date.now() + 4_000;
+    ray.answers({ to: '', says: 'soon', limitUntil: until, times: 1 }, { to: '', says: '<result>end</result>' });
+    const live = ray.rig.start('run', 'flow', '--id', 'r');
+    await ray.rig.decided('r', 'step-failed-once main.1.START');
+    process.kill(ray.rig.enginePid('r'), 'SIGKILL');
+    await live.ended;
+    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
+    expect(Date.now()).toBeGreaterThanOrEqual(until);
+    expect(ray.turns()).toHaveLength(2);
+  });
+});
+
+describe('time limits', () => {
+  test('an agent that is silent for too long is ended with all that it started', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': '---\nidle_timeout: 1s\n---\nBegin.' });
+    ray.answers({ to: '', says: 'x', after: 'never' });
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(1);
+    expect(stdout).toContain('failed: main.1.START (timeout): the agent gave no sign of life for 1s');
+    expect(ray.rig.processes()).toEqual([]);
+  });
+
+  test('a turn that takes too long in all is ended', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': '---\ntimeout: 1s\n---\nBegin.' });
+    ray.answers({ to: '', says: 'x', after: 'never' });
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(1);
+    expect(stdout).toContain('failed: main.1.START (timeout): timed out after 1s');
+    expect(ray.rig.processes()).toEqual([]);
+  });
+});

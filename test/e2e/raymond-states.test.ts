@@ -1,0 +1,357 @@
+// What states are told and handed, where they work, scripts among them, and questions to people.
+
+import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { RaymondRig } from '../fixtures/raymond/rig.ts';
+
+describe('placeholders', () => {
+  test('stand for what was handed over, the state, its visit, the agent, the run, --var and --meta', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md':
+        'in={{input}} {{state}} {{visit}} {{agent_id}} {{workflow_id}} {{issue}} {{team}} <goto input="a b">NEXT.md</goto>',
+      'NEXT.md': '[{{input}}][{{result}}] {{issue}} {{state}} {{visit}} <result>end</result>',
+    });
+    const given = ['--var', 'input=first', '--var', 'issue=195', '--meta', 'team=blue'];
+    expect(await ray.run('flow', ...given)).toMatchObject({ code: 0, stderr: '' });
+    expect(ray.prompt('main.1.START')).toMatch('in=first START 1 main r 195 blue <goto');
+    expect(ray.prompt('main.2.NEXT')).toMatch('[a b][a b] 195 NEXT 1 <result>');
+    expect(await ray.rig.status('r')).toMatchObject({ vars: { issue: '195' }, meta: { team: 'blue' } });
+  });
+
+  test('a value is put in once, whatever it contains', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': 'Begin.',
+      'NEXT.md': '[{{input}}] {{{{input}} {{ a b }} {{.Names}} <result>end</result>',
+    });
+    ray.answers({ to: 'Begin', says: '<goto input="{{state}} {{nobody}} $(id) &amp;">NEXT.md</goto>' });
+    expect(await ray.run('flow')).toMatchObject({ code: 0, stderr: '' });
+    expect(ray.prompt('main.2.NEXT')).toBe(
+      '[{{state}} {{nobody}} $(id) &amp;] {{input}} {{ a b }} {{.Names}} <result>end</result>',
+    );
+  });
+
+  test('a result is handed over as it is, but for one line end on either side', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<call return="NEXT.md">LOOK.md</call>',
+      'LOOK.md': 'Look.',
+      'NEXT.md': 'It came to [{{result}}]',
+    });
+    ray.answers(
+      { to: 'It came to', says: '<result>end</result>' },
+      { to: 'Look', says: '<result>\n\n  <b>bold</b> <goto>X.md</goto>\ttab "quoted"\n\n</result>' },
+    );
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect(ray.prompt('main.3.NEXT')).toBe('It came to [\n  <b>bold</b> <goto>X.md</goto>\ttab "quoted"\n]');
+  });
+
+  test('one that nothing fills is warned of, and fails its state before an agent sees it', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': '<goto>NEXT.md</goto>', 'NEXT.md': 'Do {{isue}}. <result>end</result>' });
+    const { code, stdout, stderr } = await ray.run('flow', '--var', 'issue=1');
+    expect(code).toBe(1);
+    expect(stderr).toContain('flow/NEXT.md:1:4: warning unknown-placeholder');
+    expect(stderr).toContain('issue');
+    expect(stdout).toContain('failed: main.2.NEXT (variable_unresolved');
+    expect(stdout).toContain('{{isue}} is unknown');
+    expect(ray.turns()).toHaveLength(1);
+  });
+
+  test('a prompt may be larger than any argument of a program', async () => {
+    await using ray = await RaymondRig.setup();
+    const large = 'word '.repeat(100_000);
+    ray.folder('flow', { 'START.md': `${large}<result>end</result>` });
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect(ray.prompt('main.1.START')).toHaveLength(large.length + '<result>end</result>'.length);
+  });
+
+  test('a result over 1 MB reaches the prompt that it is put into', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<call return="NEXT.md">LOOK.sh</call>',
+      'LOOK.sh': 'printf "<result>"; head -c 3000000 /dev/zero | tr "\\0" x; echo "</result>"',
+      'NEXT.md': 'It came to {{result}}',
+    });
+    ray.answers({ to: 'It came to', says: '<result>end</result>' });
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect(ray.prompt('main.3.NEXT')).toHaveLength('It came to '.length + 3_000_000);
+  });
+});
+
+describe('who works', () => {
+  test('model and effort by tag over front matter over workflow.yaml', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'workflow.yaml': 'model: of-all\neffort: low\n',
+      'START.md': '<goto>OWN.md</goto>',
+      'OWN.md':
+        '---\nmodel: its-own\n---\n<function return="BACK.md" model="of-the-tag" effort="high">OWN.md</function>',
+      'BACK.md': '<result>end</result>',
+    });
+    ray.answers(
+      {
+        to: 'of-the-tag',
+        says: '<function return="BACK.md" model="of-the-tag" effort="high">OWN.md</function>',
+        times: 1,
+      },
+      { to: 'of-the-tag', says: '<result>x</result>' },
+    );
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect(ray.lines().map(([step, , , , , ...args]) => [step, ...args].join(' '))).toEqual([
+      'main.1.START model=of-all effort=low',
+      'main.2.OWN model=its-own effort=low',
+      'main.3.OWN model=of-the-tag effort=high',
+      'main.4.BACK model=of-all effort=low',
+    ]);
+  });
+
+  test('an adapter for one session, by front matter or by tag, and the caller’s own after it', async () => {
+    await using ray = await RaymondRig.setup();
+    const other = ray.rig.read('.meow/adapters/fake/adapter.toml').replaceAll('"fake"', '"other"');
+    ray.rig.write('.meow/adapters/other/adapter.toml', other.replace('model={{model}}', 'x'));
+    ray.folder('flow', {
+      'START.md': '<function return="BACK.md" adapter="other">JUDGE.md</function>',
+      'JUDGE.md': '<goto>JUDGE2.md</goto>',
+      'JUDGE2.md': '<result>yes</result>',
+      'BACK.md': '<reset>OTHER.md</reset>',
+      'OTHER.md': '---\nadapter: other\n---\n<goto>LAST.md</goto>',
+      'LAST.md': '<result>end</result>',
+    });
+    expect(await ray.run('flow')).toMatchObject({ code: 0, stderr: '' });
+    const adapters = Object.fromEntries(
+      ray
+        .journal()
+        .flatMap(({ decisions }) =>
+          decisions.flatMap(({ kind, step, effect }) =>
+            kind === 'step-started' ? [[step, (effect as { adapter: string }).adapter]] : [],
+          ),
+        ),
+    );
+    expect(adapters).toEqual({
+      'main.1.START': 'fake',
+      'main.2.JUDGE': 'other',
+      'main.3.JUDGE2': 'other',
+      'main.4.BACK': 'fake',
+      'main.5.OTHER': 'other',
+      'main.6.LAST': 'other',
+    });
+  });
+
+  test('a session is not gone on with by another adapter', async () => {
+    await using ray = await RaymondRig.setup();
+    const other = ray.rig.read('.meow/adapters/fake/adapter.toml').replaceAll('"fake"', '"other"');
+    ray.rig.write('.meow/adapters/other/adapter.toml', other);
+    ray.folder('flow', { 'START.md': 'Begin.', 'OTHER.md': '---\nadapter: other\n---\n<result>end</result>' });
+    ray.answers({ to: '', says: '<goto>OTHER.md</goto>' });
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(1);
+    expect(stdout).toContain('<goto> goes on in a session of fake, and other is asked for; use <reset>');
+  });
+});
+
+describe('folders to work in', () => {
+  /** Where each step worked, seen from the project. */
+  function folders(ray: RaymondRig): Readonly<Record<string, string>> {
+    const lines = ray.rig.read('.agent/folders').trimEnd().split('\n');
+    return Object.fromEntries(
+      lines.map((line) => line.split('\t')).map(([step = '', at = '']) => [step, at.slice(ray.rig.folder.length)]),
+    );
+  }
+
+  test('cd with reset, function and fork holds from then on; a return goes back, a worker inherits', async () => {
+    await using ray = await RaymondRig.setup();
+    mkdirSync(ray.rig.path('sub/deep'), { recursive: true });
+    ray.folder('flow', {
+      'START.md': '<function return="BACK.md" cd="sub">THERE.md</function>',
+      'THERE.md': '<goto>SCRIPT.sh</goto>',
+      'SCRIPT.sh': 'pwd > "$AGENT_PWD"; echo "<result>x</result>"',
+      'BACK.md': '<reset cd="./sub">RESET.md</reset>',
+      'RESET.md': '<fork next="NEXT.md" cd="deep">WORKER.md</fork><fork next="NEXT.md">HEIR.md</fork>',
+      'WORKER.md': '<result>x</result>',
+      'HEIR.md': '<result>x</result>',
+      'NEXT.md': '<reset cd="..">LAST.md</reset>',
+      'LAST.md': '<result>end</result>',
+    });
+    const { code, stderr } = await ray.rig.meowWith(
+      { AGENT_PWD: ray.rig.path('script-pwd') },
+      'run',
+      'flow',
+      '--id',
+      'r',
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(folders(ray)).toEqual({
+      'main.1.START': '',
+      'main.2.THERE': '/sub',
+      'main.4.BACK': '',
+      'main.5.RESET': '/sub',
+      'main_worker1.1.WORKER': '/sub/deep',
+      'main_heir2.1.HEIR': '/sub',
+      'main.6.NEXT': '/sub',
+      'main.7.LAST': '',
+    });
+    expect(ray.rig.read('script-pwd')).toBe(`${ray.rig.path('sub')}\n`);
+  });
+
+  test.each([
+    ['an absolute path', (rig: string) => join(rig, '../home')],
+    ['a path upwards', () => '../home'],
+    ['a link', () => 'link'],
+  ])('%s that leads out of the project needs --allow-outside', async (_what, cd) => {
+    await using ray = await RaymondRig.setup();
+    symlinkSync(ray.rig.home, ray.rig.path('link'));
+    ray.folder('flow', {
+      'START.md': `<reset cd="${cd(ray.rig.folder)}">NEXT.md</reset>`,
+      'NEXT.md': '<result>end</result>',
+    });
+    ray.answers({ to: 'could not be followed', says: 'no' });
+    const refused = await ray.run('flow');
+    expect(refused.code).toBe(1);
+    expect(ray.prompt('main.1.START')).toContain('no transition tag');
+    expect(refused.stdout).toContain('is outside of the project, and the run was started without --allow-outside');
+    expect(ray.turns().map(({ step }) => step)).toEqual(Array.from({ length: 3 }, () => 'main.1.START'));
+
+    const allowed = await ray.rig.meow('run', 'flow', '--id', 'r2', '--allow-outside');
+    expect(allowed).toMatchObject({ code: 0 });
+    expect(ray.rig.read('.agent/folders')).toMatch(`main.2.NEXT\t${ray.rig.home}\n`);
+  });
+
+  test('a folder that is not there is told of, and so is cd where a session goes on', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': 'Begin.', 'NEXT.md': '<result>end</result>' });
+    ray.answers(
+      { to: 'Begin', says: '<reset cd="nowhere">NEXT.md</reset>' },
+      { to: 'nowhere', says: '<goto cd="flow">NEXT.md</goto>' },
+      { to: 'cannot leave its folder', says: '<reset cd="flow">NEXT.md</reset>' },
+    );
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/cd: its folder .*nowhere does not exist/);
+    expect(stdout).toContain('<goto> goes on in its session, and cannot leave its folder with cd');
+  });
+});
+
+describe('scripts', () => {
+  test('find what they were handed in their environment', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<fork next="END.md" item="it\'s $HOME" dash-ed="d" input="in put">SHOW.sh</fork>',
+      'SHOW.sh':
+        'for name in MEOW_WORKFLOW MEOW_AGENT RAYMOND_WORKFLOW_ID RAYMOND_AGENT_ID RAYMOND_RESULT RAYMOND_INPUT item issue MEOW_VAR_DASH_ED\n' +
+        'do eval "printf \'%s=%s\\n\' $name \\"\\$$name\\""; done > seen\n' +
+        'echo "<goto>NEXT.sh</goto>"',
+      'NEXT.sh': 'echo "next $item" >> seen; echo "<result></result>"',
+      'END.md': '<result>end</result>',
+    });
+    expect(await ray.run('flow', '--var', 'issue=9')).toMatchObject({ code: 0 });
+    expect(ray.rig.read('seen')).toBe(`MEOW_WORKFLOW=r
+MEOW_AGENT=main_show1
+RAYMOND_WORKFLOW_ID=r
+RAYMOND_AGENT_ID=main_show1
+RAYMOND_RESULT=in put
+RAYMOND_INPUT=in put
+item=it's $HOME
+issue=9
+MEOW_VAR_DASH_ED=d
+next it's $HOME
+`);
+  });
+
+  test('hand a result back byte for byte', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.sh': 'echo \'<call return="NEXT.sh">SAY.sh</call>\'',
+      'SAY.sh': 'printf "<result>\\n two\\n\\n</result>"',
+      'NEXT.sh': 'printf %s "$RAYMOND_RESULT" > got; echo "<result>end</result>"',
+    });
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect(ray.rig.read('got')).toBe('\n two\n\n');
+  });
+
+  test('are run with or without the right to be executed, and in any language', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.sh': 'a=(one two); echo "<goto>${a[1]}</goto>"',
+      two: '#!/usr/bin/env node\nconsole.log("<goto>THREE</goto>")',
+      'THREE.sh': '#!/bin/sh\necho "<result>$0</result>"',
+    });
+    for (const name of ['two', 'THREE.sh']) chmodSync(ray.rig.path(`flow/${name}`), 0o755);
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    expect(Object.keys((await ray.rig.status('r')).steps)).toEqual(['main.1.START', 'main.2.two', 'main.3.THREE']);
+  });
+
+  test('one that fails fails its agent, with what it said', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.sh': 'echo "<goto>START.sh</goto>"; echo "no disk" >&2; exit 3' });
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(1);
+    expect(stdout).toContain('failed: main.1.START (exit 3): no disk');
+    expect((await ray.rig.status('r')).steps['main.1.START']).toMatchObject({ error: { code: 3, output: 'no disk' } });
+  });
+});
+
+describe('questions to people', () => {
+  const FLOW = {
+    'START.md': '<ask next="NEXT.md">Which one,\nand why?</ask>',
+    'NEXT.md': 'They said: {{input}} <result>end</result>',
+  };
+
+  test('an answer is what the next state is handed, and others work on meanwhile', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      ...FLOW,
+      'START.md': '<fork next="ASK.md">WORKER.md</fork>',
+      'ASK.md': FLOW['START.md'],
+      'WORKER.md': '<goto>WORKED.md</goto>',
+      'WORKED.md': '<result>worked</result>',
+    });
+    const live = ray.rig.start('run', 'flow', '--id', 'r');
+    await ray.rig.decided('r', 'gate-asked main.3.ask');
+    await ray.rig.decided('r', 'step-done main_worker1.2.WORKED');
+    const gates = await ray.rig.meow('gates', '--json');
+    expect(JSON.parse(gates.stdout)).toMatchObject([
+      { id: 'main.3.ask', prompt: 'Which one,\nand why?', status: 'open' },
+    ]);
+    expect(await ray.rig.meow('answer', 'r', 'the "second" {{state}}')).toMatchObject({ code: 0 });
+    expect(await live.ended).toMatchObject({ code: 0 });
+    expect(ray.prompt('main.4.NEXT')).toBe('They said: the "second" {{state}} <result>end</result>');
+  });
+
+  test('with --no-wait the run pauses, and goes on with an answer that was given meanwhile', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', FLOW);
+    const paused = await ray.run('flow', '--no-wait');
+    expect(paused.code).toBe(3);
+    expect(paused.stdout).toContain('meow answer r');
+    expect(await ray.rig.meow('answer', 'r', 'the second')).toMatchObject({ code: 0 });
+    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
+    expect(ray.prompt('main.3.NEXT')).toContain('They said: the second ');
+  });
+
+  test('without an answer in time control goes elsewhere, or the agent fails', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<ask next="NEXT.md" timeout="50ms" timeout_next="LATE.md">Well?</ask>',
+      'LATE.md': '[{{input}}] <ask next="NEXT.md" timeout="50ms">Well?</ask>',
+      'NEXT.md': '<result>end</result>',
+    });
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(1);
+    expect(ray.prompt('main.3.LATE')).toMatch('[] ');
+    expect(stdout).toContain('failed: main.4.ask (timeout');
+  });
+
+  test('what is printed is shown, and leads nowhere', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': 'Begin.' });
+    ray.answers({ to: '', says: '<print>\nhalf done\n</print><print>all \u001B[31mdone</print><result>end</result>' });
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(0);
+    expect(stdout).toContain('main.1.START says: half done');
+    expect(stdout).toContain('says: all ');
+    expect(stdout).not.toContain('\u001B[31m');
+  });
+});
