@@ -11,10 +11,11 @@ import { compileRaymond, validateRaymond } from '../languages/raymond/compile.ts
 import type { RaymondInput } from '../languages/raymond/compile.ts';
 import type { Found } from '../languages/raymond/source.ts';
 import type { Adapters } from './adapters.ts';
+import { foreignWorkflows } from './foreign.ts';
 import type { Project } from './project.ts';
 import { findOthers, readRaymond } from './raymond-source.ts';
-import type { FoundWorkflow } from './workflow.ts';
-import { findWorkflow, readMeow, shownPath } from './workflow.ts';
+import type { FoundWorkflow, WorkflowText } from './workflow.ts';
+import { findWorkflow, readMeow, searchedFolders, shownPath } from './workflow.ts';
 
 export interface CompileRequest {
   readonly project: Project;
@@ -47,7 +48,7 @@ export function compileWorkflow(request: CompileRequest, given: Given | null): C
   if (found.language === 'meow') {
     const values = given?.values ?? {};
     const names = given === null ? null : Object.keys(values);
-    const source = readMeow(project, found, values);
+    const source = withForeign(request, readMeow(project, found, values));
     const adapters = meowAdapters(request, given === null);
     return { path, ...compileMeow({ ...source, given: names, values, limits: config.limits, adapters }) };
   }
@@ -60,7 +61,7 @@ export function compileWorkflow(request: CompileRequest, given: Given | null): C
 export function validateWorkflow(request: CompileRequest): readonly Diagnostic[] {
   const found = locate(request);
   if (found.language === 'raymond') return validateRaymond(raymondInput(request, found.path));
-  const source = readMeow(request.project, found, {});
+  const source = withForeign(request, readMeow(request.project, found, {}));
   const adapters = meowAdapters(request, true);
   // With #WORKFLOW what it would take to run that one; variables that a run would have to be given are no problem.
   if (source.workflow === null) return validateMeow({ ...source, adapters });
@@ -76,6 +77,22 @@ function locate({ project, reference, language }: CompileRequest): FoundWorkflow
   );
 }
 
+/** Its templates may be workflows of another language. */
+function withForeign(request: CompileRequest, source: WorkflowText): WorkflowText {
+  const { project } = request;
+  const texts = [source.text, ...source.others.files.map(({ text }) => text)];
+  const foreign = foreignWorkflows({
+    cwd: project.cwd,
+    folders: searchedFolders(project),
+    taken: texts.flatMap((text) => [...text.matchAll(SECTION)].map(([, name = '']) => name)),
+    input: (path) => ({ ...raymondInput(request, path), limits: request.config.limits }),
+  });
+  return { ...source, others: { ...source.others, foreign } };
+}
+
+/** The name that a table of a workflow begins with. */
+const SECTION = /^\s*\[+\s*"?\.?([A-Za-z0-9_-]+)/gm;
+
 /** `refuses`: adapters that cannot be used are problems of the file; a run is refused later, with what to do. */
 function meowAdapters({ config, adapters, adapter }: CompileRequest, refuses: boolean) {
   return {
@@ -88,7 +105,11 @@ function meowAdapters({ config, adapters, adapter }: CompileRequest, refuses: bo
 function raymondInput(request: CompileRequest, path: string): Omit<RaymondInput, 'given'> {
   const { project } = request;
   const source = readRaymond(project, path);
-  return { source, adapters: knowledgeOf(request), find: findOthers(project, (other) => otherBlocks(request, other)) };
+  return {
+    source,
+    adapters: knowledgeOf(request),
+    find: findOthers(project, source, (other) => otherBlocks(request, other)),
+  };
 }
 
 /** What is steered by its answers needs an agent that answers, and ends. */

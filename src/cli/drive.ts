@@ -1,7 +1,7 @@
 // A run in the hands of this process, from the moment it is taken to its end: signals and messages reach it, a reporter
 // shows it, its state file follows it.
 
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 
 import { present } from '../base/assert.ts';
 import type { LiveRun, World } from '../engine/client.ts';
@@ -141,7 +141,9 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         heard,
       });
       agents = ofAgents.agents;
-      const steering = { program: of, runFolder, cwd: asked.cwd, allowOutside: asked.allowOutside };
+      // Where the folder is that has the runs.
+      const within = asked.allowOutside ? null : resolve(runFolder, '../../..');
+      const steering = { program: of, runFolder, cwd: asked.cwd, within };
       return {
         ...ofAgents.drivers,
         command: steered(commandDriver({ ...around, environment, shell: config.shell }), steering),

@@ -2,6 +2,7 @@
 // workflows that paths in them lead to, which must be in the project.
 
 import { readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { isUtf8 } from 'node:buffer';
 import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 
@@ -21,15 +22,17 @@ export function readRaymond(project: Project, path: string): RaymondSource {
   return readFolder(project, dirname(path), basename(path));
 }
 
-/** `blocks`: compiles a workflow of another language; null where it cannot. */
-export function findOthers(project: Project, blocks: (path: string) => Found | null): FindWorkflow {
-  const root = realpathSync(project.cwd);
+/** `first`: the workflow that is to run. `blocks`: compiles a workflow of another language; null where it cannot. */
+export function findOthers(
+  project: Project,
+  first: RaymondSource,
+  blocks: (path: string) => Found | null,
+): FindWorkflow {
+  const root = rootFor(project, folderOf(first));
   return (from, wanted) => {
-    const folder = from.kind === 'folder' ? from.key : dirname(from.key);
-    const path = [wanted, `${wanted}.md`].map((each) => resolve(folder, each)).find(exists);
+    const path = [wanted, `${wanted}.md`].map((each) => resolve(folderOf(from), each)).find(exists);
     if (path === undefined) return null;
-    const inside = relative(root, realpathSync(path));
-    if (inside.startsWith('..')) {
+    if (!isWithin(root, realpathSync(path))) {
       const message = `${wanted} is outside of the project`;
       return { kind: 'refused', message, hint: 'Copy it into the project, or run meow in a folder above both.' };
     }
@@ -40,6 +43,21 @@ export function findOthers(project: Project, blocks: (path: string) => Found | n
   };
 }
 
+/** The project; for workflows that are kept elsewhere, the folder that they are kept in. */
+function rootFor({ cwd, meow, exists: hasFolder }: Project, first: string): string {
+  const project = realpathSync(hasFolder ? dirname(meow) : cwd);
+  return isWithin(project, first) ? project : dirname(first);
+}
+
+function folderOf({ kind, key }: RaymondSource): string {
+  return kind === 'folder' ? key : dirname(key);
+}
+
+function isWithin(folder: string, path: string): boolean {
+  const inside = relative(folder, path);
+  return inside !== '..' && !inside.startsWith('../');
+}
+
 function readFolder(project: Project, folder: string, start: string | null): RaymondSource {
   const real = realpathSync(folder);
   const files = readdirSync(folder)
@@ -47,17 +65,28 @@ function readFolder(project: Project, folder: string, start: string | null): Ray
     .map((name) => join(folder, name))
     .filter(isFile)
     .map((path): RaymondFile => {
-      const bytes = bytesOf(project, path);
+      const stats = statSync(path);
+      const isExecutable = (stats.mode & 0o111) !== 0;
       return {
         name: basename(path),
         file: shownPath(project, path),
-        text: isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : null,
-        isExecutable: (statSync(path).mode & 0o111) !== 0,
+        text: textOf(project, path, stats, isExecutable),
+        isExecutable,
         path,
-        leadsOut: dirname(realpathSync(path)) !== real,
+        leadsOut: !isWithin(real, realpathSync(path)),
       };
     });
   return { kind: 'folder', key: real, name: shownPath(project, folder), files, start };
+}
+
+/** What is larger is no prompt that an agent would take. */
+const TEXT_BYTES_MAX = 10_000_000;
+
+/** Null where it is none. What can be no part of a workflow is not looked at: it may be large, or nobody's business. */
+function textOf(project: Project, path: string, { size }: Stats, isExecutable: boolean): string | null {
+  if ((!isExecutable && !/\.(?:md|sh|yaml)$/i.test(path)) || size > TEXT_BYTES_MAX) return null;
+  const bytes = bytesOf(project, path);
+  return isUtf8(bytes) && !bytes.includes(0) ? bytes.toString('utf8') : null;
 }
 
 function bytesOf(project: Project, path: string): Buffer {

@@ -139,7 +139,8 @@ function locate(project: Project, reference: string): { readonly path: string; r
   throw missingWorkflow(project, name);
 }
 
-function searchedFolders({ meow, shared }: Project): readonly string[] {
+/** Where names are searched that are no paths. */
+export function searchedFolders({ meow, shared }: Project): readonly string[] {
   return [...new Set([meow, shared])].flatMap((folder) => [join(folder, 'templates'), join(folder, 'workflows')]);
 }
 

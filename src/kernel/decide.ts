@@ -268,7 +268,9 @@ function hear(turn: Turn, step: StepState, outcome: Outcome): void {
 function hearGate(turn: Turn, step: StepState): void {
   const verdict = verdictFor(turn.state, step);
   if (step.effect?.kind !== 'gate' || verdict === null) return;
-  complete(turn, step, success(outputsOf(verdict), { route: verdict.approved ? 'approved' : 'rejected' }));
+  // Whoever decides without answering has said it in the notes, if at all.
+  const outputs = { answer: verdict.notes ?? '', ...outputsOf(verdict) };
+  complete(turn, step, success(outputs, { route: verdict.approved ? 'approved' : 'rejected' }));
 }
 
 function complete(turn: Turn, step: StepState, heard: Success): void {

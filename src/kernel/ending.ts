@@ -8,6 +8,7 @@ import type { RunEnd } from './decision.ts';
 import { fillCommand } from './fill.ts';
 import { lookupFrom } from './scope.ts';
 import type { AgentState, RunState, StepState } from './state.ts';
+import { ENTRY_LANE } from './state.ts';
 import type { Turn } from './turn.ts';
 
 const CLEANUP_TIMEOUT_MS = 60_000;
@@ -101,8 +102,9 @@ function cleanupScript({ end, program: { cleanup } }: RunState): CommandSpec<Tex
 function conclude(turn: Turn): void {
   const { state } = turn;
   const end = present(state.end, 'a run that ends as nothing');
-  const entry = [...state.frames.values()].find(
-    ({ owner, caller, forkedFrom, closed }) => owner === null && caller === null && forkedFrom === null && closed,
+  // Where the first line of control has come to its end.
+  const last = [...state.frames.values()].findLast(
+    ({ owner, caller, lane, closed }) => owner === null && caller === null && lane === ENTRY_LANE && closed,
   );
-  turn.emit({ kind: 'run-ended', end, reason: state.reason, result: entry?.value ?? null });
+  turn.emit({ kind: 'run-ended', end, reason: state.reason, result: last?.value ?? null });
 }

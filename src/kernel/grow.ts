@@ -21,12 +21,11 @@ import { writtenText, fillString, fillValue } from '../ir/text.ts';
 import type { FrameJoin, FrameOpening } from './decision.ts';
 import { dig, lookupFrom } from './scope.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
-import { frameOf } from './state.ts';
+import { ENTRY_LANE, frameOf } from './state.ts';
 import type { Fail, Turn } from './turn.ts';
 
 type Variables = Readonly<Record<string, Json>>;
 const FRESH: Session = { kind: 'fresh' };
-const ENTRY_LANE = 'main';
 
 export function openEntry(turn: Turn): void {
   const { state } = turn;

@@ -299,6 +299,9 @@ export function initialState(program: Program): RunState {
   };
 }
 
+/** The line of control that a run begins with. */
+export const ENTRY_LANE = 'main';
+
 export function effectId(step: string, attempt: number): string {
   return `${step}#${attempt}`;
 }

@@ -10,7 +10,7 @@ import { suggest } from '../report.ts';
 import { checkAgents } from './check-agents.ts';
 import { checkCalls } from './check-calls.ts';
 import { checkReach } from './check-reach.ts';
-import type { Library, Linked } from './link.ts';
+import type { FindForeign, Library, Linked } from './link.ts';
 import { linkBlocks } from './link.ts';
 import type { Setting } from './lower-block.ts';
 import { lowerBlock, lowerCleanups } from './lower-block.ts';
@@ -42,7 +42,17 @@ export interface OtherFiles {
   readonly files: readonly MeowFile[];
   /** The `file` of one of them, or of the one that is compiled; null where there is none of that name. */
   readonly find: (from: string, name: string) => string | null;
+  /** Workflows of other languages. */
+  readonly foreign?: ForeignWorkflows;
 }
+
+export interface ForeignWorkflows {
+  readonly find: FindForeign;
+  /** All that was found, as parts of a Program. */
+  readonly met: () => ForeignParts;
+}
+
+export type ForeignParts = Pick<Program, 'blocks' | 'machines' | 'steerings'>;
 
 export interface Adapters {
   /** In place of all that the workflow says; null leaves it the choice. */
@@ -61,6 +71,7 @@ export interface Compiled {
   readonly fileVariables: readonly string[];
 }
 
+const NOTHING_FOREIGN: ForeignParts = { blocks: {}, machines: {}, steerings: {} };
 const DRAIN_MS = 600_000;
 /** Where nobody says which there are, nothing will be started. */
 const NO_ADAPTERS: Adapters = { forced: null, fallback: () => 'sim' };
@@ -82,17 +93,18 @@ export function compileMeow(input: MeowInput): Compiled {
   const diagnostics = diagnosticsOf(library);
   const fileVariables = entry.variables.filter(({ isFile }) => isFile).map(({ name }) => name);
   if (hasErrors(diagnostics)) return { program: null, diagnostics, fileVariables };
+  const foreign = input.others?.foreign?.met() ?? NOTHING_FOREIGN;
   const program: Program = {
     format: 2,
     source: { language: 'meow', name: `${file}#${entry.workflow.name}` },
     entry: entry.name,
-    blocks: Object.fromEntries(blocks.map((block) => [block.name, block])),
+    blocks: { ...foreign.blocks, ...Object.fromEntries(blocks.map((block) => [block.name, block])) },
     cleanup,
     limits,
     drainMs: entry.workflow.drainMs ?? DRAIN_MS,
     onFailure: 'drain',
-    machines: {},
-    steerings: {},
+    machines: foreign.machines,
+    steerings: foreign.steerings,
     attachments: {},
   };
   return { program, diagnostics, fileVariables };
@@ -130,7 +142,8 @@ function openLibrary({ file, text, others }: Pick<MeowInput, 'file' | 'text' | '
   for (const other of others?.files ?? []) {
     if (other.file !== file) modules.set(other.file, openModule(other, `${other.file}#`));
   }
-  return { entry, modules, find: others?.find ?? (() => null), touched: new Set([entry]) };
+  const foreign = others?.foreign?.find ?? (() => null);
+  return { entry, modules, find: others?.find ?? (() => null), foreign, touched: new Set([entry]) };
 }
 
 /** All of the files that matter, the first one first. */

@@ -19,9 +19,17 @@ export interface Library {
   readonly modules: ReadonlyMap<string, Module>;
   /** Null where there is no such file. */
   readonly find: (from: string, name: string) => string | null;
+  /** A workflow of another language that a name in a file means; null where there is none. */
+  readonly foreign: FindForeign;
   /** Those that something led to. */
   readonly touched: Set<Module>;
 }
+
+export type FindForeign = (from: string, name: string) => Foreign | null;
+
+export type Foreign =
+  | { readonly kind: 'found'; readonly entry: string }
+  | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
 
 export interface Linked extends Links {
   /** Each block once, in the order in which they are met. */
@@ -78,7 +86,10 @@ function follow(library: Library, known: KnownValues, from: BlockSyntax, target:
   const resolved = resolve(library, from.report.source.file, reference.value);
   if (resolved.kind === 'found') return knownBlock(resolved.block);
   if (resolved.kind === 'missing') {
-    if (target.kind === 'recover' && /^\w+$/.test(reference.value)) {
+    const foreign = library.foreign(from.report.source.file, reference.value);
+    if (foreign?.kind === 'found') return { link: { kind: 'foreign', entry: foreign.entry }, leadsTo: [] };
+    if (foreign !== null) from.report.error('foreign-workflow', reference.place, foreign.message, foreign.hint);
+    else if (target.kind === 'recover' && /^\w+$/.test(reference.value)) {
       const hint = suggest(
         reference.value,
         ['fail', 'continue'],

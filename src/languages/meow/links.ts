@@ -11,6 +11,8 @@ export interface Links {
 
 export type Link =
   | { readonly kind: 'known'; readonly block: BlockSyntax }
+  /** A workflow of another language: the block that it begins with. */
+  | { readonly kind: 'foreign'; readonly entry: string }
   /** The reference has holes: what it may come to, as far as that can be known. */
   | { readonly kind: 'open'; readonly names: ReadonlyMap<string, BlockSyntax> };
 

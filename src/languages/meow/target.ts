@@ -69,6 +69,7 @@ export function lowerTarget(scope: Scope, target: TargetSyntax): Target | null {
   const block = target.to.kind === 'template' ? lowerText(inside, target.to.reference) : target.to.block.name;
   if (link === null) return null;
   if (link.kind === 'known') return targetOf(link.block.name, variables);
+  if (link.kind === 'foreign') return targetOf(link.entry, variables);
   return { block, names: Object.fromEntries([...link.names].map(([text, { name }]) => [text, name])), variables };
 }
 

@@ -8,7 +8,7 @@ import { DEFAULT_LIMITS } from '../../ir/program.ts';
 import type { AdapterKnowledge } from './check-text.ts';
 import { attributesIn, checkAdapters, checkPaths, checkPlaceholders, checkSaid } from './check-text.ts';
 import { checkReach, reachedStates } from './check-reach.ts';
-import type { Linked } from './link.ts';
+import type { Linked, Within } from './link.ts';
 import { linkWorkflows } from './link.ts';
 import { lowerWorkflow } from './lower.ts';
 import type { Taken } from './names.ts';
@@ -22,6 +22,8 @@ export interface RaymondInput {
   /** How paths of other workflows are followed. */
   readonly find: FindWorkflow;
   readonly limits?: Limits;
+  /** As a part of another Program: what its machine is called there, what goes before its ids, and which are taken. */
+  readonly within?: Within;
 }
 
 export interface CompiledRaymond {
@@ -35,8 +37,8 @@ const DRAIN_MS = 600_000;
 /** What stands in the way of a run is an error; what an agent would have to say first is a warning. */
 export function compileRaymond(input: RaymondInput): CompiledRaymond {
   const { source, given, adapters, find, limits = DEFAULT_LIMITS } = input;
-  const taken: Taken = new Set();
-  const linked = linkWorkflows(source, find, taken);
+  const taken: Taken = input.within?.taken ?? new Set();
+  const linked = linkWorkflows(source, find, taken, input.within);
   const reached = reachedStates(linked);
   const known = [...given, ...attributesIn(linked.workflows)];
   for (const workflow of linked.workflows) {

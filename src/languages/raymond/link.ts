@@ -33,10 +33,18 @@ export interface LinkedWorkflow extends WorkflowSyntax {
   readonly nowhere: ReadonlyMap<string, { readonly message: string; readonly hint: string }>;
 }
 
+export interface Within {
+  readonly machine: string;
+  readonly prefix: string;
+  readonly taken: Taken;
+  /** Names of machines. */
+  readonly machines: Taken;
+}
+
 const FIRST = 'main';
 
-export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: Taken): Linked {
-  const machines: Taken = new Set([FIRST]);
+export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: Taken, within?: Within): Linked {
+  const machines: Taken = within?.machines ?? new Set([FIRST]);
   const opened = new Map<string, OpenedWorkflow>();
   const blocks: Record<string, Block> = {};
   const reports: Report[] = [];
@@ -51,7 +59,7 @@ export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: 
     open.push({ source: one, workflow: now.workflow, machine, prefix, depth });
     return now.workflow;
   };
-  enter(source, FIRST, '', 0);
+  enter(source, within?.machine ?? FIRST, within?.prefix ?? '', 0);
   for (let next = open.shift(); next !== undefined; next = open.shift()) {
     const { source: from, workflow, machine, prefix, depth } = next;
     const elsewhere = new Map<string, string>();

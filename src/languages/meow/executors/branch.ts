@@ -16,6 +16,8 @@ const DECIDED: readonly (readonly [string, OutputType])[] = [
   ['notes', 'string'],
   ['decided_by', 'string'],
   ['answer', 'string'],
+  // What a workflow of another language below it has handed back.
+  ['result', 'json'],
 ];
 
 export const branch: Executor = {
