@@ -18,6 +18,7 @@ import {
 } from './tidy/layers.ts';
 import { type Rule, readTree } from './tidy/tree.ts';
 import {
+  agentsAreKnownByTheirAdapters,
   filesHoldOneSubject,
   filesOpenWithTheirContract,
   namesSayWhatIsInside,
@@ -275,6 +276,18 @@ rule('files hold one subject', filesHoldOneSubject, {
   bad: { 'src/ir/a.ts': 'a();\n'.repeat(601) },
   finds: ['src/ir/a.ts:600: has 601 lines: two subjects? If it is one, say so in the list LONG'],
   good: { 'src/ir/a.ts': 'a();\n'.repeat(600) },
+});
+
+rule('agents are known by their adapters', agentsAreKnownByTheirAdapters, {
+  bad: { 'lib/adapters/fox/adapter.toml': '', 'src/cli/a.ts': "\nstart('fox');" },
+  finds: ['src/cli/a.ts:2: fox is for its adapter and its reader to know'],
+  good: {
+    'lib/adapters/fox/adapter.toml': 'name = "fox"',
+    'lib/adapters/sim/adapter.toml': '',
+    'src/drivers/readers/fox.ts': 'readFox();',
+    'src/cli/a.ts': "start('sim');",
+    'src/cli/a.test.ts': "start('fox');",
+  },
 });
 
 rule('no path of one machine', noPathOfOneMachine, {

@@ -145,3 +145,20 @@ export const filesHoldOneSubject: Rule = (tree) =>
 function isOwnSource(path: string): boolean {
   return path === 'test/tidy.test.ts' || path.startsWith('test/tidy/');
 }
+
+/** Our own, which are no products. */
+const OWN_AGENTS = new Set(['sim', 'command']);
+
+/** What is true of one agent stands in its adapter, and in what reads its output. */
+export const agentsAreKnownByTheirAdapters: Rule = (tree) => {
+  const adapters = [...tree.keys()].flatMap((path) => /^lib\/adapters\/([^/]+)\/adapter\.toml$/.exec(path)?.[1] ?? []);
+  const names = adapters.filter((name) => !OWN_AGENTS.has(name));
+  if (names.length === 0) return [];
+  const named = new RegExp(`\\b(?:${names.join('|')})\\b`, 'gi');
+  return [...tree].flatMap(([path, text]) => {
+    if (!/^(?:src|bin)\//.test(path) || path.startsWith('src/drivers/readers/') || isTest(path)) return [];
+    return [...text.matchAll(named)].map(
+      ({ 0: name, index }) => `${path}:${lineAt(text, index)}: ${name} is for its adapter and its reader to know`,
+    );
+  });
+};
