@@ -23,7 +23,7 @@ export interface Bench {
   readonly folder: string;
 }
 
-export type Unit = '×' | '/s' | 's' | 'MB';
+export type Unit = '×' | '/s' | 's' | 'ms' | 'MB';
 
 export interface Figure {
   readonly what: string;

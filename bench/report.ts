@@ -81,6 +81,8 @@ function amount(value: number, unit: Unit): string {
       return value >= 100 ? `${count(value)} ×` : `${value.toFixed(2)} ×`;
     case 's':
       return `${value.toFixed(2)} s`;
+    case 'ms':
+      return `${value.toFixed(2)} ms`;
     case '/s':
       return `${count(value)}/s`;
     case 'MB':

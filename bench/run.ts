@@ -20,6 +20,7 @@ import { ROOT, withFolder } from './measure.ts';
 import type { Figure, Measurement } from './measure.ts';
 import { memory } from './memory.ts';
 import { isReached, machine, resultsDocument, textTable } from './report.ts';
+import { raymond } from './raymond.ts';
 import { resume } from './resume.ts';
 import { size } from './size.ts';
 import { startup } from './startup.ts';
@@ -38,6 +39,7 @@ const MEASUREMENTS: readonly Measurement[] = [
   size,
   growth,
   delivery,
+  raymond,
 ];
 
 const FILES_TRIED = 100;

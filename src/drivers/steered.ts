@@ -2,7 +2,7 @@
 // their effect names (ir/steering.ts). An answer that cannot be followed is a failure that tells what to say instead.
 
 import { realpathSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { join, relative } from 'node:path';
 import { present } from '../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import { own } from '../base/json.ts';
@@ -22,9 +22,10 @@ import { workFolder } from './work-folder.ts';
 export interface SteeringPlace {
   readonly program: Pick<Program, 'machines' | 'steerings'>;
   readonly runFolder: string;
-  /** What folders that answers name are relative to, and must be in. Absolute. */
+  /** What folders that answers name are relative to. Absolute. */
   readonly cwd: string;
-  readonly allowOutside: boolean;
+  /** The folder that they must be in; null where they need not be in any. Absolute. */
+  readonly within: string | null;
 }
 
 export function steered(driver: Driver, place: SteeringPlace): Driver {
@@ -100,11 +101,11 @@ function lastOf(path: string): Result<string, string> {
 }
 
 /** Why it is not to be worked in, as a sentence; null where it may be. */
-function folderProblem(folder: string, { cwd, allowOutside }: SteeringPlace): string | null {
+function folderProblem(folder: string, { cwd, within }: SteeringPlace): string | null {
   const found = workFolder(cwd, folder);
   if (!found.ok) return `cd: ${found.error}`;
-  if (allowOutside) return null;
-  const inside = relative(realpathSync(cwd), realpathSync(resolve(cwd, folder)));
+  if (within === null) return null;
+  const inside = relative(realpathSync(within), realpathSync(found.value));
   const isOut = inside === '..' || inside.startsWith('../');
   return isOut ? `cd: ${folder} is outside of the project, and the run was started without --allow-outside` : null;
 }

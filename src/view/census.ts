@@ -8,7 +8,7 @@ import type { RunState, StepState } from '../kernel/state.ts';
 import type { Paint } from './paint.ts';
 import { brief, cut, tame } from './row.ts';
 import type { Counts, RunStatus } from './status.ts';
-import { countSteps, openGates, runStatus } from './status.ts';
+import { commandFor, countSteps, openGates, runStatus } from './status.ts';
 
 const FAILED_SHOWN_MAX = 5;
 const MESSAGE_WIDTH = 160;
@@ -78,7 +78,7 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
   if (spoke !== undefined) commands.push(`meow logs ${run} ${spoke.id}`);
   else if (failed[0] !== undefined) commands.push(`meow show ${run} ${failed[0].id}`);
   if (status === 'waiting' || status === 'paused')
-    for (const gate of openGates(state)) commands.push(`meow approve ${run} ${gate.id}`);
+    for (const gate of openGates(state)) commands.push(commandFor(run, gate));
   const spent = status === 'paused' ? allowanceSpent(state) : null;
   const more = spent === null ? '' : ` ${MORE[spent.what]} N`;
   if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${run}${more}`);

@@ -5,7 +5,10 @@
 import type { Json } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
 import { errorType } from '../ir/failure.ts';
+import { plainPath } from '../ir/machine.ts';
 import type { Outputs } from '../ir/output.ts';
+import { CARRIED } from '../ir/steering.ts';
+import type { Program } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import { verdictFor } from '../kernel/gates.ts';
 import type { AgentState, FrameState, GateState, RunState, StepState, StepStatus } from '../kernel/state.ts';
@@ -86,7 +89,8 @@ export interface GateView {
   /** Null where it was decided before a step asked. */
   readonly step: string | null;
   readonly status: 'open' | 'approved' | 'rejected';
-  readonly kind: 'approval';
+  /** Whether somebody is to say yes or no, or something in words. */
+  readonly kind: 'approval' | 'question';
   readonly prompt: string | null;
   readonly opened_at: string | null;
   readonly decided_by: string | null;
@@ -197,6 +201,11 @@ export function openGates(state: RunState): readonly GateView[] {
   return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map((gate) => gateView(state, gate));
 }
 
+/** How a person decides a gate. */
+export function commandFor(run: string, { kind, id }: Pick<GateView, 'kind' | 'id'>): string {
+  return kind === 'question' ? `meow answer ${run} ${id} TEXT` : `meow approve ${run} ${id}`;
+}
+
 /** A filled text for people: what stays in a file is named, not read. */
 export function filledText(text: FilledText): string {
   if (typeof text === 'string') return text;
@@ -263,45 +272,54 @@ function comingViews(state: RunState): readonly AgentView[] {
 function laneViews(state: RunState): readonly AgentView[] {
   // Runs of earlier versions have none.
   if (Object.keys(state.program.machines ?? {}).length === 0) return [];
+  const names = stateNames(state.program);
   const views: AgentView[] = [];
   for (const [name, { frame }] of state.lanes) {
     if (frame === null) continue;
     const [step] = frame.steps;
-    const { nextSession } = frame;
+    const adapter = frame.sight[CARRIED.adapter];
     views.push({
       id: name,
       status: frame.closed ? 'stopped' : step?.status === 'running' ? 'active' : 'idle',
-      adapter: step?.effect?.kind === 'turn' ? filledText(step.effect.adapter) : null,
-      session: nextSession.kind === 'fresh' ? null : nextSession.id,
+      adapter: typeof adapter === 'string' ? adapter : null,
+      session: sessionOf(frame),
       terminal: null,
       workdir: workdirOf(state, frame),
       current_step: frame.closed ? null : (step?.id ?? null),
-      state: frame.closed ? null : (step?.definition.id ?? null),
-      stack: frame.closed ? [] : stackOf(state, frame),
+      state: frame.closed || step === undefined ? null : (names.get(step.definition.id) ?? step.definition.id),
+      stack: frame.closed ? [] : stackOf(state, frame, names),
     });
   }
   return views;
 }
 
 /** Who waits for a return, the outermost first: its own session, and the state that it goes on at. */
-function stackOf(state: RunState, frame: FrameState): AgentView['stack'] {
+function stackOf(state: RunState, frame: FrameState, names: ReadonlyMap<string, string>): AgentView['stack'] {
   const stack: AgentView['stack'][number][] = [];
   for (let at: FrameState = frame; at.caller !== null; ) {
     const caller = frameOf(state, at.caller);
-    const { nextSession } = caller;
     const back = at.returnTo?.block ?? null;
-    stack.unshift({
-      session: nextSession.kind === 'fresh' ? null : nextSession.id,
-      state: typeof back === 'string' ? back : null,
-    });
+    stack.unshift({ session: sessionOf(caller), state: typeof back === 'string' ? (names.get(back) ?? back) : null });
     at = caller;
   }
   return stack;
 }
 
+/** One that is still to be begun, or forked off, has no name. */
+function sessionOf({ nextSession }: FrameState): string | null {
+  return nextSession.kind === 'resume' ? nextSession.id : null;
+}
+
+/** Blocks of states, and what tags call them: `REVIEW.md`. */
+function stateNames({ machines }: Program): ReadonlyMap<string, string> {
+  const named = Object.values(machines).flatMap(({ states }) => Object.entries(states));
+  return new Map(named.map(([name, block]) => [block, name]));
+}
+
 function workdirOf({ request }: RunState, { sight }: FrameState): string | null {
-  const cwd = sight['@cwd'];
-  return typeof cwd === 'string' && cwd !== '' ? cwd : (request?.cwd ?? null);
+  const cwd = sight[CARRIED.cwd];
+  if (request === null || typeof cwd !== 'string' || cwd === '') return request?.cwd ?? null;
+  return plainPath(cwd.startsWith('/') ? cwd : `${request.cwd}/${cwd}`);
 }
 
 export function agentStatus(status: AgentState['status'], busy: boolean): AgentView['status'] {
@@ -335,7 +353,7 @@ function gateView(state: RunState, gate: GateState): GateView {
     id: gate.name,
     step,
     status: verdict === null ? 'open' : verdict.approved ? 'approved' : 'rejected',
-    kind: 'approval',
+    kind: state.steps.get(step ?? '')?.definition.executor === 'ask' ? 'question' : 'approval',
     prompt: gate.prompt === '' ? null : gate.prompt,
     opened_at: moment(gate.openedAt),
     decided_by: verdict?.by ?? null,

@@ -11,7 +11,7 @@ import type { Brush, Paint } from './paint.ts';
 import type { Piece } from './row.ts';
 import { brief, cut, padTo, row, tame, widthOf } from './row.ts';
 import type { RunStatus } from './status.ts';
-import { countSteps, openGates, runStatus } from './status.ts';
+import { commandFor, countSteps, openGates, runStatus } from './status.ts';
 
 export interface TreeOptions {
   /** Milliseconds since 1970. */
@@ -93,7 +93,7 @@ function footer(state: RunState, look: Look): readonly string[] {
         [
           { text: `${look.glyphs.gate} ${tame(gate.id)}`, brush: paint.yellow },
           { text: ` waits for you${prompt}`, brush: null },
-          { text: `  meow approve ${state.request?.id ?? 'ID'} ${tame(gate.id)}`, brush: paint.cyan },
+          { text: `  ${tame(commandFor(state.request?.id ?? 'ID', gate))}`, brush: paint.cyan },
         ],
         width,
         ellipsis,

@@ -9,7 +9,7 @@ import type { Needed } from './needed.ts';
 import { isOpen, neededBy } from './needed.ts';
 import { lastLine } from './census.ts';
 import { tame } from './row.ts';
-import { runStatus } from './status.ts';
+import { commandFor, openGates, runStatus } from './status.ts';
 import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
 
 export interface WhyView {
@@ -101,8 +101,9 @@ function whyRunning(state: RunState, step: StepState): readonly string[] {
     if (step.dialog !== null)
       reasons.push(`Its agent asks something (${step.dialog.name}), and only a person may answer.`);
     reasons.push(`It waits for a person to decide gate ${step.gate ?? ''}, ${since}.`);
-    if (state.request !== null)
-      reasons.push(`To decide: meow approve ${state.request.id} ${step.gate ?? ''}, or meow reject.`);
+    const gate = openGates(state).find(({ id }) => id === step.gate);
+    if (state.request !== null && gate !== undefined)
+      reasons.push(`To decide: ${commandFor(state.request.id, gate)}, or meow reject.`);
   } else if (step.effect === null) {
     const below = step.children.flatMap(({ steps }) => steps);
     const open = below.filter(({ settlement }) => settlement === 'open');

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { AgentRig } from './rig/agent-rig.ts';
 import { shellCall } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED } from './rig/real-agents.ts';
-import { agentStep, killStep, spawnStep, step } from './rig/steps.ts';
+import { agentStep, killStep, spawnStep, step, toolEventsStep } from './rig/steps.ts';
 
 describe.skipIf(!AGENTS_INSTALLED)('hooks of Claude Code', () => {
   test('a branch goes on as soon as the agent has used a tool', async () => {
@@ -17,12 +17,7 @@ describe.skipIf(!AGENTS_INSTALLED)('hooks of Claude Code', () => {
         : { say: 'ok' };
     });
     stage.workflow(
-      step(
-        'hooks',
-        'expand',
-        'template = "lib/claude-events#setup-hooks"',
-        `variables = { worktree = ${JSON.stringify(stage.rig.folder)}, events = "tools-only" }`,
-      ),
+      toolEventsStep('hooks', stage.rig.folder),
       spawnStep('start', 'claude', 'needs = ["hooks.*"]'),
       agentStep('look', 'claude', 'Look around.', 'needs = ["start"]'),
       step(
@@ -38,6 +33,5 @@ describe.skipIf(!AGENTS_INSTALLED)('hooks of Claude Code', () => {
     const { steps } = await stage.done(stage.run());
     expect(steps['watch.note']?.status).toBe('done');
     expect(steps['watch']?.outputs).toMatchObject({ data: 'tool=Bash' });
-    await stage.leftNothing();
   });
 });

@@ -33,6 +33,19 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     await stage.leftNothing();
   });
 
+  test('still waits when the engine has died, and begins when a person approves', async () => {
+    await using stage = await unknown();
+    const run = stage.run();
+    const gate = await stage.gate('start');
+    await stage.crash(run);
+    const resumed = stage.resume();
+    await stage.decided('run-resumed');
+    expect((await stage.meow('approve', RUN, gate.id)).code).toBe(0);
+    await stage.done(resumed);
+    expect(stage.timesPrompted('Go.')).toBe(1);
+    await stage.leftNothing();
+  });
+
   test('is not started where a person rejects it', async () => {
     await using stage = await unknown();
     const run = stage.run();

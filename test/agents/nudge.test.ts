@@ -32,7 +32,6 @@ describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s', (age
     const nudges = stage.model.turns.filter(({ last }) => NUDGE.test(last));
     expect(nudges).toHaveLength(1);
     expect(nudges[0]?.last).toMatch(/Tidy up\.\n[^]*meow done --output things=/);
-    await stage.leftNothing();
   });
 
   test('is left alone when a person talks with it', async () => {

@@ -41,7 +41,6 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     await stage.done(run);
     expect(stage.rig.exists('made')).toBe(true);
     expect(stage.timesPrompted('Make it.')).toBe(1);
-    await stage.leftNothing();
   });
 
   test('does not do what a person rejects, and takes what it is told instead', async () => {

@@ -1,29 +1,31 @@
-// Agents without a terminal: a process a prompt, one session for all of them, and what they cost.
+// Sessions: an agent remembers in its own what it was told, another may go on with it or with a copy of it; and what that
+// costs, where the agent tells.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
 import { INPUT_TOKENS, OUTPUT_TOKENS } from './rig/model-talk.ts';
 import type { ModelRequest } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED } from './rig/real-agents.ts';
-import { onPrompts, say } from './rig/scripts.ts';
+import { onPrompts, report, say } from './rig/scripts.ts';
 import type { AgentName } from './rig/steps.ts';
 import { agentStep, killStep, spawnStep, step } from './rig/steps.ts';
 
-const SCRIPT = onPrompts({
-  'Take a number.': say('I took 7.'),
-  'Add one.': say('That is 8.'),
-  'Double it.': say('That is 16.'),
-  'Forget it.': say('It is forgotten.'),
-  'What was it?': say('It was 16.'),
-});
-
-const HEADLESS = 'channel = "headless"';
-const IN_SESSION = `${HEADLESS}\nresume_session = "{{session.outputs.id}}"`;
+const ANSWERS = {
+  'Take a number.': 'I took 7.',
+  'Add one.': 'That is 8.',
+  'Double it.': 'That is 16.',
+  'Forget it.': 'It is forgotten.',
+  'What was it?': 'It was 16.',
+};
+const ANSWERING = onPrompts(Object.fromEntries(Object.entries(ANSWERS).map(([prompt, text]) => [prompt, say(text)])));
+const REPORTING = onPrompts(Object.fromEntries(Object.keys(ANSWERS).map((prompt) => [prompt, report()])));
 
 /** Three prompts in one session; a copy of it goes its own way; then another agent takes the session up. */
-function workflow(agent: AgentName): readonly string[] {
+function workflow(agent: AgentName, channel: 'headless' | 'terminal'): readonly string[] {
+  const on = `channel = "${channel}"`;
+  const inSession = `${on}\nresume_session = "{{session.outputs.id}}"`;
   return [
-    spawnStep('start', agent, HEADLESS),
+    spawnStep('start', agent, on),
     agentStep('take', agent, 'Take a number.', 'needs = ["start"]'),
     agentStep('add', agent, 'Add one.', 'needs = ["take"]'),
     agentStep('double', agent, 'Double it.', 'needs = ["add"]'),
@@ -38,32 +40,23 @@ function workflow(agent: AgentName): readonly string[] {
       'copy',
       'spawn',
       `agent = "fork"\nadapter = "${agent}"`,
-      `${IN_SESSION}\nfork_session = true`,
+      `${inSession}\nfork_session = true`,
       'needs = ["session"]',
     ),
     agentStep('forget', 'fork', 'Forget it.', 'needs = ["copy"]'),
     killStep('stop', agent, 'needs = ["forget"]'),
-    step('again', 'spawn', `agent = "later"\nadapter = "${agent}"`, IN_SESSION, 'needs = ["stop"]'),
+    step('again', 'spawn', `agent = "later"\nadapter = "${agent}"`, inSession, 'needs = ["stop"]'),
     agentStep('ask', 'later', 'What was it?', 'needs = ["again"]'),
   ];
 }
 
-describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s without a terminal', (agent) => {
-  test('remembers in its session what it was told, and a fork goes its own way', async () => {
-    await using stage = await AgentRig.setup(SCRIPT);
-    stage.workflow(...workflow(agent));
+describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s', (agent) => {
+  test('goes on in its session without a terminal, and a turn costs what it has added', async () => {
+    await using stage = await AgentRig.setup(ANSWERING);
+    stage.workflow(...workflow(agent, 'headless'));
     const { steps, cost } = await stage.done(stage.run());
     expect(steps['double']?.outputs).toMatchObject({ result: 'That is 16.' });
-    expect(stage.model.turns.map(told)).toEqual([
-      ['Take a number.'],
-      ['Take a number.', 'Add one.'],
-      ['Take a number.', 'Add one.', 'Double it.'],
-      ['Take a number.', 'Add one.', 'Double it.', 'Forget it.'],
-      ['Take a number.', 'Add one.', 'Double it.', 'What was it?'],
-    ]);
-    const [first, second, third, fork, later] = stage.model.turns.map(({ session }) => session);
-    expect([second, third, later]).toEqual([first, first, first]);
-    expect(fork).not.toBe(first);
+    checkSessions(stage);
     const turns = stage.model.turns.length;
     expect(cost.tokens).toBe(turns * (INPUT_TOKENS + OUTPUT_TOKENS));
     if (agent === 'claude') {
@@ -76,8 +69,32 @@ describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s withou
       expect(cost).toMatchObject({ usd: null, unknown_turns: turns });
     }
   });
+
+  test('goes on in its session in terminals', async () => {
+    await using stage = await AgentRig.setup(REPORTING);
+    stage.workflow(...workflow(agent, 'terminal'));
+    const { cost } = await stage.done(stage.run());
+    checkSessions(stage);
+    expect(cost).toEqual({ usd: null, tokens: 0, unknown_turns: 5 });
+  });
 });
 
-function told({ conversation }: ModelRequest): readonly string[] {
-  return conversation.flatMap(({ by, text }) => (by === 'user' ? [text] : []));
+/** The copy has what was said before it was made, and nobody else has what was said to it. */
+function checkSessions({ model }: AgentRig): void {
+  const prompted = model.turns.filter(({ last }) => Object.keys(ANSWERS).some((prompt) => last.startsWith(prompt)));
+  expect(prompted.map(told)).toEqual([
+    ['Take a number.'],
+    ['Take a number.', 'Add one.'],
+    ['Take a number.', 'Add one.', 'Double it.'],
+    ['Take a number.', 'Add one.', 'Double it.', 'Forget it.'],
+    ['Take a number.', 'Add one.', 'Double it.', 'What was it?'],
+  ]);
+  const [first, second, third, fork, later] = prompted.map(({ session }) => session);
+  expect([second, third, later]).toEqual([first, first, first]);
+  expect(fork).not.toBe(first);
+}
+
+/** The first line of each prompt: what follows tells how to report. */
+function told({ conversation }: ModelRequest): readonly (string | undefined)[] {
+  return conversation.flatMap(({ by, text }) => (by === 'user' ? [text.split('\n')[0]] : []));
 }

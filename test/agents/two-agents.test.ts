@@ -40,9 +40,7 @@ describe.skipIf(!AGENTS_INSTALLED)('two agents side by side', () => {
     expect(agents.map((agent) => agent.status)).toEqual(['stopped', 'stopped']);
     await stage.leftNothing();
     const kept = stage.rig.files(`.meow/workflows/${RUN}/agents`).filter((file) => file.endsWith('/transcript'));
-    expect(kept.map((file) => /Paint it teal|Name a colour/.exec(stage.rig.read(file))?.[0]).toSorted()).toEqual([
-      'Name a colour',
-      'Paint it teal',
-    ]);
+    const printed = kept.map((file) => /Paint it teal|Name a colour/.exec(stage.rig.read(file))?.[0]);
+    expect(new Set(printed)).toEqual(new Set(['Name a colour', 'Paint it teal']));
   });
 });

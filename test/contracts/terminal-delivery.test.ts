@@ -135,12 +135,12 @@ describe.each([
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       await rig.hand(agent, 'one#1', 'work:300 ask');
-      const handed = rig.hand(agent, 'two#1', 'work:300', 500);
+      const handed = rig.hand(agent, 'two#1', 'work:300', 5_000);
       const { dialog } = await rig.notes.until(({ dialog }) => Boolean(dialog));
       expect(dialog).toMatchObject({ name: 'permission', text: expect.stringContaining('Do you want to proceed?') });
       await rig.notes.until(({ delivery }) => delivery === 'blocked-on-dialog');
       // Longer than the time that it is given when it may be.
-      await pause(1_000);
+      await pause(6_000);
       expect(actedBy(rig).filter(({ kind }) => /question/.test(kind))).toEqual([]);
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '1');
       expect(await handed).toEqual(TAKEN);
@@ -208,9 +208,9 @@ describe('a key', () => {
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await rig.hand(agent, 'one#1', 'ask');
-      const pressed = press(rig, agent, 'enter#1', 'Enter', 200);
+      const pressed = press(rig, agent, 'enter#1', 'Enter', 2_000);
       await rig.notes.until(({ delivery }) => delivery === 'blocked-on-dialog');
-      await pause(500);
+      await pause(3_000);
       expect(actedBy(rig).filter(({ kind }) => kind === 'key-at-question')).toEqual([]);
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '1');
       expect(await pressed).toEqual(TAKEN);

@@ -56,11 +56,19 @@ describe('a start', () => {
         const environment = { ...rig.environment, MEOW_AGENT: name, [MARKER]: start.marker };
         const agent = host.start({ start, environment, resumeSession, forks, args: '--more "of it"' });
         expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'ready' });
-        return actedBy(rig, name)[0]?.['args'];
+        return agent;
       };
-      expect(await begin('a', 'one', null, false)).toEqual(['begin', 'one', '--more', 'of it']);
-      expect(await begin('b', 'one', 'one', false)).toEqual(['resume', 'one', '--more', 'of it']);
-      expect(await begin('c', 'two', 'one', true)).toEqual(['fork', 'one', 'two', '--more', 'of it']);
+      const given = (name: string): unknown => actedBy(rig, name)[0]?.['args'];
+      const first = await begin('a', 'one', null, false);
+      expect(given('a')).toEqual(['begin', 'one', '--more', 'of it']);
+      // Nobody has said anything in it: it is not there to be gone on with.
+      await begin('b', 'one', 'one', false);
+      expect(given('b')).toEqual(['begin', 'one', '--more', 'of it']);
+      await rig.hand(first, 'a#1', 'work:300');
+      await begin('c', 'one', 'one', false);
+      expect(given('c')).toEqual(['resume', 'one', '--more', 'of it']);
+      await begin('d', 'two', 'one', true);
+      expect(given('d')).toEqual(['fork', 'one', 'two', '--more', 'of it']);
     }));
 
   test.concurrent('that would go on with a session is refused where the adapter cannot', () =>
@@ -88,7 +96,7 @@ describe('a start', () => {
 
   test.concurrent('of a program that shows something else is told with what it shows', () =>
     onRig(async (rig) => {
-      const agent = rig.begin(rig.host(actor('--no-box', { ready: { patterns: ['^❯'], deadlineMs: 600 } })));
+      const agent = rig.begin(rig.host(actor('--no-box', { ready: { patterns: ['^❯'], deadlineMs: 3_000 } })));
       expect(await agent.ready(60_000, rig.notes.note)).toEqual({
         kind: 'unready',
         reason: 'its screen ends with:\nI am not what you think.',

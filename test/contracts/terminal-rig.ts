@@ -183,7 +183,7 @@ export class TerminalRig {
   }
 }
 
-export function adapterOf({ terminal, hooks, limits = [] }: AdapterWish): Adapter {
+function adapterOf({ terminal, hooks, limits = [] }: AdapterWish): Adapter {
   const { injection, acknowledge, stop, ...ways } = terminal;
   return {
     name: 'test',
@@ -247,7 +247,7 @@ export function prompt(id: string, text: string): PromptMessage {
 }
 
 /** Listens to notes. */
-export class Notes {
+class Notes {
   readonly told: Progress[] = [];
   readonly #waiting = new Set<() => void>();
   readonly note = (progress: Progress): Promise<void> => {

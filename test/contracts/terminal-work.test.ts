@@ -201,11 +201,13 @@ describe('silence', () => {
 });
 
 describe('work that has been reported', () => {
+  const UNTOLD = { usage: { usd: null, tokens: null } };
+
   test.concurrent.for(['--hooks', ''])('is over when the agent has come to rest (%s)', (flags) =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       await atWork(rig, agent, 'one#1', 'work:1200');
-      expect(await agent.conclude('one#1', 10_000)).toMatchObject({ usage: null });
+      expect(await agent.conclude('one#1', 10_000)).toMatchObject(UNTOLD);
       expect(rig.asUser('capture-pane', '-p', '-t', `=${agent.terminal}:`)).not.toContain('esc to interrupt');
       expect(actedBy(rig).map(({ kind }) => kind)).not.toContain('escape');
     }),
@@ -215,14 +217,14 @@ describe('work that has been reported', () => {
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await atWork(rig, agent, 'one#1', 'work:600000');
-      expect(await agent.conclude('one#1', 300)).toEqual({ session: 'first', usage: null });
+      expect(await agent.conclude('one#1', 300)).toEqual({ session: 'first', ...UNTOLD });
       await appears(rig.path('worker.record'), (text) => text.includes('escape'));
     }));
 
   test.concurrent('is over at once where nothing tells of rest', () =>
     onRig(async (rig) => {
       const agent = await rig.started({ terminal: { command: 'cat', startupMs: 20 } });
-      expect(await agent.conclude('one#1', 60_000)).toEqual({ session: null, usage: null });
+      expect(await agent.conclude('one#1', 60_000)).toEqual({ session: null, ...UNTOLD });
     }));
 });
 

@@ -333,7 +333,7 @@ describe('with simulated agents', () => {
     const folder = `.meow/workflows/${idOf('headless-loop')}/sim-sessions`;
     const sessions = rig.files(folder).filter((path) => path.endsWith('.jsonl'));
     const prompts = sessions.map((path) => rig.read(path).split('"prompt":').length - 1);
-    expect(prompts.toSorted()).toEqual([3, 4]);
+    expect(prompts.toSorted((a, b) => a - b)).toEqual([3, 4]);
     expect((await rig.meow('status', idOf('headless-loop'), '--json')).stdout).toMatch(
       /"tokens": ?2200,\s*"unknown_turns": ?0/,
     );

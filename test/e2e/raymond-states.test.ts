@@ -219,6 +219,38 @@ describe('folders to work in', () => {
     expect(ray.rig.read('.agent/folders')).toMatch(`main.2.NEXT\t${ray.rig.home}\n`);
   });
 
+  test('the project is the folder with .meow, also where meow is called below it', async () => {
+    await using ray = await RaymondRig.setup();
+    mkdirSync(ray.rig.path('sub'));
+    ray.folder('flow', {
+      'START.md': '<reset cd="../flow">NEXT.md</reset>',
+      'NEXT.md': '<call-workflow return="LAST.md">../other</call-workflow>',
+      'LAST.md': '<result>end</result>',
+      '../other/START.md': '<result>found</result>',
+    });
+    expect(await ray.rig.meowIn(ray.rig.path('sub'), 'run', '../flow', '--id', 'r')).toMatchObject({ code: 0 });
+    expect(folders(ray)).toEqual({
+      'main.1.START': '/sub',
+      'main.2.NEXT': '/flow',
+      'main.3.other-START': '/flow',
+      'main.4.LAST': '/flow',
+    });
+  });
+
+  test('a path that no folder can have is told of', async () => {
+    await using ray = await RaymondRig.setup();
+    mkdirSync(ray.rig.path('sub'));
+    ray.folder('flow', { 'START.md': 'Begin.', 'NEXT.md': '<result>end</result>' });
+    ray.answers(
+      { to: 'Begin', says: `<reset cd="${'x'.repeat(5_000)}">NEXT.md</reset>` },
+      { to: 'xxx', says: '<reset cd="a\u0000b">NEXT.md</reset>' },
+      { to: 'names no folder', says: '<reset cd="flow/START.md">NEXT.md</reset>', times: 1 },
+    );
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(1);
+    expect(stdout).toContain('START.md is no folder');
+  });
+
   test('a folder that is not there is told of, and so is cd where a session goes on', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.', 'NEXT.md': '<result>end</result>' });
@@ -329,6 +361,18 @@ describe('questions to people', () => {
     expect(await ray.rig.meow('answer', 'r', 'the second')).toMatchObject({ code: 0 });
     expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
     expect(ray.prompt('main.3.NEXT')).toContain('They said: the second ');
+  });
+
+  test.each([
+    ['approve', '--notes', 'the third'],
+    ['reject', '--reason', 'none of them'],
+  ])('meow %s answers with what is said beside it', async (verb, flag, words) => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', FLOW);
+    expect(await ray.run('flow', '--no-wait')).toMatchObject({ code: 3 });
+    expect(await ray.rig.meow(verb, 'r', 'main.2.ask', flag, words)).toMatchObject({ code: 0 });
+    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
+    expect(ray.prompt('main.3.NEXT')).toContain(`They said: ${words} `);
   });
 
   test('without an answer in time control goes elsewhere, or the agent fails', async () => {

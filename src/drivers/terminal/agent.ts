@@ -22,6 +22,7 @@ import { endProcesses } from '../remains.ts';
 import { readExit, readProcess } from '../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
 import { readJsonFile, writeJsonFile } from '../turn/json-file.ts';
+import type { SessionLedger } from '../turn/session-ledger.ts';
 import { Console, pause } from './console.ts';
 import { DeliveryRecords } from './delivery-record.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
@@ -43,6 +44,7 @@ export interface TerminalAgentOptions {
   readonly tmux: Tmux;
   readonly adapter: Adapter;
   readonly ways: TerminalWays;
+  readonly ledger: SessionLedger;
   /** Of its session in tmux. */
   readonly name: string;
   readonly failedMs: number;
@@ -268,6 +270,7 @@ export class TerminalAgent implements HostedAgent {
       note,
       isGivenUp: () => isGivenUp,
       isAlive: () => this.alive,
+      transcript: this.#transcript,
       mind: (screen: Screen) => this.#mind(screen, note),
     };
     if (message.kind === 'key') return await deliverKey(this.#console, message.key, request);
@@ -317,6 +320,13 @@ export class TerminalAgent implements HostedAgent {
   #keep(id: string, change: Partial<DeliveryRecord>): void {
     const before = this.#records.read(id);
     if (before !== null) this.#records.write(id, { ...before, ...change });
+    if (change.state?.kind === 'accepted' || change.state?.kind === 'queued') this.#keepUsed();
+  }
+
+  /** Its program keeps a session from its first prompt on. */
+  #keepUsed(): void {
+    const { session } = this.start;
+    if (session !== null) this.#options.ledger.saw(session);
   }
 
   /** Whether it has come to rest in time; null where that cannot be told. */
@@ -412,6 +422,7 @@ export class TerminalAgent implements HostedAgent {
       this.#session = session;
       for (const told of this.#sessionWatchers) told(session);
     }
+    if ((this.#hooks?.accepted.length ?? 0) > 0) this.#keepUsed();
     this.#console.wake();
   }
 

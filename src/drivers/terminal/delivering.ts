@@ -11,6 +11,7 @@ import type { Act, Beginning, DeliveryOutcome, DeliveryPlan, Sight } from './del
 import type { DeliveryRecord } from './delivery-record.ts';
 import { endsAtCursor, rowAtCursor } from './input-text.ts';
 import type { Screen } from './screen.ts';
+import type { Transcript } from './transcript.ts';
 
 export interface DeliveryRequest {
   /** As it is put in. */
@@ -25,6 +26,7 @@ export interface DeliveryRequest {
   readonly isAlive: () => boolean;
   /** The agent's hook says that it has the text. */
   readonly isConfirmed: () => boolean;
+  readonly transcript: Transcript;
   /** Deals with what the agent asks, if it does. */
   readonly mind: (screen: Screen) => Promise<void>;
 }
@@ -39,6 +41,7 @@ export async function deliver(
   let state = beginDelivery(BEGINNINGS[record.state.kind] ?? 'nothing', performance.now());
   let delivery: Extract<Act, { kind: 'wait' }>['delivery'] = 'sending';
   let screen: Screen | null = null;
+  const work = new WorkSince(ways, request.transcript);
   for (;;) {
     const since = console.changes;
     // What the hook has told needs no look.
@@ -48,7 +51,7 @@ export async function deliver(
       await console.changed(since, { ms: GONE_MS });
       continue;
     }
-    const next = nextStep(plan, state, sightOf(screen, ways, request));
+    const next = nextStep(plan, state, sightOf(screen, ways, request, work));
     const { act } = next;
     state = next.state;
     if (act.kind === 'finish') {
@@ -63,10 +66,34 @@ export async function deliver(
       await console.changed(since, { ms: act.ms });
       continue;
     }
+    if (act.kind === 'press' && act.what === 'submit') work.mark();
     const done = await perform(console, ways, request, act, screen);
     if (done === 'done') state = next.done;
     // Whatever has changed is seen in a moment, and may be more.
     else await console.changed(since, { ms: CHANGED_MS });
+  }
+}
+
+/** Signs of work in what was printed since a moment. It may have come and gone between two looks. */
+class WorkSince {
+  readonly #patterns: readonly RegExp[];
+  readonly #transcript: Transcript;
+  #from: number | null = null;
+
+  constructor({ acknowledge }: TerminalWays, transcript: Transcript) {
+    this.#patterns = acknowledge.byHook ? [] : acknowledge.busy.map((pattern) => new RegExp(pattern, 'mu'));
+    this.#transcript = transcript;
+  }
+
+  /** From now on. */
+  mark(): void {
+    this.#from = this.#transcript.size();
+  }
+
+  get isThere(): boolean {
+    if (this.#from === null || this.#patterns.length === 0) return false;
+    const text = this.#transcript.textSince(this.#from);
+    return this.#patterns.some((pattern) => pattern.test(text));
   }
 }
 
@@ -91,15 +118,19 @@ function planFor(
     postKeys,
     clearKeys,
     byHook: acknowledge.byHook,
-    showsBusy: acknowledge.busy.length > 0,
+    // A text that looks like work itself would be taken for it.
+    showsBusy: acknowledge.busy.length > 0 && !acknowledge.busy.some((busy) => new RegExp(busy, 'mu').test(text)),
     canQueue: acknowledge.queued.length > 0,
     submitsLines: text.includes('\n') && !(isBracketed && method === 'paste'),
+    takesMs: Buffer.byteLength(text) / SLOW_BYTES_A_MS,
     confirmMs: acknowledge.timeoutMs,
     timeoutMs,
   };
 }
 
-function sightOf(screen: Screen | null, ways: TerminalWays, request: DeliveryRequest): Sight {
+const SLOW_BYTES_A_MS = 50;
+
+function sightOf(screen: Screen | null, ways: TerminalWays, request: DeliveryRequest, work: WorkSince): Sight {
   return {
     now: performance.now(),
     isAlive: request.isAlive(),
@@ -109,6 +140,7 @@ function sightOf(screen: Screen | null, ways: TerminalWays, request: DeliveryReq
     inMode: screen?.look.inMode ?? false,
     isReady: screen?.isReady ?? false,
     isBusy: screen?.isBusy ?? false,
+    hasWorked: work.isThere,
     isQueued: screen?.isQueued ?? false,
     draft: screen?.draft ?? 'none',
     row: screen === null ? '' : rowAtCursor(screen.look),

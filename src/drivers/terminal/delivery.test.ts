@@ -15,6 +15,7 @@ const PLAN: DeliveryPlan = {
   showsBusy: false,
   canQueue: false,
   submitsLines: false,
+  takesMs: 0,
   confirmMs: 1_000,
   timeoutMs: 30_000,
 };
@@ -28,6 +29,7 @@ const IDLE: Sight = {
   inMode: false,
   isReady: true,
   isBusy: false,
+  hasWorked: false,
   isQueued: false,
   draft: 'none',
   row: '>',
@@ -91,6 +93,8 @@ describe('a delivery', () => {
     const rehearsal = new Rehearsal({ showsBusy: true }).sees({}).sees(HELD, 100);
     expect(rehearsal.sees({ holds: 'no', screen: 'gone' }, 500).delivery).toBeNull();
     expect(rehearsal.sees({ isBusy: true, holds: 'no' }).delivery).toBe('accepted');
+    const blink = new Rehearsal({ showsBusy: true }).sees({}).sees(HELD, 100).sees({ hasWorked: true, holds: 'no' });
+    expect(blink.delivery).toBe('accepted');
   });
 
   test('to a program that shows no work is confirmed when the text has gone, and the screen has gone on', () => {
@@ -132,6 +136,18 @@ describe('a delivery', () => {
       .sees({ ...HELD, row: '> te' }, 1)
       .sees({ holds: 'no' });
     expect(rehearsal).toMatchObject({ acts: ['put', 'clear', 'clear'], delivery: 'draft-stuck' });
+  });
+
+  test('that is given up before the text is shown waits a moment for it, and takes it back', () => {
+    const rehearsal = new Rehearsal({ byHook: true }).sees({}).sees({ isGivenUp: true, holds: 'no' }, 300);
+    expect(rehearsal.delivery).toBeNull();
+    rehearsal.sees({ ...HELD, isGivenUp: true }).sees({ holds: 'no', isGivenUp: true });
+    expect(rehearsal).toMatchObject({ acts: ['put', 'clear'], delivery: 'draft-stuck' });
+  });
+
+  test('of a long text is given more time to be shown', () => {
+    const rehearsal = new Rehearsal({ byHook: true, takesMs: 20_000 }).sees({}).sees({ holds: 'no' }, 20_000);
+    expect(rehearsal.sees(HELD).acts).toEqual(['put', 'submit']);
   });
 
   test('is queued behind work that does not end', () => {
@@ -212,7 +228,7 @@ describe('a dialog', () => {
   });
 
   test('that swallowed the text makes it be put in once more, where its input can be read', () => {
-    const rehearsal = new Rehearsal().sees({}).sees({ hasDialog: true }, 5_000).sees({ holds: 'no' }, 1_000).sees({});
+    const rehearsal = new Rehearsal().sees({}).sees({ hasDialog: true }, 5_000).sees({ holds: 'no' }, 1_000);
     expect(rehearsal.acts).toEqual(['put', 'put']);
   });
 
@@ -229,7 +245,7 @@ describe('in a later life', () => {
   });
 
   test('a text that never came is put in, where its input can be read', () => {
-    expect(new Rehearsal({}, 'put').sees({ holds: 'no' }, 1_000).sees({ holds: 'no' }).acts).toEqual(['put']);
+    expect(new Rehearsal({}, 'put').sees({ holds: 'no' }, 1_000).acts).toEqual(['put']);
   });
 
   test('what cannot be told is taken for done, and nothing is put in', () => {
@@ -256,6 +272,7 @@ const plans: fc.Arbitrary<DeliveryPlan> = fc.record({
   showsBusy: fc.boolean(),
   canQueue: fc.boolean(),
   submitsLines: fc.boolean(),
+  takesMs: fc.constantFrom(0, 5_000),
   confirmMs: fc.constantFrom(100, 2_000),
   timeoutMs: fc.constant(20_000),
 });
@@ -270,6 +287,7 @@ const sights: fc.Arbitrary<Omit<Sight, 'now'> & { readonly ms: number; readonly 
   inMode: fc.boolean(),
   isReady: fc.boolean(),
   isBusy: fc.boolean(),
+  hasWorked: fc.boolean(),
   isQueued: fc.boolean(),
   draft: fc.constantFrom('some', 'perhaps', 'none'),
   row: fc.constantFrom('>', '> a', '> ab'),

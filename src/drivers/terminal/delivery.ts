@@ -6,7 +6,7 @@
 //     read and is empty, and what submits it was never pressed.
 // V3  What submits it is pressed again only where the text is seen in the input, and so often at most.
 // V4  `accepted` needs a reason that is seen: the agent's own hook; where it has none, that the text has left the input and
-//     the agent is at work; where that cannot be seen either, that its screen has gone on. A text that only vanished was
+//     the agent is at work, or was; where that cannot be seen either, that its screen has gone on. A text that only vanished was
 //     not accepted.
 // V5  A draft that was there before is emptied, not added to: but not under the hands of somebody who types.
 // V6  In a later life, the hook and the screen decide. What they leave open is taken for done: a second prompt does more
@@ -28,6 +28,8 @@ export interface DeliveryPlan {
   readonly canQueue: boolean;
   /** Lines of the text are submitted one by one as they are put in. */
   readonly submitsLines: boolean;
+  /** What a program may need to take the text in, if it is slow. */
+  readonly takesMs: number;
   /** What the agent is given to confirm. */
   readonly confirmMs: number;
   /** For all of it, dialogs not counted. */
@@ -47,6 +49,8 @@ export interface Sight {
   readonly inMode: boolean;
   readonly isReady: boolean;
   readonly isBusy: boolean;
+  /** It has been at work since the text was last submitted, however shortly. */
+  readonly hasWorked: boolean;
   readonly isQueued: boolean;
   readonly draft: 'some' | 'perhaps' | 'none';
   /** Where the cursor is. */
@@ -269,7 +273,11 @@ function whileWaiting(plan: DeliveryPlan, state: DeliveryState, sight: Sight): S
   }
   const sinceMs = now - (state.preparedAt ?? Number.NEGATIVE_INFINITY);
   if (sinceMs < preDelayMs) return wait(state, preDelayMs - sinceMs);
-  const phase: Phase = { kind: 'put', at: now, before: sight.screen, isInherited: false };
+  return put(state, sight);
+}
+
+function put(state: DeliveryState, { now, screen }: Sight): Step {
+  const phase: Phase = { kind: 'put', at: now, before: screen, isInherited: false };
   return step({ kind: 'put' }, state, { ...state, phase, puts: state.puts + 1 });
 }
 
@@ -296,10 +304,10 @@ function oncePut(plan: DeliveryPlan, state: DeliveryState, phase: Extract<Phase,
   }
   if (holds === 'no' && !plan.submitsLines) {
     if (!isReady || isBusy) return wait(state, LOOK_MS);
-    const lateMs = Math.max(plan.confirmMs, UNSEEN_MS);
+    const lateMs = Math.max(plan.confirmMs, UNSEEN_MS) + plan.takesMs;
     if (sinceMs < lateMs) return wait(state, lateMs - sinceMs);
     if (state.puts >= PUTS_MAX) return failed(state, 'draft-stuck', 'its input did not take the text');
-    return step({ kind: 'wait', ms: 0, delivery: 'sending' }, { ...state, phase: { kind: 'waiting' } });
+    return put(state, sight);
   }
   const unseenMs = Math.max(phase.isInherited ? plan.confirmMs : plan.postDelayMs, UNSEEN_MS);
   if (sinceMs < unseenMs) return wait(state, unseenMs - sinceMs);
@@ -329,7 +337,7 @@ function onceSubmitted(
   phase: Extract<Phase, { kind: 'submitted' }>,
   sight: Sight,
 ): Step {
-  const { now, holds, isBusy, isQueued } = sight;
+  const { now, holds, isBusy, hasWorked, isQueued } = sight;
   const sinceMs = now - (phase.at ?? now);
   if (holds === 'yes') {
     if (sinceMs < plan.confirmMs) return wait(state, plan.confirmMs - sinceMs);
@@ -343,7 +351,7 @@ function onceSubmitted(
     return finish(state, { kind: 'taken-for-done' });
   }
   if (plan.byHook) return wait(state, LOOK_MS);
-  if (isBusy && !phase.wasBusy) return finish(state, { kind: 'accepted' });
+  if ((isBusy || hasWorked) && !phase.wasBusy) return finish(state, { kind: 'accepted' });
   if (plan.showsBusy && !phase.wasBusy) return wait(state, LOOK_MS);
   const goneMs = now - (phase.goneSince ?? now);
   if (goneMs < SETTLED_MS) return wait(state, SETTLED_MS - goneMs);
@@ -360,7 +368,11 @@ function givenUp(plan: DeliveryPlan, before: DeliveryState, sight: Sight): Step 
     if (draft === 'some') return failed(state, 'draft-stuck', 'there is a draft in its input');
     return failed(state, 'not-ready', isReady && isBusy ? 'it was busy all the time' : 'it was not ready for it');
   }
-  if (holds !== 'yes') return failed(state, 'draft-stuck', 'it was put in, and not confirmed');
+  if (holds !== 'yes') {
+    // It may be about to be shown.
+    const leftMs = plan.clearKeys.length === 0 ? 0 : (state.givenUpAt ?? now) + UNSEEN_MS - now;
+    return leftMs > 0 ? wait(state, leftMs) : failed(state, 'draft-stuck', 'it was put in, and not confirmed');
+  }
   if (plan.clearKeys.length === 0 || isTooLate(state, now)) return failed(state, 'draft-stuck', UNSUBMITTED);
   if (inMode) return step({ kind: 'leave-mode' }, state);
   const done: DeliveryState = {

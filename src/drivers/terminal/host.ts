@@ -18,6 +18,7 @@ import type { RunSurroundings } from '../environment.ts';
 import { livingLeader } from '../leader.ts';
 import { makeFolder, readExit, readProcess } from '../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
+import { SessionLedger } from '../turn/session-ledger.ts';
 import { findShell } from '../wrapper.ts';
 import { HOOKS, READY, TerminalAgent, TRANSCRIPT } from './agent.ts';
 import { Console } from './console.ts';
@@ -37,12 +38,13 @@ const FAILED_MS = 60_000;
 export function terminalHost(options: TerminalHostOptions): AgentHost {
   const { tmux, adapter, runId, failedMs = FAILED_MS } = options;
   const ways = present(adapter.terminal, `the adapter ${adapter.name} has no terminals`);
+  const ledger = new SessionLedger(options.runFolder);
   const agentOf = (start: AgentStart): TerminalAgent =>
-    new TerminalAgent(start, { tmux, adapter, ways, name: sessionName(runId, start.agent), failedMs });
+    new TerminalAgent(start, { tmux, adapter, ways, ledger, name: sessionName(runId, start.agent), failedMs });
   return {
     start: (request) => {
       const agent = agentOf(request.start);
-      open(agent, request, ways, options).catch((error: unknown) => {
+      open(agent, inSession(request, ledger), ways, options).catch((error: unknown) => {
         queueMicrotask(() => {
           throw error;
         });
@@ -80,7 +82,7 @@ const ROWS = 50;
 const SCROLLBACK = 50_000;
 
 /** As the spec has it; what tmux keeps for itself in names is replaced. */
-export function sessionName(runId: string, agent: string): string {
+function sessionName(runId: string, agent: string): string {
   return `meow-${runId}-${agent}`.replaceAll(/[.:#\\]/g, '_');
 }
 
@@ -143,6 +145,19 @@ function prepared(
     return err(error.message);
   }
   return ok([shell.path, '-c', agentShellText(shellCommand(shell.path, filled.value), path), shell.name]);
+}
+
+/** A session that was chosen and never used is not there to be gone on with: it is begun as it was to be. */
+function inSession(request: StartRequest, ledger: SessionLedger): StartRequest {
+  const { start, resumeSession, forks } = request;
+  if (resumeSession === null || forks) {
+    if (start.session !== null) ledger.choose(start.session, resumeSession);
+    return request;
+  }
+  const known = ledger.read(resumeSession);
+  return known?.state === 'chosen'
+    ? { ...request, resumeSession: known.parent, forks: known.parent !== null }
+    : request;
 }
 
 /** Null where the adapter has none for it. */

@@ -38,6 +38,17 @@ describe('whether pastes are to be bracketed', () => {
   });
 });
 
+test('what was printed since a moment is told as lines', () => {
+  const path = join(folder, 'transcript');
+  appendFileSync(path, 'before\r\n');
+  const transcript = new Transcript(path);
+  const from = transcript.size();
+  appendFileSync(path, '\u001b[H\u001b[2Kworking…\u001b[3;1H  esc to interrupt');
+  expect(transcript.textSince(from).split('\n')).toContain('  esc to interrupt');
+  expect(transcript.textSince(transcript.size())).toBe('');
+  expect(new Transcript(join(folder, 'none')).textSince(0)).toBe('');
+});
+
 describe('last words', () => {
   test('are what was printed, without what commands a terminal', () => {
     expect(lastWords('\u001b]0;title\u0007\u001b[1mError\u001b[0m: no key\r\n\u001b[2K\u0007bye\r\n')).toBe(

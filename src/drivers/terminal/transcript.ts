@@ -1,7 +1,7 @@
 // Everything that a terminal has printed, as bytes in a file that tmux appends to: what mode the program has asked for, and
 // its last words.
 
-import { statSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
 import { endOfFile } from '../end-of-file.ts';
@@ -53,6 +53,22 @@ export class Transcript {
     this.#rest = last === -1 || text.length - last > SEQUENCE_MAX ? '' : text.slice(last);
   }
 
+  /** What was printed from there on, without what commands a terminal; not all of it, if it is much. */
+  textSince(offset: number): string {
+    try {
+      const file = openSync(this.path, 'r');
+      try {
+        const bytes = Buffer.alloc(SINCE_BYTES);
+        return plain(bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, offset)));
+      } finally {
+        closeSync(file);
+      }
+    } catch (error) {
+      if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return '';
+      throw error;
+    }
+  }
+
   /** The end of what was printed, without what commands a terminal; null where that is nothing. */
   tail(): string | null {
     try {
@@ -66,6 +82,7 @@ export class Transcript {
 
 const CHUNK_BYTES = 1 << 20;
 const TAIL_BYTES = 32_768;
+const SINCE_BYTES = 65_536;
 const WORDS_MAX = 4_096;
 
 /* oxlint-disable no-control-regex -- control sequences are what is looked for */
@@ -75,16 +92,21 @@ const RESET = '\u001bc';
 /** No sequence of modes is longer. */
 const SEQUENCE_MAX = 64;
 
-/** What moves the cursor ends a line: a screen that was drawn is read as lines. */
 export function lastWords(text: string): string | null {
-  const plain = text
+  const lines = plain(text)
+    .split('\n')
+    .map((line) => line.trimEnd());
+  const words = lines.filter((line, at) => line !== '' && line !== lines[at - 1]).join('\n');
+  return words === '' ? null : words.slice(-WORDS_MAX);
+}
+
+/** What moves the cursor ends a line: a screen that was drawn is read as lines. */
+function plain(text: string): string {
+  return text
     .replaceAll(STRINGS, '')
     .replaceAll(MOVES, '\n')
     .replaceAll(SEQUENCES, '')
     .replaceAll(/[^\P{C}\n\t]/gu, '');
-  const lines = plain.split('\n').map((line) => line.trimEnd());
-  const words = lines.filter((line, at) => line !== '' && line !== lines[at - 1]).join('\n');
-  return words === '' ? null : words.slice(-WORDS_MAX);
 }
 
 /** Titles and the like. */

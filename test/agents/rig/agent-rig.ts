@@ -2,15 +2,14 @@
 // do is decided by that script, and everything that reached them is in its log.
 //
 //   await using stage = await AgentRig.setup(onPrompts({ 'Plan it.': report('steps=3') }));
-//   stage.workflow(spawnStep('start', 'claude'), agentStep('plan', 'Plan it.', …), killStep('stop', …));
+//   stage.workflow(spawnStep('start', 'claude'), agentStep('plan', 'claude', 'Plan it.', …), …);
 //   await stage.done(stage.run());
 
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { expect } from 'vitest';
 import type { Result, RunObject } from '../../rig/rig.ts';
-import { Live, MEOW, Rig, until } from '../../rig/rig.ts';
+import { isAlive, Live, MEOW, Rig, until } from '../../rig/rig.ts';
 import { ModelServer } from './model-server.ts';
 import type { Script } from './model-server.ts';
 import type { ModelRequest } from './model-talk.ts';
@@ -19,6 +18,8 @@ import { furnish } from './real-agents.ts';
 /** The id of its run: there is one in each. */
 export const RUN = 'r';
 
+const WORKFLOW = 'w.meow.toml';
+const START = ['run', WORKFLOW, '--id', RUN];
 const KILL_WHEN = join(import.meta.dirname, 'kill-when.cjs');
 
 export interface Surroundings {
@@ -49,21 +50,21 @@ export class AgentRig implements AsyncDisposable {
   }
 
   workflow(...steps: readonly string[]): void {
-    this.rig.write('w.meow.toml', `[main]\n${steps.join('\n')}`);
+    this.rig.write(WORKFLOW, `[main]\n${steps.join('\n')}`);
   }
 
-  run(...flags: readonly string[]): Live {
-    return this.#start('run', 'w.meow.toml', '--id', RUN, ...flags);
+  run(): Live {
+    return this.#start(...START);
   }
 
   /** One whose engine is killed with -9 at a moment, as kill-when.cjs has them. */
   runKilled(moment: string): Live {
     const killer = { NODE_OPTIONS: `--require ${KILL_WHEN}`, KILL_WHEN: moment };
-    return new Live(MEOW, ['run', 'w.meow.toml', '--id', RUN], this.rig.folder, { ...this.environment, ...killer });
+    return new Live(MEOW, START, this.rig.folder, { ...this.environment, ...killer });
   }
 
-  resume(...flags: readonly string[]): Live {
-    return this.#start('resume', RUN, ...flags);
+  resume(): Live {
+    return this.#start('resume', RUN);
   }
 
   meow(...args: readonly string[]): Promise<Result> {
@@ -73,7 +74,7 @@ export class AgentRig implements AsyncDisposable {
   /** Runs or waits to its end, which must be a good one. */
   async done(live: Live): Promise<RunView> {
     const { stdout, stderr, code } = await live.ended;
-    expect(code, `${stdout}${stderr}`).toBe(0);
+    if (code !== 0) throw new Error(`it ended with ${code}:\n${stdout}${stderr}${await this.#scene()}`);
     return this.status();
   }
 
@@ -87,19 +88,18 @@ export class AgentRig implements AsyncDisposable {
     await live.ended;
   }
 
-  /** Waits for a decision in the journal, and so often. */
-  async decided(decision: string, times = 1): Promise<void> {
-    await this.rig.decided(RUN, decision);
-    await until(() => this.decisions(decision).length >= times, `${decision}, ${times} times`);
+  /** Waits for a decision in the journal: `step-started work`. */
+  decided(decision: string): Promise<void> {
+    return this.rig.decided(RUN, decision);
   }
 
   decisions(decision: string): readonly string[] {
     return this.rig.decisions(RUN).filter((each) => each === decision);
   }
 
-  /** The gate of a step that its agent asks something at, once it is open. */
-  async gate(step: string, times = 1): Promise<Gate> {
-    await this.decided(`gate-asked ${step}`, times);
+  /** The gate that is opened where the agent of a step asks something. */
+  async gate(step: string): Promise<Gate> {
+    await this.decided(`gate-asked ${step}`);
     const open = JSON.parse((await this.meow('gates', '--json')).stdout) as readonly Gate[];
     const found = open.find((gate) => gate.step === step);
     if (found === undefined) throw new Error(`no gate of ${step} is open:\n${JSON.stringify(open)}`);
@@ -116,15 +116,18 @@ export class AgentRig implements AsyncDisposable {
 
   /** Waits until an agent's hook of that name has been called, and has answered. */
   async hooked(agent: string, hook: string): Promise<void> {
-    const folder = `.meow/workflows/${RUN}/agents/${agent}`;
-    const called = (): boolean => this.rig.files(folder).some((file) => file.endsWith(`-${hook}.json`));
-    await until(() => this.rig.exists(folder) && called(), `the hook ${hook}`);
-    await until(() => !this.rig.processes().some((pid) => commandOf(pid).includes('hook.sh')), 'its answer');
+    await this.#fileIn(`agents/${agent}`, `-${hook}.json`);
+    await until(() => !this.#living().some((pid) => toldBy(pid, 'cmdline').includes('hook.sh')), 'its answer');
+  }
+
+  /** Waits until somebody has asked the run something that no engine has answered. */
+  async questionWaits(): Promise<void> {
+    await this.#fileIn('inbox', '.ask');
   }
 
   /** The program of an agent, by the processes in which it runs. */
   processesOf(program: string): readonly number[] {
-    return this.rig.processes().filter((pid) => programOf(pid).startsWith(program));
+    return this.#living().filter((pid) => programOf(pid).startsWith(program));
   }
 
   /** How often a prompt has reached the model, counted in what each session was told last. */
@@ -135,12 +138,48 @@ export class AgentRig implements AsyncDisposable {
 
   /** Nothing that it has started is left, not even a server of tmux. */
   async leftNothing(): Promise<void> {
-    await until(() => this.rig.processes().length === 0, 'all processes to be gone');
+    await until(() => this.#living().length === 0, 'all processes to be gone');
+  }
+
+  /** As a machine that loses its power would. */
+  async killAll(): Promise<void> {
+    await until(() => {
+      const living = this.#living();
+      for (const pid of living) endProcess(pid);
+      return living.length === 0;
+    }, 'all processes to end');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.killAll();
     await this.rig[Symbol.asyncDispose]();
     await this.model[Symbol.asyncDispose]();
+  }
+
+  /** Whatever has this home: a server of tmux has little else in its environment. */
+  #living(): readonly number[] {
+    const home = `HOME=${this.rig.home}`;
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name))
+      .map(Number)
+      .filter((pid) => toldBy(pid, 'environ').split('\0').includes(home) && isAlive(pid));
+  }
+
+  /** For whoever has to find out why a test failed. */
+  async #scene(): Promise<string> {
+    const asked = this.model.turns.map(({ provider, last }) => `${provider} was asked: ${last}\n`);
+    const { agents } = await this.status();
+    const screens = agents.map(async ({ id, terminal }) =>
+      terminal === null ? '' : (await this.terminal(id)).scene(),
+    );
+    return [...asked, ...(await Promise.all(screens))].join('\n');
+  }
+
+  /** Files come and go there. */
+  async #fileIn(folder: string, ending: string): Promise<void> {
+    const path = this.rig.path(`.meow/workflows/${RUN}/${folder}`);
+    const names = (): readonly string[] => readdirSync(path, { recursive: true, encoding: 'utf8' });
+    await until(() => existsSync(path) && names().some((name) => name.endsWith(ending)), `*${ending} in ${folder}`);
   }
 
   #start(...args: readonly string[]): Live {
@@ -148,12 +187,12 @@ export class AgentRig implements AsyncDisposable {
   }
 }
 
-export class AgentTerminal {
+class AgentTerminal {
   readonly #socket: string;
   readonly #session: string;
   readonly #environment: Readonly<Record<string, string>>;
 
-  constructor(socket: string, session: string, { TMUX: _, ...environment }: Readonly<Record<string, string>>) {
+  constructor(socket: string, session: string, environment: Readonly<Record<string, string>>) {
     this.#socket = socket;
     this.#session = session;
     this.#environment = environment;
@@ -178,11 +217,19 @@ export class AgentTerminal {
     await until(() => this.screen().includes(text), `${text} in the terminal`);
   }
 
+  /** What it shows, without the room in between; or that it is gone. */
+  scene(): string {
+    try {
+      return this.screen().replaceAll(/\n{3,}/g, '\n…\n');
+    } catch (error) {
+      return `${this.#session} is gone: ${String(error)}`;
+    }
+  }
+
   kill(): void {
     this.#tmux('kill-session', '-t', this.#session);
   }
 
-  tmuxx(...args: readonly string[]): string { return this.#tmux(...args); }
   #tmux(...args: readonly string[]): string {
     return execFileSync('tmux', ['-u', '-S', this.#socket, ...args], { env: this.#environment, encoding: 'utf8' });
   }
@@ -227,11 +274,19 @@ function programOf(pid: number): string {
   }
 }
 
-/** Empty where it is gone. */
-function commandOf(pid: number): string {
+/** Empty where it is gone, or none of ours. */
+function toldBy(pid: number, file: 'cmdline' | 'environ'): string {
   try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+    return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
     return '';
+  }
+}
+
+function endProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended by itself.
   }
 }

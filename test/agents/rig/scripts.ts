@@ -20,11 +20,7 @@ export function onPrompts(answers: Readonly<Record<string, Answer>>): Script {
 /** Reports by the command, with outputs as it takes them: `count=3`. */
 export function report(...outputs: readonly string[]): Answer {
   const flags = outputs.map((output) => ` --output '${output}'`);
-  return shell(`meow done${flags.join('')}`);
-}
-
-export function shell(command: string): Answer {
-  return (request) => ({ call: [shellCall(request, command)] });
+  return (request) => ({ call: [shellCall(request, `meow done${flags.join('')}`)] });
 }
 
 export function say(text: string): Answer {

@@ -15,6 +15,12 @@ export function killStep(id: string, agent: string, extra = ''): string {
   return step(id, 'kill', `agent = "${agent}"`, extra);
 }
 
+/** Lets Claude Code in that folder tell the run of the tools that it uses. */
+export function toolEventsStep(id: string, folder: string): string {
+  const variables = `variables = { worktree = ${JSON.stringify(folder)}, events = "tools-only" }`;
+  return step(id, 'expand', 'template = "lib/claude-events#setup-hooks"', variables);
+}
+
 export function step(id: string, executor: string, ...keys: readonly string[]): string {
   return `[[main.steps]]\nid = "${id}"\nexecutor = "${executor}"\n${keys.join('\n')}\n`;
 }

@@ -32,7 +32,7 @@ export interface Driven {
 export type Answers = Readonly<Record<string, string | readonly string[]>>;
 
 export function drive(program: Program, answers: Answers, variables: JsonMap = {}): Driven {
-  const state = initialState(program as unknown as Program);
+  const state = initialState(program);
   const lines: string[] = [];
   const asked = new Map<string, Effect>();
   const owed: Effect[] = [];

@@ -1,0 +1,168 @@
+// Every workflow in examples/raymond is run by the built binary with simulated agents, as its README says. An example
+// without a test of its own fails the last one.
+
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { RunObject } from '../rig/rig.ts';
+import { Rig } from '../rig/rig.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../../examples/raymond');
+
+/** Runs it to its end. */
+async function run(rig: Rig, name: string, ...flags: readonly string[]): Promise<RunObject> {
+  const { code, stderr } = await rig.meow('run', join(EXAMPLES, name), '--adapter', 'sim', '--id', 'r', ...flags);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return rig.status('r');
+}
+
+/** The steps, and for each the one whose session its own began with: itself where that was fresh. */
+function sessions({ steps }: RunObject): readonly string[] {
+  const begun = new Map<unknown, string>();
+  return Object.entries(steps).map(([id, { outputs }]) => {
+    const session = outputs['session_id'];
+    if (session === undefined) return id;
+    if (!begun.has(session)) begun.set(session, id);
+    return `${id} in that of ${begun.get(session)}`;
+  });
+}
+
+test('ralph: one prompt again and again, each time with a fresh memory', async () => {
+  await using rig = await Rig.setup();
+  const status = await run(rig, 'ralph');
+  expect(sessions(status)).toEqual([1, 2, 3].map((n) => `main.${n}.START in that of main.${n}.START`));
+  expect(status).toMatchObject({ result: 'everything in todo.md is done' });
+  expect(rig.read('done.txt')).toBe('done\ndone\n');
+});
+
+test('review-loop: five reviews in one session, then it is committed', async () => {
+  await using rig = await Rig.setup();
+  const status = await run(rig, 'review-loop', '--var', 'input=a feature');
+  expect(sessions(status)).toEqual(
+    ['1.START', '2.REVIEW', '3.REVIEW', '4.REVIEW', '5.REVIEW', '6.REVIEW', '7.COMMIT'].map(
+      (step) => `main.${step} in that of main.1.START`,
+    ),
+  );
+  expect(rig.read('feature.txt')).toBe(`feature\n${'mended\n'.repeat(5)}`);
+});
+
+test('research: what was looked at is forgotten, and what was found comes back', async () => {
+  await using rig = await Rig.setup();
+  const status = await run(rig, 'research', '--var', 'input=Where is it parsed?');
+  expect(sessions(status)).toEqual([
+    'main.1.START in that of main.1.START',
+    'main.2.LOOK in that of main.2.LOOK',
+    'main.3.LOOK in that of main.2.LOOK',
+    'main.4.ANSWER in that of main.1.START',
+  ]);
+  expect(readFileSync(rig.path('.meow/workflows/r/steps/main.4.ANSWER/1/prompt'), 'utf8')).toMatch(
+    'This was found:\n\nparser.ts parses\n\n',
+  );
+  expect(status).toMatchObject({ result: 'It is parsed in parser.ts.' });
+});
+
+test('fan-out: three workers at once, and a script that waits for them', async () => {
+  await using rig = await Rig.setup();
+  const { counts } = await run(rig, 'fan-out');
+  expect(counts).toMatchObject({ done: 6, failed: 0 });
+  expect(rig.read('index.md')).toBe('base\nir\nkernel\n');
+  const decisions = rig.decisions('r');
+  expect(decisions.indexOf('step-started main_worker3.1.WORKER')).toBeLessThan(
+    decisions.indexOf('step-done main_worker1.1.WORKER'),
+  );
+});
+
+test('poll: begins a worker for whatever it finds, until it is told to stop', async () => {
+  await using rig = await Rig.setup();
+  mkdirSync(rig.path('inbox'));
+  for (const name of ['one', 'two']) rig.write(`inbox/${name}`, '');
+  const { steps } = await run(rig, 'poll');
+  expect(rig.files('closed')).toEqual(['closed/main_worker1', 'closed/main_worker2']);
+  expect(steps['main_worker2.2.CLOSE']).toMatchObject({ status: 'done' });
+});
+
+test('poll: killed while it waits, it goes on waiting', async () => {
+  await using rig = await Rig.setup();
+  const args = ['run', join(EXAMPLES, 'poll'), '--adapter', 'sim', '--id', 'r'];
+  const killed = rig.start(...args);
+  await rig.decided('r', 'step-started main.1.START');
+  process.kill(rig.enginePid('r'), 'SIGKILL');
+  await killed.ended;
+  const live = rig.start('resume', 'r');
+  rig.write('inbox/two', '');
+  expect(await live.ended).toMatchObject({ code: 0 });
+  expect(Object.keys((await rig.status('r')).steps).toSorted()).toEqual([
+    'main.1.START',
+    'main.2.START',
+    'main_worker1.1.WORKER',
+    'main_worker1.2.CLOSE',
+  ]);
+});
+
+test('ask: waits for an answer, and goes on with it', async () => {
+  await using rig = await Rig.setup();
+  const live = rig.start('run', join(EXAMPLES, 'ask'), '--adapter', 'sim', '--id', 'r');
+  await rig.decided('r', 'gate-asked main.2.ask');
+  expect(await rig.meow('answer', 'r', 'the second')).toMatchObject({ code: 0 });
+  expect(await live.ended).toMatchObject({ code: 0 });
+  expect(readFileSync(rig.path('.meow/workflows/r/steps/main.3.DECIDED/1/prompt'), 'utf8')).toMatch(
+    'The answer is: the second\n',
+  );
+});
+
+test('release: scripts in between, and a judge who has not seen the work', async () => {
+  await using rig = await Rig.setup();
+  const status = await run(rig, 'release');
+  expect(sessions(status)).toEqual([
+    'main.1.START',
+    'main.2.NOTES in that of main.2.NOTES',
+    'main.3.JUDGE in that of main.3.JUDGE',
+    'main.4.DONE',
+    'main.5.NOTES in that of main.2.NOTES',
+    'main.6.JUDGE in that of main.6.JUDGE',
+    'main.7.DONE',
+  ]);
+  expect(status).toMatchObject({ result: 'notes.md is ready' });
+});
+
+test('composed: calls another workflow, which knows what was said before', async () => {
+  await using rig = await Rig.setup();
+  const status = await run(rig, 'composed', '--var', 'input=Where?');
+  expect(sessions(status)).toEqual([
+    'main.1.START in that of main.1.START',
+    'main.2.research-START in that of main.2.research-START',
+    'main.3.research-LOOK in that of main.3.research-LOOK',
+    'main.4.research-ANSWER in that of main.2.research-START',
+    'main.5.REPLY in that of main.1.START',
+  ]);
+});
+
+test('single: all states in one file', async () => {
+  await using rig = await Rig.setup();
+  const status = await run(rig, 'single.yaml');
+  expect(Object.keys(status.steps)).toEqual([
+    'main.1.START',
+    'main.2.MEND',
+    'main.3.START',
+    'main.4.MEND',
+    'main.5.START',
+  ]);
+  expect(status).toMatchObject({ result: 'all tests pass' });
+});
+
+test('meow validate has nothing against any of them', async () => {
+  await using rig = await Rig.setup();
+  const names = readdirSync(EXAMPLES).filter((name) => !/README|\.sim\.toml$/.test(name));
+  const { code, stdout } = await rig.meow('validate', ...names.map((name) => join(EXAMPLES, name)));
+  expect(code).toBe(0);
+  // One that goes on for ever is meant to.
+  expect(stdout.match(/: (?:error|warning) \S+:/g)).toEqual([': warning unbounded-fork:']);
+  expect(stdout).toContain('poll/START.sh');
+});
+
+test('each of them has a test', () => {
+  const tests = readFileSync(import.meta.filename, 'utf8');
+  for (const name of readdirSync(EXAMPLES).filter((each) => !/README|\.sim\.toml$/.test(each))) {
+    expect(tests, name).toContain(`test('${name.replace('.yaml', '')}:`);
+  }
+});
