@@ -68,7 +68,7 @@ export async function drive(request: DriveRequest): Promise<Driven> {
   // A run that comes to nothing leaves nothing behind, so it is not talked to before there is a record of it; and no step
   // starts before it can be.
   const receive = (): void => {
-    reception ??= receptionOf(runId, runFolder, mark, reporter, (agent, id) => agents?.hasTaken(agent, id) ?? false);
+    reception ??= receptionOf(runId, runFolder, mark, reporter, () => agents);
     if (run !== null) reception.open(run);
   };
 
@@ -201,7 +201,7 @@ function receptionOf(
   runFolder: string,
   mark: string,
   reporter: Reporter,
-  hasTaken: (agent: string, effectId: string) => boolean,
+  agents: () => AgentsDriver | null,
 ): Reception {
   try {
     return new Reception({
@@ -213,7 +213,8 @@ function receptionOf(
         const text = wholeText(prompt, runFolder);
         return text.ok ? { ...text, value: promptText(text.value, 'autonomous', expects) } : text;
       },
-      hasTaken,
+      hasTaken: (agent, effect) => agents()?.hasTaken(agent, effect) ?? false,
+      couldHave: (agent, effect) => agents()?.couldHave(agent, effect) ?? true,
       note: (line) => reporter.note(line),
     });
   } catch (error) {

@@ -13,7 +13,7 @@ import { own } from '../base/json.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { Adapter, AdapterFile, Hole, HomeFolder } from '../ir/adapter.ts';
-import { quote } from '../ir/quote.ts';
+import { shellWord } from '../ir/quote.ts';
 import { fillString } from '../ir/text.ts';
 import type { Text } from '../ir/text.ts';
 import type { RunSurroundings } from './environment.ts';
@@ -147,8 +147,3 @@ const ESCAPES: Readonly<Record<AdapterFile['format'], (value: string) => string>
   toml: inString,
   text: asItIs,
 };
-
-function shellWord(text: string): string {
-  const quoted = quote(text, [{ kind: 'bare' }]);
-  return present(quoted.ok ? quoted.value : null, `not quotable: ${text}`);
-}

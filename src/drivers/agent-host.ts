@@ -65,6 +65,8 @@ export interface HostedAgent {
    * given is for being taken by an agent that is ready for it; a question that it asks a person stops the clock.
    */
   hand(message: AgentMessage, request: HandRequest): Promise<Handover>;
+  /** Whether what it reports could be about a message: not before it was told. Those that leave this out cannot be too early. */
+  couldHave?(id: string): boolean;
   /** Whether it has begun with a message: one that it has may wait with it until it is done with another. */
   hasBegun(id: string): boolean;
   /**

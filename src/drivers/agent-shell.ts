@@ -2,8 +2,7 @@
 // wrapper.ts), runs the agent's program, and records how that ended. Signals that end the agent do not end the shell
 // before it: as long as the one lives, the other does.
 
-import { present } from '../base/assert.ts';
-import { quote } from '../ir/quote.ts';
+import { shellWord } from '../ir/quote.ts';
 import { join } from 'node:path';
 import { BOOT_ID, HAS_PROC } from './process-table.ts';
 import { UMASK } from './step-folder.ts';
@@ -11,13 +10,13 @@ import { beginning } from './wrapper.ts';
 
 /** `command`: a program and its arguments, each as it is. */
 export function agentShellText(command: readonly string[], folder: string): string {
-  const status = quoted(join(folder, 'status'));
+  const status = shellWord(join(folder, 'status'));
   return [
     beginning({ folder, bootId: BOOT_ID, hasUptime: HAS_PROC, umask: UMASK }),
     OUTLIVE,
     // The shell's own remarks ("Killed") are not the agent's: they go nowhere.
     'exec 3>&2 2>/dev/null;',
-    `${command.map(quoted).join(' ')} 2>&3 3>&-;`,
+    `${command.map(shellWord).join(' ')} 2>&3 3>&-;`,
     `meow_status=$?;echo "exit $meow_status">>${status};exit "$meow_status"`,
   ].join('');
 }
@@ -29,8 +28,3 @@ export function shellCommand(shell: string, text: string): readonly string[] {
 
 /** A trap that does something is not passed on to the program; one that does nothing would be. */
 const OUTLIVE = 'trap : HUP INT QUIT TERM;';
-
-function quoted(text: string): string {
-  const result = quote(text, [{ kind: 'bare' }]);
-  return present(result.ok ? result.value : null, `not quotable: ${text}`);
-}

@@ -45,6 +45,8 @@ export interface AgentDriverOptions extends RunSurroundings {
 export interface AgentsDriver extends Driver {
   /** Whether an agent has begun with the prompt of an effect; false where it is still on its way, or the agent is gone. */
   hasTaken(agent: string, effectId: string): boolean;
+  /** Whether a report of an agent could be about the prompt of an effect; false while that is still on its way. */
+  couldHave(agent: string, effectId: string): boolean;
 }
 
 export function agentDriver(options: AgentDriverOptions): AgentsDriver {
@@ -89,6 +91,10 @@ class AgentDriver implements AgentsDriver {
 
   hasTaken(agent: string, effectId: string): boolean {
     return this.#known(agent)?.hasBegun(effectId) ?? false;
+  }
+
+  couldHave(agent: string, effectId: string): boolean {
+    return this.#known(agent)?.couldHave?.(effectId) ?? true;
   }
 
   #ask(how: How, effect: Effect, answer: Answer, note: Note): void {

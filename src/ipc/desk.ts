@@ -37,6 +37,8 @@ export interface DeskOptions {
   whole(prompting: Prompting): Result<string, string>;
   /** Whether an agent has begun with the prompt of an effect: until then it is on its way, and needs no telling. */
   hasTaken(agent: string, effectId: string): boolean;
+  /** Whether a report of an agent could be about the prompt of an effect. */
+  couldHave?(agent: string, effectId: string): boolean;
   /** What keeps a path, seen from that folder, from being that of a file; null where it is one. */
   fileProblem(path: string, from: string): string | null;
   /** For an event that came without an id: never the same twice, in no life of the engine. */
@@ -117,8 +119,9 @@ export class Desk {
     }
   }
 
-  async #stepDone({ agent, step, outputs, notes, message }: Of<'step-done'>): Promise<Answer> {
+  async #stepDone({ agent, step: named, outputs, notes, message }: Of<'step-done'>): Promise<Answer> {
     const { run } = this.#options;
+    const step = named ?? this.#stepBefore(agent);
     const report = { agent, step, outputs, message };
     const verdict = judgeReport(run.state, report);
     if (verdict.kind === 'refused') {
@@ -139,6 +142,16 @@ export class Desk {
     }
     const warnings = verdict.unknown.map((name) => `the step does not ask for the output ${name}; it is kept`);
     return { kind: 'ack', success: true, ...(warnings.length > 0 ? { warnings } : {}) };
+  }
+
+  /** What an agent means that has not been told of its next step yet: the one before. Null where it means its present one. */
+  #stepBefore(agent: string | null): string | null {
+    const { state } = this.#options.run;
+    const busy = state.agents.get(agent ?? '')?.busy ?? null;
+    if (agent === null || busy === null || this.#options.couldHave?.(agent, effectId(busy.id, busy.attempt)) !== false)
+      return null;
+    const before = [...state.steps.values()].findLast((each) => each.agent === agent && each.status === 'done');
+    return before?.id ?? null;
   }
 
   #fileProblems(step: string, outputs: JsonMap): readonly FileProblem[] {

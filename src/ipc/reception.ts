@@ -32,6 +32,8 @@ export interface ReceptionOptions {
   whole(prompting: Prompting): Result<string, string>;
   /** Whether an agent has begun with the prompt of an effect. */
   hasTaken(agent: string, effectId: string): boolean;
+  /** Whether a report of an agent could be about the prompt of an effect. */
+  couldHave?(agent: string, effectId: string): boolean;
   /** A line for people. */
   note(line: string): void;
 }
@@ -65,6 +67,7 @@ export class Reception {
       clock,
       whole: (task) => this.#options.whole(task),
       hasTaken: (agent, effect) => this.#options.hasTaken(agent, effect),
+      couldHave: (agent, effect) => this.#options.couldHave?.(agent, effect) ?? true,
       fileProblem,
       newId: randomUUID,
     });

@@ -2,6 +2,7 @@
 // needs is found by the language; what each layer does is here, so that the kernel and the drivers quote alike.
 // A value that cannot be written at its place is refused with a sentence, never bent.
 
+import { present } from '../base/assert.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 
@@ -130,4 +131,10 @@ function heredocText(text: string, { delimiter, tabs, lead, tail }: HeredocPlace
 
 function shortened(value: string): string {
   return value.length > 40 ? `${value.slice(0, 40)}…` : value;
+}
+
+/** A text as one word of a shell. No text of ours has a NUL byte, which is all that cannot be one. */
+export function shellWord(text: string): string {
+  const quoted = quote(text, [{ kind: 'bare' }]);
+  return present(quoted.ok ? quoted.value : null, `not quotable: ${text}`);
 }

@@ -73,12 +73,20 @@ export function hearAgent(turn: Turn, agent: AgentState, outcome: Outcome, fail:
       return;
     default: {
       const lost = outcome.kind === 'failure' && outcome.failure.kind === 'lost';
-      return close(turn, agent, outcome.kind === 'success' ? 'killed' : lost ? 'lost' : 'gone', message, fail);
+      const how = outcome.kind === 'success' ? 'killed' : lost ? 'lost' : 'gone';
+      return close(turn, agent, how, message, fail, outcome.kind === 'failure' ? outcome.failure : null);
     }
   }
 }
 
-function close(turn: Turn, agent: AgentState, how: AgentEnd, message: string | null, fail: Fail): void {
+function close(
+  turn: Turn,
+  agent: AgentState,
+  how: AgentEnd,
+  message: string | null,
+  fail: Fail,
+  problem: Failure | null = null,
+): void {
   const { busy } = agent;
   turn.emit({ kind: 'agent-closed', agent: agent.name, how, message });
   // What was lost together with the engine is looked for step by step, and asked for again.
@@ -86,7 +94,12 @@ function close(turn: Turn, agent: AgentState, how: AgentEnd, message: string | n
   // It is being stopped: how that ends is its own answer.
   if (busy.stopping !== null) return;
   const cause = how === 'killed' ? 'it was killed' : (message ?? 'it is gone');
-  fail(turn, busy, failure('agent-crashed', `agent ${agent.name} ended before it had done its work: ${cause}`));
+  const details = problem === null ? {} : { code: problem.code, output: problem.output };
+  fail(
+    turn,
+    busy,
+    failure('agent-crashed', `agent ${agent.name} ended before it had done its work: ${cause}`, details),
+  );
 }
 
 function revive(turn: Turn, agent: AgentState): void {

@@ -6,6 +6,7 @@ import { assert, present, unreachable } from '../base/assert.ts';
 import { canGrow } from '../ir/program.ts';
 import { applyToAgents, occupy, release } from './apply-agents.ts';
 import { applyTalk, hear } from './apply-talk.ts';
+import { askingOf } from './gates.ts';
 import type { Decision, FrameOpening, StepProgress } from './decision.ts';
 import type { IdTree } from './id-tree.ts';
 import { descend, insert } from './id-tree.ts';
@@ -69,10 +70,12 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'step-printed':
       return;
     case 'step-progressed':
-      return progress(stepOf(state, decision.step), decision.progress);
+      return progress(state, stepOf(state, decision.step), decision.progress);
     case 'step-completing': {
       const step = stepOf(state, decision.step);
       step.status = 'completing';
+      // Who reports has had it.
+      if (step.delivery !== null) step.delivery = 'accepted';
       step.outputs = decision.outputs;
       step.notes = decision.notes;
       hear(state, decision.message);
@@ -426,12 +429,15 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
   }
 }
 
-function progress(step: StepState, { session, delivery, dialog }: StepProgress): void {
+function progress(state: RunState, step: StepState, { session, delivery, dialog }: StepProgress): void {
   if (session !== undefined && step.effect?.kind === 'turn') step.frame.nextSession = { kind: 'resume', id: session };
   if (delivery !== undefined) step.delivery = delivery;
   if (dialog === undefined) return;
-  if (dialog === null) step.gate = null;
-  else step.dialogs += 1;
+  if (dialog === null) {
+    // One that nobody decided asks by the same name when it comes again.
+    if ((askingOf(state, step, step.dialog?.gate ?? null)?.verdict ?? null) !== null) step.dialogs += 1;
+    step.gate = null;
+  }
   step.dialog = dialog;
 }
 

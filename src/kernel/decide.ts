@@ -146,7 +146,12 @@ function take(turn: Turn, input: Input): void {
       return stopSteps(turn, [...state.asked.values()], input.force);
     case 'pause-requested':
       if (state.phase === 'running') endRun(turn, 'paused', input.reason);
-      return;
+      // Whose agent asks something would wait for a person. The agent is left as it is.
+      return stopSteps(
+        turn,
+        [...state.asked.values()].filter((step) => step.dialog !== null && verdictFor(state, step) === null),
+        false,
+      );
     default:
       return unreachable(input);
   }

@@ -204,11 +204,9 @@ function prepareMove(
       if (!bound.ok) return bound;
       return ok(() => {
         const bottom = move.dropCallers ? dropCallers(turn, frame) : frame;
-        enter(turn, bound.value.block, sessionFor(move.session, session), {
-          ...PLAIN,
-          ...successor(bottom),
-          variables: bound.value.variables,
-        });
+        const { block, variables } = bound.value;
+        const prefix = prefixBelow(block, step.id, bottom);
+        enter(turn, block, sessionFor(move.session, session), { ...PLAIN, ...successor(bottom), prefix, variables });
       });
     }
     case 'call': {
@@ -221,7 +219,7 @@ function prepareMove(
         enter(turn, bound.value.block, sessionFor(move.session, session), {
           ...PLAIN,
           variables: bound.value.variables,
-          prefix: bound.value.block.naming === 'path' ? `${step.id}.` : frame.prefix,
+          prefix: prefixBelow(bound.value.block, step.id, frame),
           lane: frame.lane,
           join: frame.join,
           caller: frame.id,
@@ -246,7 +244,7 @@ function prepareMove(
         enter(turn, bound.value.block, FRESH, {
           ...PLAIN,
           variables: bound.value.variables,
-          prefix: frame.prefix,
+          prefix: prefixBelow(bound.value.block, lane, frame),
           lane,
           join: 'loose',
           forkedFrom: frame.lane,
@@ -308,6 +306,11 @@ function prepareBelow(
       recoveryDepth: step.frame.recoveryDepth + (join === 'recover' ? 1 : 0),
     }),
   );
+}
+
+/** Steps that are named by where they stand, stand below something that there is once. */
+function prefixBelow({ naming }: Block, id: string, { prefix }: FrameState): string {
+  return naming === 'path' ? `${id}.` : prefix;
 }
 
 type Placement = Omit<FrameOpening, 'id' | 'session'>;

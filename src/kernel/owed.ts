@@ -56,6 +56,9 @@ export function requestsOf(state: RunState, decision: Decision): readonly Reques
       const { attempt, status } = stepOf(state, decision.step);
       return status === 'completing' ? [{ kind: 'conclude', effect: effectId(decision.step, attempt) }] : [];
     }
+    // What it asks may have been decided before.
+    case 'gate-asked':
+      return dialogRequests(state, stepOf(state, decision.step));
     case 'gate-decided':
       return [...(state.gates.get(decision.gate)?.askers.keys() ?? [])].flatMap((asker) =>
         dialogRequests(state, state.steps.get(asker)),

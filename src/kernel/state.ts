@@ -113,7 +113,7 @@ export interface StepState {
   delivery: Delivery | null;
   /** What its agent asks a person, and the gate that was opened for it. */
   dialog: OpenDialog | null;
-  /** How many of them there have been, in all attempts. */
+  /** How many of them have been decided, in all attempts. */
   dialogs: number;
   /** When its time is over. */
   timeoutAt: number | null;

@@ -11,7 +11,16 @@ import type { Text } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import { isOver } from '../kernel/state.ts';
-import { agentStatus, expandedInto, needsOf, openGates, runError, runStatus, stepError } from './status.ts';
+import {
+  agentStatus,
+  expandedInto,
+  needsOf,
+  openGates,
+  runError,
+  runStatus,
+  shownVariables,
+  stepError,
+} from './status.ts';
 import { writtenText } from '../ir/text.ts';
 
 /** The text for one run whose state goes on changing; `touch` says which steps have. */
@@ -212,7 +221,7 @@ function head(state: RunState): string {
     script('cleanup_on_success', program.cleanup.success),
     script('cleanup_on_failure', program.cleanup.failure),
     script('cleanup_on_stop', program.cleanup.stop),
-    map('', 'vars', Object.entries(request?.variables ?? {})),
+    map('', 'vars', Object.entries(shownVariables(request?.variables ?? {}))),
     map('', 'meta', Object.entries(request?.meta ?? {})),
     agents(state),
     gates(state),

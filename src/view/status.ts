@@ -117,7 +117,7 @@ export function statusView(state: RunState, { id = null }: { readonly id?: strin
     ended_at: moment(state.endedAt),
     result: state.result,
     error: runError(state),
-    vars: Object.fromEntries(Object.entries(request?.variables ?? {}).filter(([name]) => !name.startsWith('@'))),
+    vars: shownVariables(request?.variables ?? {}),
     meta: request?.meta ?? {},
     steps: Object.fromEntries([...state.steps].map(([name, step]) => [name, stepStatusView(step)])),
     agents: [...agentViews(state), ...laneViews(state)],
@@ -199,6 +199,11 @@ export function expandedInto(step: StepState): readonly string[] {
 /** Gates that wait for a person, oldest first. */
 export function openGates(state: RunState): readonly GateView[] {
   return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map((gate) => gateView(state, gate));
+}
+
+/** Those that have a name which somebody could write. */
+export function shownVariables(variables: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
+  return Object.fromEntries(Object.entries(variables).filter(([name]) => !name.startsWith('@')));
 }
 
 /** How a person decides a gate. */

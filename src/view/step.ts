@@ -16,7 +16,7 @@ import { neededBy } from './needed.ts';
 import type { Paint } from './paint.ts';
 import { tame } from './row.ts';
 import type { Counts, RunErrorView, RunStatus, StepErrorView, StepStatusView } from './status.ts';
-import { countSteps, filledText, moment, runError, runStatus, stepStatusView } from './status.ts';
+import { countSteps, filledText, moment, runError, runStatus, shownVariables, stepStatusView } from './status.ts';
 import { writtenText } from '../ir/text.ts';
 
 export interface StepView extends StepStatusView {
@@ -119,7 +119,7 @@ export function runView(state: RunState): RunView {
     ended_at: moment(endedAt),
     duration_ms: startedAt === null || endedAt === null ? null : endedAt - startedAt,
     folder: request?.cwd ?? null,
-    vars: request?.variables ?? {},
+    vars: shownVariables(request?.variables ?? {}),
     meta: request?.meta ?? {},
     result: state.result,
     counts: countSteps(state),

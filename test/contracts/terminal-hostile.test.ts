@@ -113,6 +113,6 @@ describe.each([
       const texts = new Set(tried.map(({ text }) => text));
       expect(everything.filter(({ kind, text = '' }) => kind === 'accepted' && !texts.has(text))).toEqual([]);
       expect(tried.filter(({ handover }) => handover.kind === 'taken').length).toBeGreaterThan(tried.length / 2);
-    }),
+    }, TIME_MS - 5_000),
   );
 });

@@ -275,15 +275,23 @@ export const NEVER: Promise<never> = new Promise(() => undefined);
 
 export const TAKEN = { kind: 'taken' };
 
-/** With a rig of its own, so that several tests can go on at once. */
-export async function onRig(test: (rig: TerminalRig) => Promise<void>): Promise<void> {
+/** With a rig of its own, so that several tests can go on at once. One that takes too long leaves nothing behind either. */
+export async function onRig(test: (rig: TerminalRig) => Promise<void>, timeoutMs = TEST_MS): Promise<void> {
   const rig = new TerminalRig();
+  let timer: NodeJS.Timeout | undefined;
+  const outOfTime = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('it takes too long')), timeoutMs);
+  });
   try {
-    await test(rig);
+    await Promise.race([test(rig), outOfTime]);
   } finally {
+    clearTimeout(timer);
     await rig.close();
   }
 }
+
+/** A little less than the runner allows. */
+const TEST_MS = 27_000;
 
 /** The program of test/fixtures/terminal/actor.mjs as an agent. */
 export function actor(flags: string, wish: WaysWish = {}, limits: Adapter['limits'] = []): AdapterWish {

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import type { RunObject } from '../rig/rig.ts';
-import { until } from '../rig/rig.ts';
+import { shellStep, until } from '../rig/rig.ts';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
 interface WithCost extends RunObject {
@@ -69,6 +69,24 @@ describe('workers', () => {
         .map(({ step }) => step)
         .toSorted(),
     ).toEqual(['main.1.START', 'main.2.NEXT', 'main.3.V', 'main_v3.1.V', 'main_w1.1.W', 'main_w2.1.W', 'main_w4.1.W']);
+  });
+
+  test('may be workflows of another language, several of the same', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.rig.write(
+      'tools.meow.toml',
+      `[main]\n[main.variables]\nitem = {}\n${shellStep('keep', 'echo {{item}} >> kept')}`,
+    );
+    ray.folder('flow', {
+      'START.md': '<fork-workflow next="NEXT.md" item="1">../tools.meow.toml</fork-workflow>',
+      'NEXT.md': '<fork-workflow next="LAST.md" item="2">../tools.meow.toml</fork-workflow>',
+      'LAST.md': '<function-workflow return="END.md" input="3">../tools.meow.toml</function-workflow>',
+      'END.md': '<result>end</result>',
+    });
+    expect(await ray.run('flow', '--var', 'item=3')).toMatchObject({ code: 0, stderr: '' });
+    expect(ray.rig.read('kept').trim().split('\n').toSorted()).toEqual(['1', '2', '3']);
+    const steps = Object.keys((await ray.rig.status('r')).steps).filter((step) => step.endsWith('.keep'));
+    expect(steps.toSorted()).toEqual(['main.3.LAST.keep', 'main_toolsm1.keep', 'main_toolsm2.keep']);
   });
 
   test('forks that do not go on at the same state are asked for again', async () => {

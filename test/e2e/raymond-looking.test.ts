@@ -33,6 +33,35 @@ describe('which workflow it is', () => {
     expect(await ray.run('chores')).toMatchObject({ code: 0 });
   });
 
+  test('states may be called whatever files may be called', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '<goto>my state.md</goto>',
+      'my state.md': '<goto>Größe.v2</goto>',
+      'Größe.v2.md': '<goto>__proto__</goto>',
+      '__proto__.md': '<goto>constructor.sh</goto>',
+      'constructor.sh': `echo '<result>end</result>'`,
+    });
+    expect(await ray.run('flow')).toMatchObject({ code: 0, stderr: '' });
+    expect(Object.keys((await ray.rig.status('r')).steps)).toEqual([
+      'main.1.START',
+      'main.2.my_state',
+      'main.3.Gr__e_v2',
+      'main.4.__proto__',
+      'main.5.constructor',
+    ]);
+  });
+
+  test('one whose agents cannot be started is refused before anything has begun', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': '<reset>B.md</reset>', 'B.md': `---\nadapter: nobody\n---\n${END}` });
+    const { code, stderr } = await ray.run('flow');
+    expect(code).toBe(1);
+    expect(stderr).toContain('flow/B.md:1:1: error adapter-unavailable: there is no adapter "nobody"');
+    expect(ray.rig.exists('.meow/workflows/r')).toBe(false);
+    expect(await ray.run('flow', '--adapter', 'fake')).toMatchObject({ code: 0, stderr: '' });
+  });
+
   test('two states to begin with are refused, and both are named', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': END, '1_START.md': END });

@@ -4,6 +4,7 @@
 // interrupted begins again as its tag said.
 
 import { describe, expect, test } from 'vitest';
+import { until } from '../rig/rig.ts';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
 /** Turns as `STEP: SESSION [HISTORY]`, by their steps. */
@@ -172,6 +173,29 @@ describe('the session of the next state', () => {
     expect(await ray.run('flow')).toMatchObject({ code: 0, stderr: '' });
     expect(seenIn(ray)).toEqual(seen);
   });
+
+  test.each([
+    ['call', '<call return="LAST.md">NEXT.md</call>', `fork ${FIRST}`],
+    ['function', '<function return="LAST.md">NEXT.md</function>', 'fresh'],
+    ['reset', '<reset>NEXT.md</reset>', 'fresh'],
+    ['goto', '<goto>NEXT.md</goto>', `resume ${FIRST}`],
+  ])(
+    '%s: a turn that was under way when the machine went down begins again as it had',
+    async (_tag, start, session) => {
+      await using ray = await RaymondRig.setup();
+      ray.folder('flow', { 'START.md': start, 'NEXT.md': 'Work.', 'LAST.md': '<result>end</result>' });
+      ray.answers({ to: 'Work', says: '<result>worked</result>', after: 'go' });
+      const live = ray.rig.start('run', 'flow', '--id', 'r');
+      await ray.rig.decided('r', 'step-started main.2.NEXT');
+      await until(() => ray.turns().length === 2, 'the turn to begin');
+      await ray.rig.killAll();
+      await live.ended;
+      ray.rig.write('go', '');
+      expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
+      const next = ray.turns().filter(({ step }) => step === 'main.2.NEXT');
+      expect(next.map((turn) => turn.session)).toEqual([session, session]);
+    },
+  );
 
   test('a reminder is told in the session that it reminds', async () => {
     await using ray = await RaymondRig.setup();

@@ -6,6 +6,7 @@ import { constants } from 'node:os';
 import { UsageError } from '../../base/usage-error.ts';
 import { findProgram } from '../../drivers/wrapper.ts';
 import { placeOfSocket } from '../../drivers/tmux/private-socket.ts';
+import { shellWord } from '../../ir/quote.ts';
 import { brief } from '../../view/row.ts';
 import { statusView } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
@@ -49,7 +50,7 @@ export async function attach(
     `=${found.terminal}`,
   ];
   if (options.print || !process.stdin.isTTY || !process.stdout.isTTY) {
-    say(['tmux', ...args].join(' '));
+    say(['tmux', ...args].map(shellWord).join(' '));
     return EXIT.done;
   }
   // From within a session of the user's own server ours is another server, which is no nesting; the same one is.

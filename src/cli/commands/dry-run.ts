@@ -6,13 +6,16 @@ import type { Target } from '../../ir/follow.ts';
 import { blocksOf, blocksOfTarget } from '../../ir/follow.ts';
 import type { Block, Each, Program, RunRequest, Step } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
+import { shownVariables } from '../../view/status.ts';
 import { durationText } from '../../view/step.ts';
 import { EXIT } from '../exit.ts';
 import { say } from '../say.ts';
 import { writtenText } from '../../ir/text.ts';
 
 export function dryRun(program: Program, request: RunRequest, json: boolean): number {
-  const blocks = Object.values(program.blocks);
+  const first = (block: Block): number => (block.name === program.entry ? 0 : 1);
+  const blocks = Object.values(program.blocks).toSorted((a, b) => first(a) - first(b));
+  const variables = shownVariables(request.variables);
   const steps = blocks.flatMap((block) => block.steps.map((step) => ({ block, step })));
   if (json) {
     const { language, name } = program.source;
@@ -23,13 +26,11 @@ export function dryRun(program: Program, request: RunRequest, json: boolean): nu
       workflow: block.name,
       leads_to: leadsTo(step),
     }));
-    say(
-      JSON.stringify({ kind: 'dry-run', language, source: name, vars: request.variables, steps: described }, null, 2),
-    );
+    say(JSON.stringify({ kind: 'dry-run', language, source: name, vars: variables, steps: described }, null, 2));
     return EXIT.done;
   }
   say(`${program.source.name}: ${steps.length} ${steps.length === 1 ? 'step' : 'steps'}; nothing was started`);
-  for (const [name, value] of Object.entries(request.variables)) say(`  ${name} = ${JSON.stringify(value)}`);
+  for (const [name, value] of Object.entries(variables)) say(`  ${name} = ${JSON.stringify(value)}`);
   for (const block of blocks) sayBlock(block, block.name === program.entry);
   return EXIT.done;
 }

@@ -10,7 +10,7 @@ import type { JsonMap } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { Adapter } from '../../ir/adapter.ts';
-import { quote } from '../../ir/quote.ts';
+import { shellWord } from '../../ir/quote.ts';
 import { fillCommand, holeValues, layOut } from '../adapter-start.ts';
 import type { HoleValues, Place } from '../adapter-start.ts';
 import type { AgentStart } from '../agent-folder.ts';
@@ -119,7 +119,7 @@ function preparedStart(request: StartRequest, options: AcpHostOptions): Result<L
  * ended by what ends the command.
  */
 function withPipe(command: string, folder: string): string {
-  const [pipe, open] = [quoted(join(folder, PIPE)), quoted(join(folder, PIPE_OPEN))];
+  const [pipe, open] = [shellWord(join(folder, PIPE)), shellWord(join(folder, PIPE_OPEN))];
   return [
     'trap : HUP INT QUIT TERM',
     `mkfifo -m 600 ${pipe} && exec 4<>${pipe} <${pipe} && : >${open} || exit 126`,
@@ -138,9 +138,4 @@ function serversFor({ meow, agent, workflow_id, socket, inbox }: HoleValues): re
 
 function placeOf({ agent, workdir, folder }: AgentStart): Place {
   return { agent, workdir, folder: folder.path };
-}
-
-function quoted(text: string): string {
-  const result = quote(text, [{ kind: 'bare' }]);
-  return present(result.ok ? result.value : null, `not quotable: ${text}`);
 }

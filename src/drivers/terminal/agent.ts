@@ -176,6 +176,11 @@ export class TerminalAgent implements HostedAgent {
     return handed;
   }
 
+  couldHave(id: string): boolean {
+    const state = this.#records.read(id)?.state.kind ?? 'begun';
+    return state !== 'begun' && state !== 'put';
+  }
+
   hasBegun(id: string): boolean {
     return this.#records.read(id)?.state.kind === 'accepted';
   }
@@ -233,7 +238,8 @@ export class TerminalAgent implements HostedAgent {
   async interrupt(_id: string, timeoutMs: number): Promise<void> {
     if ((await this.#untilRest(0)) === true) return;
     await this.#pressInterrupt();
-    await this.#untilRest(timeoutMs);
+    // Of whom nobody can tell whether it rests, it is given its time.
+    if ((await this.#untilRest(timeoutMs)) === null) await Promise.race([pause(timeoutMs, true), this.ended]);
   }
 
   async #hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
@@ -314,6 +320,7 @@ export class TerminalAgent implements HostedAgent {
 
   #hasAccepted(text: string, { acceptedBefore }: DeliveryRecord): boolean {
     if (!this.#options.ways.acknowledge.byHook || this.#hooks === null) return false;
+    this.#hooks.catchUp();
     return this.#hooks.accepted.slice(acceptedBefore).some(({ prompt }) => prompt === null || wasGiven(prompt, text));
   }
 
@@ -338,6 +345,7 @@ export class TerminalAgent implements HostedAgent {
     for (;;) {
       const since = this.#console.changes;
       const screen = await this.#console.look();
+      this.#hooks?.catchUp();
       const now = performance.now();
       if (!this.alive || (screen !== null && rest.see(screen, now))) return true;
       if (now >= deadline) return false;
@@ -350,7 +358,8 @@ export class TerminalAgent implements HostedAgent {
     for (let tries = 0; tries < INTERRUPTS_MAX && interruptKeys.length > 0 && this.alive; tries += 1) {
       const screen = await this.#console.look();
       if (screen === null) return;
-      if (screen.dialog !== null && !rejects(screen.dialog.pattern.reject, ...interruptKeys)) return;
+      const asked = this.#askedOn(screen);
+      if (asked !== null && !rejects(asked.pattern.reject, ...interruptKeys)) return;
       if ((await this.#console.press(interruptKeys, screen)) !== 'changed') return;
     }
   }
@@ -393,6 +402,7 @@ export class TerminalAgent implements HostedAgent {
 
   /** A question that only its hook tells of is one as well, if the agent does nothing else. */
   #askedOn(screen: Screen): SeenDialog | null {
+    this.#hooks?.catchUp();
     const since = this.#hooks?.blockedSince ?? null;
     if (screen.dialog !== null || since === null || screen.isReady || screen.isBusy) return screen.dialog;
     if (performance.now() - since < UNSEEN_MS) return null;

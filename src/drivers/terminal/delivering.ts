@@ -1,6 +1,7 @@
 // Performs in a terminal what delivery.ts decides: looks, acts, and keeps before every act what a later life must know of it,
 // as delivery-record.ts has it.
 
+import { assert } from '../../base/assert.ts';
 import type { Note } from '../../engine/ports.ts';
 import type { Injection, TerminalWays } from '../../ir/adapter.ts';
 import { keyName } from '../../ir/prompt-text.ts';
@@ -36,29 +37,30 @@ export async function deliver(
   ways: TerminalWays,
   request: DeliveryRequest,
 ): Promise<DeliveryOutcome> {
-  const { record, keep, note, isAlive, isConfirmed } = request;
+  const { record, keep, note, isAlive, isConfirmed, isGivenUp, timeoutMs } = request;
   const plan = planFor(ways, request);
   let state = beginDelivery(BEGINNINGS[record.state.kind] ?? 'nothing', performance.now());
   let delivery: Extract<Act, { kind: 'wait' }>['delivery'] = 'sending';
   let screen: Screen | null = null;
+  let seenAt = performance.now();
   const work = new WorkSince(ways, request.transcript);
   for (;;) {
     const since = console.changes;
     // What the hook has told needs no look.
     if (!isConfirmed() || screen === null) screen = await console.look();
+    if (screen !== null) seenAt = performance.now();
     if (screen === null && isAlive() && !isConfirmed()) {
       // That a terminal is gone is known before the end of its agent is.
+      const isLost = isGivenUp() || performance.now() - seenAt >= timeoutMs;
+      if (isLost) return finished(keep, UNSEEN);
       await console.changed(since, { ms: GONE_MS });
       continue;
     }
     const next = nextStep(plan, state, sightOf(screen, ways, request, work));
     const { act } = next;
     state = next.state;
-    if (act.kind === 'finish') {
-      keep(endState(act.outcome));
-      return act.outcome;
-    }
-    if (screen === null) continue;
+    if (act.kind === 'finish') return finished(keep, act.outcome);
+    assert(screen !== null, 'something is to be done about a screen that was not seen');
     await request.mind(screen);
     if (act.kind === 'wait') {
       if (act.delivery !== delivery) void note({ delivery: act.delivery });
@@ -184,6 +186,13 @@ function inputFor({ method }: Injection, text: string): Input {
   const key = method === 'keys' ? keyName(text) : null;
   if (key !== null) return { kind: 'keys', keys: [key] };
   return { kind: method === 'paste' ? 'paste' : 'text', text };
+}
+
+const UNSEEN: DeliveryOutcome = { kind: 'failed', delivery: 'not-ready', reason: 'its terminal could not be seen' };
+
+function finished(keep: DeliveryRequest['keep'], outcome: DeliveryOutcome): DeliveryOutcome {
+  keep(endState(outcome));
+  return outcome;
 }
 
 function endState(outcome: DeliveryOutcome): DeliveryRecord['state'] {

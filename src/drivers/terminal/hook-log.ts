@@ -58,6 +58,11 @@ export class HookLog {
     this.#watcher = null;
   }
 
+  /** For whoever looks now and then: where no watch is to be had, nobody else tells. */
+  catchUp(): void {
+    if (this.#watcher === null) this.refresh();
+  }
+
   /** Takes in what has come. */
   refresh(): void {
     const before = this.#events;

@@ -77,6 +77,10 @@ export function terminalHost(options: TerminalHostOptions): AgentHost {
   };
 }
 
+function blankTmux({ environment }: Adapter): Readonly<Record<string, string>> {
+  return environment['TMUX'] === '' ? { TMUX: '' } : {};
+}
+
 const COLUMNS = 200;
 const ROWS = 50;
 const SCROLLBACK = 50_000;
@@ -104,7 +108,8 @@ async function open(
     name: agent.terminal,
     command: command.value,
     cwd: start.workdir,
-    environment: { ...request.environment, MEOW_HOOKS: join(path, HOOKS) },
+    // One that is not to know of a terminal around it must not find tmux's own word for it either.
+    environment: { ...request.environment, MEOW_HOOKS: join(path, HOOKS), ...blankTmux(options.adapter) },
     columns: COLUMNS,
     rows: ROWS,
     scrollback: SCROLLBACK,

@@ -26,15 +26,12 @@ describe('a text goes by a file', () => {
     },
   );
 
-  test.each(['a\tb', 'a\r\nb', '\u001b[31m', '\u0003', `x\n${'ä'.repeat(2_001)}`])(
-    'for %.10j where keys are read',
-    (text) => {
-      expect(needsFile(text, INJECTION, false)).toBe(true);
-      expect(needsFile(text, { ...INJECTION, method: 'literal' }, true)).toBe(true);
-    },
-  );
+  test.each(['a\r\nb', '\u001b[31m', '\u0003', `x\n${'ä'.repeat(2_001)}`])('for %.10j where keys are read', (text) => {
+    expect(needsFile(text, INJECTION, false)).toBe(true);
+    expect(needsFile(text, { ...INJECTION, method: 'literal' }, true)).toBe(true);
+  });
 
-  test.each(['several\nlines', 'ünïcode', '#{pid};', 'x'.repeat(4_000)])(
+  test.each(['several\nlines', 'a\tb', 'ünïcode', '#{pid};', 'x'.repeat(4_000)])(
     'not for %.10j where keys are read',
     (text) => {
       expect(needsFile(text, INJECTION, false)).toBe(false);

@@ -26,8 +26,8 @@ export function isMisread(text: string, { misread }: Pick<Injection, 'misread'>)
 
 /** The end of a paste, in both spellings; and what no terminal can be given. */
 const NEVER_PASTED = ['\u001b[201~', '\u009b201~', '\0'];
-/** All but the end of a line. */
-const CONTROLS = /[^\P{Cc}\n]/u;
+/** All but what a terminal passes on to a program that reads lines. */
+const CONTROLS = /[^\P{Cc}\n\t]/u;
 /** A terminal keeps 4,095 of a line that it reads for a program. */
 const LINE_BYTES_MAX = 4_000;
 

@@ -100,7 +100,7 @@ class Work {
   /** Null: it goes on. */
   see(screen: Screen, now: number): WorkEnd | null {
     this.#isAsked = screen.dialog !== null;
-    this.#isResting = this.#rest.see(screen, now);
+    this.#isResting = this.#rest.see(screen, now) && this.#rest.isTold;
     this.#noteBegun(screen);
     this.#noteLife(screen);
     this.#limit ??= this.#limitOn(screen);

@@ -7,11 +7,12 @@ import { present } from '../../base/assert.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
-import { quote } from '../../ir/quote.ts';
+import { shellWord } from '../../ir/quote.ts';
 import { fillCommand } from '../adapter-start.ts';
 import type { HoleValues } from '../adapter-start.ts';
 import { agentShellText } from '../agent-shell.ts';
 import { findShell } from '../wrapper.ts';
+import type { Shell } from '../wrapper.ts';
 import { commandFor, sessionHoles } from './session-plan.ts';
 import type { SessionPlan } from './session-plan.ts';
 
@@ -41,7 +42,7 @@ export function turnCommand(
   holes: HoleValues,
   searchPath: string,
 ): Result<TurnCommand, string> {
-  const shell = findShell('sh', `${searchPath}:/bin:/usr/bin`);
+  const shell = shellOn(searchPath);
   if (shell === null) return err('there is no shell sh on PATH');
   const { model, effort, args, prompt } = words;
   if (model !== null && ways.modelArgs === null) return err(`the adapter ${adapter.name} has no way to choose a model`);
@@ -66,12 +67,16 @@ export function turnCommand(
   if (command.value.includes('\0')) return err('its command contains a NUL byte, which no shell can read');
   // In a subshell, whose place the last command takes: what the text does to its shell, it does not do to the one that
   // records. It may end with a comment; and `command` keeps one that cannot be read from ending that shell.
-  const stdin = ways.prompt === 'stdin' ? `exec <${quoted(join(folder, PROMPT))};` : '';
+  const stdin = ways.prompt === 'stdin' ? `exec <${shellWord(join(folder, PROMPT))};` : '';
   const text = agentShellText(['command', 'eval', `(${stdin}${command.value.trim()}\n)`], folder);
   return ok({ path: shell.path, args: ['-c', text, shell.name] });
 }
 
-function quoted(text: string): string {
-  const result = quote(text, [{ kind: 'bare' }]);
-  return present(result.ok ? result.value : null, `not quotable: ${text}`);
+/** Found once for each search path: the search takes longer than all else here. */
+const SHELLS = new Map<string, Shell>();
+
+function shellOn(searchPath: string): Shell | null {
+  const shell = SHELLS.get(searchPath) ?? findShell('sh', `${searchPath}:/bin:/usr/bin`);
+  if (shell !== null) SHELLS.set(searchPath, shell);
+  return shell;
 }

@@ -1,13 +1,15 @@
 // Follows what a program writes to a file, from its beginning: each line is read once it is whole, whoever started the
 // program. A watch tells when there is more; while the program is silent, nothing is done. A file that is not there yet
 // is empty.
+//
+// It is read in the engine's own thread: what a program has just written is in memory, and to hand it to another thread
+// takes longer than to take it. Of much a little at a time.
 
-import { watch } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
-import { open } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ABSENT, EXHAUSTED, isErrno } from '../../base/errno.ts';
+import { soon } from '../asked.ts';
 import type { Reader } from '../readers/reader.ts';
 import { Lines } from './lines.ts';
 import type { Line } from './lines.ts';
@@ -23,20 +25,20 @@ export interface OutputRequest {
 
 /** A line that is longer is passed over, whatever is in it. */
 const LINE_BYTES_MAX = 64 * 1024 * 1024;
-const CHUNK_BYTES = 64 * 1024;
+/** Read into, and done with before anything else is. */
+const CHUNK = Buffer.alloc(64 * 1024);
+const CHUNKS_A_TURN = 32;
 /** Where the system has no watches left. */
 const LOOK_UNWATCHED_MS = 250;
 
 export class Output {
   readonly #request: OutputRequest;
   readonly #lines: Lines;
-  readonly #chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   readonly #close: () => void;
-  #file: FileHandle | null = null;
+  #file: number | null = null;
   #at = 0;
-  /** The reading that is under way; and whether there may be more than that will find. */
-  #reading: Promise<void> | null = null;
-  #more = false;
+  /** To go on with what was left. */
+  #later: NodeJS.Immediate | null = null;
 
   constructor(request: OutputRequest) {
     this.#request = request;
@@ -48,18 +50,19 @@ export class Output {
   /** Nothing more comes. Resolves when everything has been read. */
   async end(): Promise<void> {
     this.#close();
-    await this.#reading;
-    await this.#read();
+    if (this.#later !== null) clearImmediate(this.#later);
+    while (this.#read()) await soon();
     const rest = this.#lines.rest();
-    if (rest !== null) await this.#tell(rest);
-    await this.#file?.close();
+    if (rest !== null) this.#tell(rest);
+    if (this.#file !== null) closeSync(this.#file);
   }
 
   #watch(): () => void {
     const { path, background } = this.#request;
     let watcher: FSWatcher | null = null;
     try {
-      watcher = watch(dirname(path), { persistent: !background }, () => this.#look()).on('error', crash);
+      const watched = existsSync(path) ? path : dirname(path);
+      watcher = watch(watched, { persistent: !background }, () => this.#look()).on('error', crash);
     } catch (error) {
       if (!isErrno(error, 'ENOSPC', ...EXHAUSTED)) throw error;
     }
@@ -72,58 +75,52 @@ export class Output {
   }
 
   #look(): void {
-    if (this.#reading !== null) {
-      this.#more = true;
-      return;
-    }
-    const read = async (): Promise<void> => {
-      do {
-        this.#more = false;
-        await this.#read();
-      } while (this.#more);
-      this.#reading = null;
-    };
-    this.#reading = read();
-    this.#reading.catch(crash);
+    if (this.#later !== null || !this.#read()) return;
+    this.#later = setImmediate(() => {
+      this.#later = null;
+      this.#look();
+    });
+    if (this.#request.background) this.#later.unref();
   }
 
-  async #read(): Promise<void> {
-    this.#file ??= await opened(this.#request.path);
-    if (this.#file === null) return;
-    for (;;) {
-      const { bytesRead } = await this.#file.read(this.#chunk, 0, CHUNK_BYTES, this.#at);
-      if (bytesRead === 0) return;
-      this.#at += bytesRead;
-      for (const line of this.#lines.push(this.#chunk.subarray(0, bytesRead))) await this.#tell(line);
+  /** Whether there may be more. */
+  #read(): boolean {
+    this.#file ??= opened(this.#request.path);
+    if (this.#file === null) return false;
+    for (let chunks = 0; chunks < CHUNKS_A_TURN; chunks++) {
+      const length = readSync(this.#file, CHUNK, 0, CHUNK.length, this.#at);
+      if (length === 0) return false;
+      this.#at += length;
+      for (const line of this.#lines.push(CHUNK.subarray(0, length))) this.#tell(line);
       this.#request.grown();
     }
+    return true;
   }
 
-  async #tell(line: Line): Promise<void> {
+  #tell(line: Line): void {
     const { reader } = this.#request;
     if (line.kind === 'whole') reader.line(line.text);
-    else if (line.essential && line.to - line.from <= LINE_BYTES_MAX)
-      reader.line(await this.#again(line.from, line.to));
+    else if (line.essential && line.to - line.from <= LINE_BYTES_MAX) reader.line(this.#again(line.from, line.to));
     else reader.longLine();
   }
 
-  async #again(from: number, to: number): Promise<string> {
+  #again(from: number, to: number): string {
     const bytes = Buffer.allocUnsafe(to - from);
     let length = 0;
     while (this.#file !== null && length < bytes.length) {
-      const { bytesRead } = await this.#file.read(bytes, length, bytes.length - length, from + length);
+      const read = readSync(this.#file, bytes, length, bytes.length - length, from + length);
       // Somebody has cut the file.
-      if (bytesRead === 0) break;
-      length += bytesRead;
+      if (read === 0) break;
+      length += read;
     }
     return bytes.subarray(0, length).toString('utf8');
   }
 }
 
 /** Null where it is absent. */
-async function opened(path: string): Promise<FileHandle | null> {
+function opened(path: string): number | null {
   try {
-    return await open(path, 'r');
+    return openSync(path, 'r');
   } catch (error) {
     if (isErrno(error, ...ABSENT)) return null;
     throw error;

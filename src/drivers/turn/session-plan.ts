@@ -10,7 +10,7 @@ import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import type { Usage } from '../../ir/usage.ts';
 import type { HoleValues } from '../adapter-start.ts';
-import { makeFolder } from '../step-folder.ts';
+import { makeStepFolder } from '../step-folder.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 import type { SessionLedger } from './session-ledger.ts';
 
@@ -43,7 +43,7 @@ export function planSession(
   const plan = planFor(wish, adapter, ways, ledger);
   if (!plan.ok) return plan;
   const { kind, session, from } = plan.value;
-  makeFolder(folder);
+  makeStepFolder(folder);
   if (session !== null && kind !== 'resume') ledger.trying(session, from);
   writeJsonFile(planPath(folder), plan.value);
   return plan;

@@ -213,6 +213,7 @@ export class Turn {
     try {
       const plan = planSession(folder.path, start.session, adapter, this.#ways, ledger);
       if (!plan.ok) return plan;
+      this.#plan = plan.value;
       const path = start.environment['PATH'] ?? '';
       const command = turnCommand(folder.path, adapter, this.#ways, plan.value, start, start.holes, path);
       if (!command.ok) return command;
@@ -228,7 +229,7 @@ export class Turn {
   /** From here on what it puts out is read. */
   #follow(): void {
     const { folder, idleMs, marker, background } = this.#place;
-    this.#plan = readPlan(folder.path);
+    this.#plan ??= readPlan(folder.path);
     const planned = this.#plan?.session ?? null;
     if (planned !== null) this.#tellSession(planned);
     const named = readerNamed(this.#ways.reader);
@@ -322,6 +323,8 @@ export class Turn {
     const stderr = lastBytes(join(folder.path, 'stderr'));
     const reading = reader.end({ status: ending.how === 'ended' ? ending.status : null, stderr, at });
     const { usage: told } = reading;
+    // A program that tells no session has answered in the one that was chosen for it.
+    if (reading.verdict.kind === 'answer' && this.#session !== null) ledger.saw(this.#session);
     if (told?.scope === 'session' && this.#session !== null) ledger.told(this.#session, told);
     const usage = this.#plan === null ? UNKNOWN : spentIn(told, this.#plan);
     const { session } = this;

@@ -108,7 +108,7 @@ function readInjection(report: Report, root: TomlTable): Injection {
     method,
     postDelayMs: durationAt(report, table, 'post_delay') ?? POST_MS[method],
     postKeys: keysAt(report, table, 'post_keys') ?? ['Enter'],
-    clearKeys: keysAt(report, table, 'clear_keys') ?? [],
+    clearKeys: keysAt(report, table, 'clear_keys') ?? ['C-u'],
     draft: patternsAt(report, table, 'draft'),
     alters: wordsAt(report, table, 'alters', ALTERATIONS),
     misread: patternsAt(report, table, 'misread'),
@@ -169,7 +169,7 @@ function readStop(report: Report, root: TomlTable): StopWays {
   const table = tableAt(report, root, 'graceful_stop', 'Write [graceful_stop] and below it keys = ["C-c"].') ?? EMPTY;
   checkKeys(report, table, ['interrupt_keys', 'keys', 'wait', 'signal'], '[graceful_stop]', 'warning');
   return {
-    interruptKeys: keysAt(report, table, 'interrupt_keys') ?? ['Escape'],
+    interruptKeys: keysAt(report, table, 'interrupt_keys') ?? ['C-c'],
     keys: keysAt(report, table, 'keys') ?? [],
     waitMs: durationAt(report, table, 'wait') ?? STOP_MS,
     signal: signalAt(report, table),

@@ -102,17 +102,23 @@ export function attributesIn(workflows: readonly LinkedWorkflow[]): readonly str
   return [...new Set(forks.flatMap(({ attributes }) => attributes))];
 }
 
-export function checkAdapters(workflow: LinkedWorkflow, adapters: AdapterKnowledge): void {
+/** `entered`: states that a run may come to, which is not to begin where one of them has nobody to work on it. */
+export function checkAdapters(
+  workflow: LinkedWorkflow,
+  adapters: AdapterKnowledge,
+  entered: ReadonlySet<StateSyntax>,
+): void {
   const adapterOf = (state: StateSyntax): string =>
     adapters.forced ?? overriding(state.settings, workflow.settings).adapter ?? adapters.fallback;
   const refused = new Set<string>();
   for (const state of workflow.states.values()) {
     if (state.body.kind === 'script') continue;
     const adapter = adapterOf(state);
-    const refusal = refused.has(adapter) ? null : adapters.refusal(adapter);
+    const severity: Severity = entered.has(state) ? 'error' : 'warning';
+    const refusal = refused.has(`${severity} ${adapter}`) ? null : adapters.refusal(adapter);
     if (refusal !== null) {
-      refused.add(adapter);
-      state.report.warning('adapter-unavailable', state.place, refusal.message, refusal.hint);
+      refused.add(`${severity} ${adapter}`);
+      state.report[severity]('adapter-unavailable', state.place, refusal.message, refusal.hint);
     }
     if (!adapters.canFork(adapter)) checkForks(state, adapter);
     if (adapters.forced === null) checkSessions(workflow, state, adapter);

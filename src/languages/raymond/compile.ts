@@ -3,7 +3,7 @@
 
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
-import type { Block, Limits, Program } from '../../ir/program.ts';
+import type { Limits, Program } from '../../ir/program.ts';
 import { DEFAULT_LIMITS } from '../../ir/program.ts';
 import type { AdapterKnowledge } from './check-text.ts';
 import { attributesIn, checkAdapters, checkPaths, checkPlaceholders, checkSaid } from './check-text.ts';
@@ -43,7 +43,7 @@ export function compileRaymond(input: RaymondInput): CompiledRaymond {
   const known = [...given, ...attributesIn(linked.workflows)];
   for (const workflow of linked.workflows) {
     checkPaths(workflow, 'warning');
-    checkAdapters(workflow, adapters);
+    checkAdapters(workflow, adapters, reached);
     for (const state of workflow.states.values()) {
       if (!reached.has(state)) continue;
       checkSaid(workflow, state, 'warning');
@@ -54,15 +54,18 @@ export function compileRaymond(input: RaymondInput): CompiledRaymond {
   const start = linked.workflows[0]?.start ?? null;
   if (hasErrors(diagnostics) || start === null) return { program: null, diagnostics };
   const lowered = linked.workflows.map((workflow) => ({ workflow, ...lowerWorkflow(workflow, adapters, taken) }));
-  const blocks: Record<string, Block> = { ...linked.blocks };
-  for (const block of lowered.flatMap((each) => each.blocks)) blocks[block.name] = block;
+  // Not by assignment: a state may be called __proto__.
+  const blocks = Object.fromEntries([
+    ...Object.entries(linked.blocks),
+    ...lowered.flatMap((each) => each.blocks.map((block) => [block.name, block] as const)),
+  ]);
   const program: Program = {
     format: 2,
     source: { language: 'raymond', name: source.name },
     entry: start.id,
     blocks,
     machines: Object.fromEntries(lowered.map(({ workflow, machine }) => [workflow.machine, machine])),
-    steerings: Object.assign({}, ...lowered.map(({ steerings }) => steerings)) as Program['steerings'],
+    steerings: Object.fromEntries(lowered.flatMap(({ steerings }) => Object.entries(steerings))),
     cleanup: { success: null, failure: null, stop: null },
     limits,
     drainMs: DRAIN_MS,
@@ -79,7 +82,7 @@ export function validateRaymond(input: Omit<RaymondInput, 'given' | 'limits'>): 
   const known = attributesIn(linked.workflows);
   for (const workflow of linked.workflows) {
     checkPaths(workflow, 'error');
-    checkAdapters(workflow, adapters);
+    checkAdapters(workflow, adapters, new Set());
     for (const state of workflow.states.values()) {
       checkSaid(workflow, state, 'error');
       checkPlaceholders(state, known, false);
