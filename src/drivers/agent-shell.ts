@@ -8,12 +8,15 @@ import { BOOT_ID, HAS_PROC } from './process-table.ts';
 import { UMASK } from './step-folder.ts';
 import { beginning } from './wrapper.ts';
 
-/** `command`: a program and its arguments, each as it is. */
-export function agentShellText(command: readonly string[], folder: string): string {
+/**
+ * `command`: a program and its arguments, each as it is. `terminal`: the shell goes with its terminal, and so the system ends
+ * what is in the foreground there; a shell that stayed would keep an agent alive that nobody can reach.
+ */
+export function agentShellText(command: readonly string[], folder: string, terminal = false): string {
   const status = shellWord(join(folder, 'status'));
   return [
     beginning({ folder, bootId: BOOT_ID, hasUptime: HAS_PROC, umask: UMASK }),
-    OUTLIVE,
+    terminal ? GO_WITH_TERMINAL : OUTLIVE,
     // The shell's own remarks ("Killed") are not the agent's: they go nowhere.
     'exec 3>&2 2>/dev/null;',
     `${command.map(shellWord).join(' ')} 2>&3 3>&-;`,
@@ -21,10 +24,11 @@ export function agentShellText(command: readonly string[], folder: string): stri
   ].join('');
 }
 
-/** A text for a shell, as such a command: a shell that has to stay for it does so for as long as what it runs. */
+/** A text for a shell in a terminal, as such a command: a shell that has to stay for it does so for as long as what it runs. */
 export function shellCommand(shell: string, text: string): readonly string[] {
-  return [shell, '-c', `${OUTLIVE}\n${text}`];
+  return [shell, '-c', `${GO_WITH_TERMINAL}\n${text}`];
 }
 
 /** A trap that does something is not passed on to the program; one that does nothing would be. */
 const OUTLIVE = 'trap : HUP INT QUIT TERM;';
+const GO_WITH_TERMINAL = 'trap : INT QUIT TERM;';

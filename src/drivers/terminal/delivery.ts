@@ -296,14 +296,14 @@ function clearing(plan: DeliveryPlan, state: DeliveryState, { now, draft }: Sigh
 }
 
 function oncePut(plan: DeliveryPlan, state: DeliveryState, phase: Extract<Phase, { kind: 'put' }>, sight: Sight): Step {
-  const { now, holds, isReady, isBusy } = sight;
+  const { now, holds, isReady, isBusy, draft } = sight;
   const sinceMs = now - (phase.at ?? now);
   if (holds === 'yes') {
     if (sinceMs < plan.postDelayMs) return wait(state, plan.postDelayMs - sinceMs);
     return submit(plan, state, sight, phase.before);
   }
   if (holds === 'no' && !plan.submitsLines) {
-    if (!isReady || isBusy) return wait(state, LOOK_MS);
+    if (!isReady || isBusy || draft === 'some') return wait(state, LOOK_MS);
     const lateMs = Math.max(plan.confirmMs, UNSEEN_MS) + plan.takesMs;
     if (sinceMs < lateMs) return wait(state, lateMs - sinceMs);
     if (state.puts >= PUTS_MAX) return failed(state, 'draft-stuck', 'its input did not take the text');

@@ -149,7 +149,7 @@ function prepared(
     if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
     return err(error.message);
   }
-  return ok([shell.path, '-c', agentShellText(shellCommand(shell.path, filled.value), path), shell.name]);
+  return ok([shell.path, '-c', agentShellText(shellCommand(shell.path, filled.value), path, true), shell.name]);
 }
 
 /** A session that was chosen and never used is not there to be gone on with: it is begun as it was to be. */
