@@ -95,7 +95,8 @@ export interface HandRequest {
 }
 
 export type Handover =
-  | { readonly kind: 'taken' }
+  /** `queued`: it waits behind what the agent is doing. */
+  | { readonly kind: 'taken'; readonly delivery?: 'accepted' | 'queued' }
   /** `reason`: why not, as a part of a sentence. */
   | { readonly kind: 'not-taken'; readonly delivery: Delivery; readonly reason: string }
   | { readonly kind: 'agent-gone' };

@@ -253,7 +253,7 @@ class AgentDriver implements AgentsDriver {
       void note({ delivery: first.delivery });
       return failed('not-delivered', `agent ${name.value} did not take the prompt: ${first.reason}`);
     }
-    void note({ delivery: first.kind === 'taken' ? 'accepted' : 'dead' });
+    void note({ delivery: first.kind === 'taken' ? (first.delivery ?? 'accepted') : 'dead' });
     if (spec.mode === 'fire-forget') {
       if (first.kind === 'taken') return success();
       return failed('not-delivered', `agent ${name.value} ended before it took the prompt`);

@@ -54,12 +54,14 @@ export function simHost(options: SimHostOptions): AgentHost {
     },
     find: (start) => {
       const { folder, marker } = start;
-      if (livingLeader(readProcess(folder), marker) !== null) {
+      // Read once: it may be written between two looks at it.
+      const record = readProcess(folder);
+      if (livingLeader(record, marker) !== null) {
         const agent = new SimulatedAgent(start);
         agent.adopt();
         return { kind: 'alive', agent };
       }
-      if (readProcess(folder).kind === 'absent') return { kind: 'never' };
+      if (record.kind === 'absent') return { kind: 'never' };
       const exit = { status: readExit(folder), refusal: null, output: tail(folder) };
       return { kind: 'gone', wasReady: existsSync(join(folder.path, READY)), exit };
     },

@@ -69,14 +69,16 @@ function found(
   agentOf: (start: AgentStart, wish: SessionWish) => AcpAgent,
 ): FoundAgent {
   const { folder, marker } = start;
-  if (livingLeader(readProcess(folder), marker) !== null) {
+  // Read once: it may be written between two looks at it.
+  const record = readProcess(folder);
+  if (livingLeader(record, marker) !== null) {
     if (known !== null) return { kind: 'alive', agent: known };
     const wish = readJsonFile(join(folder.path, WISH)) as SessionWish | null;
     const agent = agentOf(start, present(wish, `an agent without a wish: ${folder.path}`));
     agent.adopt();
     return { kind: 'alive', agent };
   }
-  if (readProcess(folder).kind === 'absent') return { kind: 'never' };
+  if (record.kind === 'absent') return { kind: 'never' };
   const exit = { status: readExit(folder), refusal: null, output: tail(folder) };
   return { kind: 'gone', wasReady: existsSync(join(folder.path, READY)), exit };
 }

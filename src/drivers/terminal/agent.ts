@@ -247,7 +247,7 @@ export class TerminalAgent implements HostedAgent {
     try {
       const known = this.#records.read(message.id);
       const outcome = (known === null ? null : outcomeOf(known)) ?? (await this.#deliver(message, request, known));
-      if (outcome.kind === 'queued') void request.note({ delivery: 'queued' });
+      if (outcome.kind === 'queued') return { kind: 'taken', delivery: 'queued' };
       if (outcome.kind !== 'failed') return { kind: 'taken' };
       return outcome.delivery === 'dead' ? { kind: 'agent-gone' } : { ...outcome, kind: 'not-taken' };
     } catch (error) {

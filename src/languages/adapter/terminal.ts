@@ -77,7 +77,7 @@ function readReady(report: Report, root: TomlTable): ReadySigns | null {
   const patterns = patternsAt(report, table, 'patterns');
   const place = table.entries.get('patterns')?.value;
   if (place === undefined || (place.kind === 'list' && place.items.length === 0)) {
-    const hint = "Say what is on the screen when it can take a prompt: patterns = ['^> $'].";
+    const hint = "Say what is on the screen when it can take a prompt: patterns = ['^>'].";
     missing(report, place?.place ?? table.place, '[ready]', 'patterns', hint);
   }
   return { patterns, deadlineMs: durationAt(report, table, 'deadline') ?? READY_MS };
