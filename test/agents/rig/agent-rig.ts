@@ -109,7 +109,7 @@ export class AgentRig implements AsyncDisposable {
   /** The terminal of an agent that has begun, as a person finds it. */
   async terminal(agent: string): Promise<AgentTerminal> {
     const { stdout, stderr } = await this.meow('attach', RUN, agent, '--print');
-    const [, socket, session] = /^tmux -S (\S+) attach-session -t (\S+)\n$/.exec(stdout) ?? [];
+    const [, socket, session] = /^tmux -S '?([^\s']+)'? attach-session -t '?([^\s']+)'?\n$/.exec(stdout) ?? [];
     if (socket === undefined || session === undefined) throw new Error(`no terminal: ${stdout}${stderr}`);
     return new AgentTerminal(socket, session, this.environment);
   }
