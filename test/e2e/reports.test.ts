@@ -37,6 +37,9 @@ class Agent {
     rig.write('w.sim.toml', IDLE);
     const run = rig.start('run', 'w.meow.toml', '--id', 'r');
     await rig.decided('r', 'step-started work');
+    // Before that there is nothing that it could have stopped.
+    const journal = '.meow/workflows/r/journal.jsonl';
+    await until(() => rig.read(journal).includes('"delivery":"accepted"'), 'the agent to have its prompt');
     return new Agent(rig, run);
   }
 
