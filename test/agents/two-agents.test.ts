@@ -39,8 +39,15 @@ describe.skipIf(!AGENTS_INSTALLED)('two agents side by side', () => {
     expect(steps['judge']).toMatchObject({ outputs: { enough: 'yes' }, delivery: 'accepted', attempt: 1 });
     expect(agents.map((agent) => agent.status)).toEqual(['stopped', 'stopped']);
     await stage.leftNothing();
-    const kept = stage.rig.files(`.meow/workflows/${RUN}/agents`).filter((file) => file.endsWith('/transcript'));
-    const printed = kept.map((file) => /Paint it teal|Name a colour/.exec(stage.rig.read(file))?.[0]);
-    expect(new Set(printed)).toEqual(new Set(['Name a colour', 'Paint it teal']));
+    // Whether a program prints the spaces between words, or moves the cursor over them, is up to the moment.
+    const printed = (agent: string) => {
+      const [file, ...others] = stage.rig
+        .files(`.meow/workflows/${RUN}/agents/${agent}`)
+        .filter((path) => path.endsWith('/transcript'));
+      expect(others).toEqual([]);
+      return stage.rig.read(file ?? expect.fail(`no transcript of ${agent}`));
+    };
+    expect(printed('claude')).toContain('colour');
+    expect(printed('codex')).toContain('Paint');
   });
 });
