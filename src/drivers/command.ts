@@ -59,11 +59,11 @@ class CommandDriver implements Driver {
   readonly #waiting: Attempt[] = [];
   readonly #shell: Shell | null;
   readonly #recorder: Shell | null;
-  /** Undefined until so many commands wait that one is worth its while. */
+  /** Undefined until so many commands were asked for that one is worth its while. */
   #launcher: Launcher | null | undefined;
+  #asked = 0;
   /** Those that the launcher has begun of late: they are still finding their feet, and more would only hold them up. */
   readonly #young = new Set<Attempt>();
-  #launching = false;
   #scheduled = false;
   /** Something was started in this turn of the event loop. */
   #busy = false;
@@ -107,6 +107,10 @@ class CommandDriver implements Driver {
     });
     attempt.answers.push(answer);
     this.#attempts.set(effect.id, attempt);
+    this.#asked += 1;
+    if (this.#launcher === undefined && this.#asked >= LAUNCHER_FROM) {
+      this.#launcher = findLauncher(this.#options.environment);
+    }
     if (how === 'start' && !this.#busy) {
       // One alone is on its way at once, and runs while the engine does what else there is to do.
       this.#busy = true;
@@ -117,10 +121,6 @@ class CommandDriver implements Driver {
       return;
     }
     this.#waiting.push(attempt);
-    // It gets ready while the others are asked for.
-    if (this.#launcher === undefined && this.#waiting.length >= LAUNCHER_FROM) {
-      this.#launcher = findLauncher(this.#options.environment);
-    }
     this.#schedule();
   }
 
@@ -133,20 +133,15 @@ class CommandDriver implements Driver {
     });
   }
 
-  /**
-   * To start a process ourselves is the shortest way for one, and holds up everything else for about a millisecond: a
-   * few a turn. Where many wait, the launcher starts them while we do other things.
-   */
+  /** To start a process ourselves holds up everything else for a millisecond: a few a turn. The launcher takes many. */
   #begin(): void {
-    this.#launching = this.#launcher?.ready === true && (this.#launching || this.#waiting.length >= MANY);
-    const room = this.#launching ? YOUNG_MAX - this.#young.size : STARTS_A_TURN;
+    const room = this.#launcher?.ready === true ? YOUNG_MAX - this.#young.size : STARTS_A_TURN;
     for (const attempt of this.#waiting.splice(0, Math.max(0, room))) attempt.begin();
-    if (this.#waiting.length === 0) this.#launching = false;
     if (room > 0) this.#schedule();
   }
 
   #start(attempt: Attempt, request: ProcessRequest, events: LaunchEvents): void {
-    if (!this.#launching || this.#launcher?.ready !== true) {
+    if (this.#launcher?.ready !== true) {
       startProcess(request, events);
       return;
     }
@@ -161,9 +156,8 @@ class CommandDriver implements Driver {
 }
 
 const STARTS_A_TURN = 4;
-/** A launcher costs a few milliseconds to start, and a little more time than we do for a single command. */
-const LAUNCHER_FROM = 24;
-const MANY = 4;
+/** A launcher costs about what these do. */
+const LAUNCHER_FROM = 6;
 const YOUNG_MAX = Math.max(24, 4 * availableParallelism());
 const YOUNG_MS = 50;
 /** About three minutes. */
@@ -526,7 +520,6 @@ function notRun(): Outcome {
   return { kind: 'failure', failure: failure('stopped', 'the command was stopped before it was started') };
 }
 
-/** Null where nothing is wrong with it. */
 /** Null where the system has no watches left: the slow look finds out later what a watch would have told at once. */
 function watchFolder(path: string, changed: () => void): FSWatcher | null {
   try {

@@ -1,6 +1,7 @@
 // Starts commands from a small process beside the engine. Node starts a process by copying itself, which takes the
-// engine's only thread about a millisecond; a small process does it for less, on another core. Used where many
-// commands are started, and only where there is a perl; everything works without it (process.ts).
+// engine's only thread a millisecond or two; a small process does it for less, on another core, and beforehand: while
+// nothing is asked of it, it has a *spare* ready, a copy of itself that only has to be told what to become. Used where
+// commands are many, and only where there is a perl; everything works without it (process.ts).
 //
 // L1  What is asked for is started at most once, and every process leads a session of its own, as in process.ts.
 // L2  The launcher outlives no engine: it ends when its input does. What it has started goes on.
@@ -147,13 +148,18 @@ const WRITE_MAX = 512;
 
 /**
  * SIGCHLD is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor
- * interrupt anything. Everything that a command needs is made ready before the fork: what a child does before it becomes
- * its command copies the memory that it touches. So our own 0, 1 and 2 are those of the command that is begun next;
- * descriptors above 2 are closed by exec, and no command inherits the launcher's.
+ * interrupt anything. An end is told at once, a beginning when the next spare is made: whoever runs for less than that
+ * costs the engine one turn, not two.
+ *
+ * Where many are asked for together there is no time for spares. Then everything that a command needs is made ready
+ * before the fork, since what a child does before it becomes its command copies the memory that it touches: our own 0, 1 and
+ * 2 are those of the command that is begun next. Descriptors above 2 are closed by exec, and no command inherits the
+ * launcher's. A spare that is told nothing ends with the launcher, whose end of its pipe nobody else has: there is one
+ * spare at a time, and the pipe of the one before is closed.
  */
 const SCRIPT = String.raw`
 use strict; use POSIX ();
-my ($in, $said, %child) = ('', '');
+my ($in, $said, $spare, %child) = ('', '');
 open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && pipe(my $ends, my $end) or exit 1;
 open(my $null, '<', '/dev/null') or exit 1;
 my $mode = POSIX::O_WRONLY() | POSIX::O_CREAT() | POSIX::O_APPEND();
@@ -184,7 +190,42 @@ sub lead {
   POSIX::dup2($file, $_[1]);
   POSIX::close($file);
 }
+sub become {
+  my ($id, $cwd, @command) = @_;
+  { no warnings; chdir($cwd) && exec { $command[0] } @command; }
+  refuse($id);
+}
+sub refuse {
+  syswrite($report, "refused $_[0] " . ($! + 0) . "\n");
+  POSIX::_exit(0);
+}
+sub spare {
+  pipe(my $orders, my $order) or return;
+  my $pid = fork() // return;
+  if ($pid) { $spare = [$pid, $order]; return }
+  close($order);
+  POSIX::setsid();
+  POSIX::sigprocmask($set, $none);
+  my $text = '';
+  1 while sysread($orders, $text, 65536, length $text);
+  POSIX::_exit(0) if $text eq '';
+  my ($id, $cwd, $folder, $count, @command) = split /\0/, $text, -1;
+  my %own = splice(@command, $count);
+  @ENV{keys %own} = values %own;
+  folder($folder) && lead("$folder/stdout", 1) && lead("$folder/stderr", 2) or refuse($id);
+  become($id, $cwd, @command);
+}
+sub order {
+  my ($pid, $order) = @{$spare // return 0};
+  undef $spare;
+  local $SIG{PIPE} = 'IGNORE';
+  return 0 if (syswrite($order, $_[0]) // 0) != length $_[0];
+  my ($id) = split /\0/, $_[0], 2;
+  $child{$pid} = $id;
+  $said .= "begun $id $pid\n";
+}
 sub begin {
+  return if order($_[0]);
   my ($id, $cwd, $folder, $count, @command) = split /\0/, $_[0], -1;
   my %own = splice(@command, $count);
   local @ENV{keys %own} = values %own;
@@ -193,11 +234,10 @@ sub begin {
   if (!defined $pid) { $said .= "refused $id " . ($! + 0) . "\n"; return }
   POSIX::setsid();
   POSIX::sigprocmask($set, $none);
-  { no warnings; chdir($cwd) && exec { $command[0] } @command; }
-  syswrite($report, "refused $id " . ($! + 0) . "\n");
-  POSIX::_exit(0);
+  become($id, $cwd, @command);
 }
 syswrite($report, "ready\n");
+spare();
 for (;;) {
   POSIX::sigprocmask($set, $none);
   my $count = select(my $now = $ready, undef, undef, undef);
@@ -207,7 +247,9 @@ for (;;) {
   while ((my $pid = waitpid(-1, $nohang)) > 0) {
     my ($status, $id) = ($?, delete $child{$pid});
     $said .= "ended $id $status\n" if defined $id;
+    undef $spare if $spare && $spare->[0] == $pid;
   }
+  report() if $said ne '';
   if ($count > 0 && vec($now, fileno($requests), 1)) {
     sysread($requests, $in, 65536, length $in) || exit 0;
     my $from = 0;
@@ -220,6 +262,7 @@ for (;;) {
     substr($in, 0, $from) = '';
     POSIX::dup2(fileno($null), $_) for 1, 2;
   }
+  spare() if !$spare && $in eq '';
   report() if $said ne '';
 }
 `;

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -126,6 +127,46 @@ describe('the launcher', () => {
     await rig.close();
   });
 });
+
+describe('the spare of the launcher', () => {
+  test('becomes the command that is asked for next', async () => {
+    const launcher = await readyLauncher();
+    const rig = new CommandRig({ launcher });
+    const spare = await spareOf(launcher);
+    const effect = rig.effect('succeeds');
+    await start(rig, effect);
+    expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(spare));
+    expect(await spareOf(launcher)).not.toBe(spare);
+    await rig.close();
+  });
+
+  test('may die: another process becomes the command', async () => {
+    const launcher = await readyLauncher();
+    const rig = new CommandRig({ launcher });
+    const spare = await spareOf(launcher);
+    process.kill(spare, 'SIGKILL');
+    expect(await spareOf(launcher, spare)).not.toBe(spare);
+    expect(await rig.printed('echo here')).toBe('here');
+    await rig.close();
+  });
+
+  test('goes with the launcher', async () => {
+    const launcher = await readyLauncher();
+    const spare = await spareOf(launcher);
+    process.kill(launcher.pid, 'SIGKILL');
+    await gone(spare);
+  });
+});
+
+/** Another one than that, once there is one. */
+async function spareOf(launcher: Launcher, other = 0): Promise<number> {
+  for (;;) {
+    const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(launcher.pid)], { encoding: 'utf8' });
+    const pid = Number(stdout.trim().split(/\s+/)[0]);
+    if (pid > 0 && pid !== other) return pid;
+    await setImmediate();
+  }
+}
 
 async function readyLauncher(): Promise<Launcher> {
   const launcher = present(findLauncher(ENVIRONMENT), 'there is no perl here');

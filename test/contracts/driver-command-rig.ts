@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { isErrno } from '../../src/base/errno.ts';
 import { commandDriver } from '../../src/drivers/command.ts';
 import type { CommandDriverOptions } from '../../src/drivers/command.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
@@ -136,7 +137,14 @@ export class CommandRig implements DriverRig {
   }
 
   close(): Promise<void> {
-    for (const pid of this.left()) process.kill(pid, 'SIGKILL');
+    for (const pid of this.left()) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch (error) {
+        // It ended while we looked.
+        if (!isErrno(error, 'ESRCH')) throw error;
+      }
+    }
     rmSync(dirname(this.folder), { recursive: true, force: true });
     return Promise.resolve();
   }
