@@ -46,6 +46,8 @@ export interface DialogVerdict {
   readonly approved: boolean;
   /** What is to be typed in place of yes or no; null where that is all. */
   readonly answer: string | null;
+  /** What the person said about it, for the agent; absent where nothing was. */
+  readonly notes?: string | null;
 }
 export type Drivers = Readonly<Partial<Record<DriverKind, Driver>>>;
 

@@ -420,5 +420,6 @@ describe('how a step stands', () => {
     expect(await say({ type: 'step_status', step: 'y', asker: 'y' })).toMatchObject({ step: 'y' });
     expect(await say({ type: 'step_status', step: 'x', asker: 'x.z' })).toMatchObject({ step: 'x' });
     expect(await say({ type: 'step_status', step: 'q', asker: 'x.z' })).toMatchObject({ code: 'unknown-step' });
+    expect(await say({ type: 'step_status', step: 'y', agent: 'nobody' })).toMatchObject({ step: 'y' });
   });
 });

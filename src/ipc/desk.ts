@@ -17,7 +17,7 @@ import type { LiveRun } from '../engine/client.ts';
 import type { Clock } from '../engine/ports.ts';
 import { plainText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { askingOf } from '../kernel/gates.ts';
+import { approversOf, askingOf } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
 import type { Prompting } from '../kernel/prime.ts';
 import { promptFor } from '../kernel/prime.ts';
@@ -150,7 +150,10 @@ export class Desk {
     const busy = state.agents.get(agent ?? '')?.busy ?? null;
     if (agent === null || busy === null || this.#options.couldHave?.(agent, effectId(busy.id, busy.attempt)) !== false)
       return null;
-    const before = [...state.steps.values()].findLast((each) => each.agent === agent && each.status === 'done');
+    const before = [...state.steps.values()].findLast(
+      ({ agent: whose, status, definition: { act } }) =>
+        whose === agent && status === 'done' && act.kind === 'effect' && act.effect.kind === 'prompt',
+    );
     return before?.id ?? null;
   }
 
@@ -214,9 +217,9 @@ export class Desk {
     }
   }
 
-  #stepStatus({ step, asker }: Of<'step-status'>): Answer {
+  #stepStatus({ step, asker, agent }: Of<'step-status'>): Answer {
     const { run } = this.#options;
-    const found = findStep(run.state, step, asker);
+    const found = findStep(run.state, step, asker ?? run.state.agents.get(agent ?? '')?.busy?.id ?? null);
     if (found === null) return errorAnswer(`run ${run.id} has no step ${step}`, 'unknown-step');
     return { kind: 'step-status', step: found.id, status: found.status };
   }
@@ -276,6 +279,8 @@ export class Desk {
     const before = run.state.gates.get(gate)?.verdict;
     if (before) return afterDecision(gate, before, verdict);
     if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
+    const problem = notAnApprover(run.state, gate, verdict);
+    if (problem !== null) return errorAnswer(problem, 'refused');
     const open = openGates(run.state);
     await run.tell({ kind: 'gate-decided', gate, verdict, message });
     // Somebody else may have been heard first.
@@ -329,6 +334,13 @@ function decided(gate: string, { approved, by, notes, answer }: GateVerdict): An
 
 function openGates(state: RunState): readonly string[] {
   return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map(({ name }) => name);
+}
+
+/** Why this person's word does not count, as a sentence; null where it does. */
+export function notAnApprover(state: RunState, gate: string, { by }: GateVerdict): string | null {
+  const approvers = approversOf(state, gate);
+  if (approvers === null || approvers.includes(by)) return null;
+  return `${by} may not decide the gate ${gate}: that is for ${approvers.join(', ')} (--as NAME says who decides)`;
 }
 
 /** The first decision stands; to say it again does no harm. */

@@ -43,7 +43,13 @@ export type Message =
       /** What the answer is called by programs that were written for another engine. */
       readonly compat: boolean;
     } & Waiting)
-  | { readonly kind: 'step-status'; readonly step: string; readonly asker: string | null }
+  /** `asker`: the step that asks, from which the name is looked up; null means what the agent is working on. */
+  | {
+      readonly kind: 'step-status';
+      readonly step: string;
+      readonly asker: string | null;
+      readonly agent: string | null;
+    }
   /** `prompt`: what people are asked. */
   | ({ readonly kind: 'await-approval'; readonly gate: string; readonly prompt: string | null } & Waiting)
   | {
@@ -189,7 +195,12 @@ function messageOf(type: string, fields: Fields): Message | null {
         ...waiting(fields),
       };
     case 'step_status':
-      return { kind: 'step-status', step: fields.id('step') ?? fields.missing('step'), asker: fields.id('asker') };
+      return {
+        kind: 'step-status',
+        step: fields.id('step') ?? fields.missing('step'),
+        asker: fields.id('asker'),
+        agent: fields.id('agent'),
+      };
     case 'await_approval':
       return {
         kind: 'await-approval',

@@ -12,6 +12,8 @@ export interface Adapter {
   readonly description: string;
   /** Of those that come with meow: agents that name none have this one. */
   readonly isDefault: boolean;
+  /** Another name that workflows may have for it. */
+  readonly alias: string | null;
   /** What must be installed, for `meow doctor`; null where nothing need be. */
   readonly program: ProgramNeed | null;
   /** Over the caller's environment, below what a workflow sets for its agent; an empty value takes the variable away. */
@@ -201,6 +203,8 @@ export interface DialogPattern {
 export interface Liveness {
   readonly firstMs: number | null;
   readonly idleMs: number | null;
+  /** Patterns of the end of a screen on which it has come to rest with an error, whose text is their first group, or all of it. */
+  readonly failed?: readonly string[];
 }
 
 export interface StopWays {
@@ -216,6 +220,8 @@ export interface HeadlessWays {
   readonly command: Text;
   readonly resume: Text | null;
   readonly fork: Text | null;
+  /** Without `fork`: a fresh session that is told all that was said in the other takes its place. */
+  readonly replays?: boolean;
   readonly modelArgs: Text | null;
   readonly effortArgs: Text | null;
   readonly prompt: 'stdin' | 'argument';

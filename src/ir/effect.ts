@@ -6,6 +6,7 @@ import type { Channel } from './adapter.ts';
 import type { Failure } from './failure.ts';
 import type { Follow } from './follow.ts';
 import type { Capture, Expectation, Outputs } from './output.ts';
+import type { OpcodeSpec } from './opcode.ts';
 import type { FilledText } from './text.ts';
 import type { Usage } from './usage.ts';
 
@@ -17,6 +18,7 @@ export type EffectSpec<T> =
   | PromptSpec<T>
   | KillSpec<T>
   | ReadSpec<T>
+  | OpcodeSpec
   | GateSpec<T>;
 
 /** Run a script in a shell. */
@@ -111,6 +113,10 @@ export interface GateSpec<T> {
   /** Its name within the run. */
   readonly gate: T;
   readonly prompt: T;
+  /** False: nobody waits for the decision, and it changes nothing. */
+  readonly blocks: boolean;
+  /** Who may decide; null: anybody. */
+  readonly approvers: readonly string[] | null;
 }
 
 /** Which session an agent's turn continues. */
@@ -140,6 +146,8 @@ export interface Progress {
   readonly delivery?: Delivery;
   /** What the agent asks that only a person may answer; null: it asks no longer. */
   readonly dialog?: Dialog | null;
+  /** What nobody could make sure of, and what to do about it: for people. A part of a sentence. */
+  readonly doubt?: string;
 }
 
 /**
@@ -177,6 +185,11 @@ export interface Success {
 export function success(outputs: Outputs = {}, more: Partial<Success> = {}): Success {
   const nothing = { kept: [], route: null, follows: null, printed: [], session: null, usage: null };
   return { ...nothing, ...more, kind: 'success', outputs };
+}
+
+/** Whether it is a turn of the agent that its line of control is, in that one's session. */
+export function isTurn(effect: EffectSpec<unknown> | null): boolean {
+  return effect?.kind === 'turn' || effect?.kind === 'work' || effect?.kind === 'evaluate';
 }
 
 /** Drivers exist for these; gates are the kernel's own. */

@@ -46,6 +46,14 @@ export type FailureKind =
   | 'idle'
   /** An agent may not work any more, or not until a moment that it tells. */
   | 'limit-reached'
+  /** What was done is not what the step's policy allows. */
+  | 'policy'
+  /** It used up more than the step may. */
+  | 'budget'
+  /** The engine looked for itself, and an outcome is not borne out. */
+  | 'unproven'
+  /** The run cannot be put back, or must not end like this. */
+  | 'refused'
   /** We stopped it: the run was stopped, or was failing. */
   | 'stopped'
   /** It was started in an earlier life of the engine and left no result: it is run again. */
@@ -115,6 +123,14 @@ export function errorType(kind: FailureKind): string {
       return 'timeout';
     case 'limit-reached':
       return 'limit_reached';
+    case 'policy':
+      return 'policy_violation';
+    case 'budget':
+      return 'budget_spent';
+    case 'unproven':
+      return 'witness_failed';
+    case 'refused':
+      return 'refused';
     case 'need-unmet':
     case 'unrouted':
     case 'stopped':

@@ -1,5 +1,5 @@
 // What happens to agents: they are started and ended by steps, watched over meanwhile, started anew when a run that lost
-// them needs them again, and ended with a run that cleans up.
+// them needs them again or a step is tried again whose agent is gone, and ended with a run that cleans up.
 
 import { assert, present } from '../base/assert.ts';
 import { own } from '../base/json.ts';
@@ -27,7 +27,7 @@ export function admission(
       : 'go';
   }
   if (effect.kind === 'prompt') {
-    if (agent?.status === 'lost') {
+    if (agent?.status === 'lost' || (agent?.status === 'gone' && isTriedAgain(step))) {
       revive(turn, agent);
       return 'wait';
     }
@@ -64,8 +64,7 @@ export function hearAgent(turn: Turn, agent: AgentState, outcome: Outcome, fail:
       if (outcome.kind === 'success') return turn.emit({ kind: 'agent-opened', agent: openingOf(spawn, outcome) });
       if (outcome.failure.kind === 'lost' || outcome.failure.kind === 'stopped')
         return close(turn, agent, 'lost', message, fail);
-      turn.emit({ kind: 'warned', message: `agent ${agent.name} could not be started again: ${message ?? ''}` });
-      return close(turn, agent, 'gone', message, fail);
+      return failRevival(turn, agent, outcome.failure, fail);
     }
     case 'closing':
       close(turn, agent, 'ended', null, fail);
@@ -102,10 +101,30 @@ function close(
   );
 }
 
+function isTriedAgain({ failure: before }: StepState): boolean {
+  return before !== null;
+}
+
+/** In its session, be that one a copy of another: it is not copied again. */
 function revive(turn: Turn, agent: AgentState): void {
   const { spawn, session } = present(agent.opening, `agent ${agent.name} was never started`);
-  const again = session === null ? spawn : { ...spawn, resumeSession: session };
+  const again = session === null ? spawn : { ...spawn, resumeSession: session, forks: false };
   turn.emit({ kind: 'agent-reviving', agent: agent.name, spawn: again });
+}
+
+/** Each of those who waited to prompt it has failed with that: to try one again is to try to start the agent again. */
+function failRevival(turn: Turn, agent: AgentState, problem: Failure, fail: Fail): void {
+  const prompting = [...agent.queue].filter(
+    ({ definition: { act } }) => act.kind === 'effect' && act.effect.kind === 'prompt',
+  );
+  close(turn, agent, 'gone', problem.message, fail);
+  const { code, output } = problem;
+  const message = `agent ${agent.name} is gone, and could not be started anew: ${problem.message}`;
+  for (const step of prompting) {
+    // The first of them may have brought down what the others are part of.
+    if (turn.state.end !== null || step.frame.failing) return;
+    fail(turn, step, failure('spawn-failed', message, { code, output }));
+  }
 }
 
 function openingOf(spawn: SpawnSpec<FilledText>, answer: Success): AgentOpening {
@@ -135,7 +154,7 @@ function notThere(agent: AgentState | undefined, name: string): string {
     case 'closing':
       return `agent ${name} was killed before; spawn it again`;
     case 'gone':
-      return `agent ${name} is gone; spawn it again`;
+      return `agent ${name} is gone: spawn it again in a step before this one, or give this step a retry, which starts it anew`;
     default:
       return `agent ${name} was never spawned; spawn it in a step that this one needs`;
   }

@@ -3,6 +3,7 @@
 // that this kernel wrote.
 
 import { assert, present, unreachable } from '../base/assert.ts';
+import { isTurn } from '../ir/effect.ts';
 import { canGrow } from '../ir/program.ts';
 import { applyToAgents, occupy, release } from './apply-agents.ts';
 import { applyTalk, hear } from './apply-talk.ts';
@@ -46,7 +47,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       occupy(state, step, decision.agent);
       if (decision.effect !== null) {
         step.effect = decision.effect;
-        if (decision.effect.kind === 'turn') state.turns += 1;
+        if (isTurn(decision.effect)) state.turns += 1;
         state.asked.set(effectId(step.id, step.attempt), step);
       }
       if (decision.timeoutAt !== null) {
@@ -221,7 +222,8 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       return applyToAgents(state, decision);
     case 'usage-counted': {
       const { usd, tokens } = decision.usage;
-      state.cost.usd += usd ?? 0;
+      // Ten times 20 cents are 2 dollars.
+      state.cost.usd = Math.round((state.cost.usd + (usd ?? 0)) * 1e9) / 1e9;
       state.cost.tokens += tokens ?? 0;
       if (usd === null) state.cost.unpriced += 1;
       return;
@@ -430,7 +432,7 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
 }
 
 function progress(state: RunState, step: StepState, { session, delivery, dialog }: StepProgress): void {
-  if (session !== undefined && step.effect?.kind === 'turn') step.frame.nextSession = { kind: 'resume', id: session };
+  if (session !== undefined && isTurn(step.effect)) step.frame.nextSession = { kind: 'resume', id: session };
   if (delivery !== undefined) step.delivery = delivery;
   if (dialog === undefined) return;
   if (dialog === null) {
@@ -443,13 +445,13 @@ function progress(state: RunState, step: StepState, { session, delivery, dialog 
 
 /** A turn that was interrupted leaves no trace: the next attempt begins in the session that this one was to begin in. */
 function beginAgain(step: StepState): void {
-  if (step.effect?.kind === 'turn') step.frame.nextSession = step.beganIn;
+  if (isTurn(step.effect)) step.frame.nextSession = step.beganIn;
 }
 
 /** The world owes nothing more for the step's present attempt. */
 function answered(state: RunState, step: StepState, session: string | null): void {
   state.asked.delete(effectId(step.id, step.attempt));
-  if (step.effect?.kind === 'turn') state.turns -= 1;
+  if (isTurn(step.effect)) state.turns -= 1;
   state.timers.delete(timeoutTimer(step.id, step.attempt));
   step.effect = null;
   step.stopping = null;

@@ -27,7 +27,7 @@ import type { Decision } from './decision.ts';
 import { apply } from './apply.ts';
 import { concludeEnding, endRun, finishCleanup, hastenCleanup, stopSteps } from './ending.ts';
 import { allowanceSpent } from './allowance.ts';
-import { askGate, askingOf, expiredAt, outputsOf, verdictFor } from './gates.ts';
+import { approversOf, askGate, askingOf, expiredAt, outputsOf, verdictFor } from './gates.ts';
 import { advanceEach, follow, openEntry, openRecovery, returnToCaller } from './grow.ts';
 import type { Input } from './input.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
@@ -129,6 +129,7 @@ function take(turn: Turn, input: Input): void {
       const gate = state.gates.get(input.gate);
       if (state.phase === 'new' || state.phase === 'ended' || (gate !== undefined && gate.verdict !== null)) return;
       if (input.message !== null && state.heard.has(input.message)) return;
+      if (approversOf(state, input.gate)?.includes(input.verdict.by) === false) return;
       turn.emit({ ...input });
       for (const asker of gate?.askers.keys() ?? []) {
         const step = state.asked.get(asker);
@@ -225,6 +226,8 @@ function startStep(turn: Turn, step: StepState): void {
   turn.emit({ kind: 'step-started', step: step.id, attempt: step.attempt + 1, ...prepared.value });
   if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
     askGate(turn, step.effect.gate, step, typeof step.effect.prompt === 'string' ? step.effect.prompt : null);
+    // Runs of earlier versions have no word for it.
+    if ((step.effect.blocks ?? true) === false) return complete(turn, step, success({}, { route: 'completed' }));
     return hearGate(turn, step);
   }
   if (step.definition.act.kind === 'pass') return complete(turn, step, success());
@@ -274,8 +277,8 @@ function hearGate(turn: Turn, step: StepState): void {
   const verdict = verdictFor(turn.state, step);
   if (step.effect?.kind !== 'gate' || verdict === null) return;
   // Whoever decides without answering has said it in the notes, if at all.
-  const outputs = { answer: verdict.notes ?? '', ...outputsOf(verdict) };
-  complete(turn, step, success(outputs, { route: verdict.approved ? 'approved' : 'rejected' }));
+  const route = verdict.approved ? 'approved' : 'rejected';
+  complete(turn, step, success({ answer: verdict.notes ?? '', ...outputsOf(verdict), outcome: route }, { route }));
 }
 
 function complete(turn: Turn, step: StepState, heard: Success): void {

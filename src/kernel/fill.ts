@@ -47,8 +47,14 @@ export function fillEffect(effect: EffectSpec<Text>, lookup: Lookup): Result<Eff
       const gate = fillString(effect.gate, lookup);
       if (!gate.ok) return gate;
       const prompt = fillText(effect.prompt, lookup);
-      return prompt.ok ? ok({ kind: 'gate', gate: gate.value, prompt: prompt.value }) : prompt;
+      return prompt.ok ? ok({ ...effect, gate: gate.value, prompt: prompt.value }) : prompt;
     }
+    case 'work':
+    case 'validate':
+    case 'evaluate':
+    case 'rollback':
+    case 'halt':
+      return ok(effect);
   }
 }
 

@@ -27,6 +27,19 @@ export function askingOf(state: RunState, step: StepState, gate: string | null):
   return gate === null ? null : (state.gates.get(gate)?.askers.get(askerOf(step)) ?? null);
 }
 
+/** Who alone may decide a gate, as its steps say; null: anybody. */
+export function approversOf({ program }: RunState, gate: string): readonly string[] | null {
+  const lists = Object.values(program.blocks).flatMap(({ steps }) =>
+    steps.flatMap(({ act }) =>
+      act.kind === 'effect' && act.effect.kind === 'gate' && act.effect.gate === gate
+        ? // Runs of earlier versions have no word for it.
+          [act.effect.approvers ?? null]
+        : [],
+    ),
+  );
+  return lists.length === 0 || lists.includes(null) ? null : lists.flatMap((list) => list ?? []);
+}
+
 /** What a decision hands on to the step that asked for it. */
 export function outputsOf(verdict: GateVerdict): JsonMap {
   const { by, notes, answer } = verdict;

@@ -36,6 +36,7 @@ export interface DialogDecision {
   readonly dialog: Dialog;
   readonly approved: boolean;
   readonly answer: string | null;
+  readonly notes: string | null;
 }
 
 export function requestsOf(state: RunState, decision: Decision): readonly Request[] {
@@ -119,9 +120,9 @@ function dialogRequests(state: RunState, step: StepState | undefined): readonly 
   const { gate, name, text } = step.dialog;
   const verdict = askingOf(state, step, gate)?.verdict ?? null;
   if (verdict === null) return [];
-  const { approved, answer } = verdict;
+  const { approved, answer, notes } = verdict;
   const effect = effectId(step.id, step.attempt);
-  return [{ kind: 'decide', effect, verdict: { dialog: { name, text }, approved, answer } }];
+  return [{ kind: 'decide', effect, verdict: { dialog: { name, text }, approved, answer, notes } }];
 }
 
 function effectOf(state: RunState, step: StepState): Effect {

@@ -1,13 +1,15 @@
 // What becomes known of an effect before it is answered: the session it takes place in, how far a prompt has come, and
 // what an agent asks that only a person may answer. For that a gate is opened, on behalf of the step.
 
+import { isTurn } from '../ir/effect.ts';
 import type { Progress } from '../ir/effect.ts';
 import type { StepProgress } from './decision.ts';
 import { askGate, askingOf } from './gates.ts';
 import type { AgentState, StepState } from './state.ts';
 import type { Turn } from './turn.ts';
 
-export function noteProgress(turn: Turn, step: StepState, { session, delivery, dialog }: Progress): void {
+export function noteProgress(turn: Turn, step: StepState, { session, delivery, dialog, doubt }: Progress): void {
+  if (doubt !== undefined) turn.emit({ kind: 'warned', message: `step ${step.id}: ${doubt}` });
   const plain: StepProgress = {
     ...(session === undefined || isIn(step, session) ? {} : { session }),
     ...(delivery === undefined || delivery === step.delivery ? {} : { delivery }),
@@ -37,5 +39,5 @@ function withdraw(turn: Turn, step: StepState): void {
 
 function isIn({ frame, effect }: StepState, session: string): boolean {
   const { nextSession } = frame;
-  return effect?.kind !== 'turn' || (nextSession.kind === 'resume' && nextSession.id === session);
+  return !isTurn(effect) || (nextSession.kind === 'resume' && nextSession.id === session);
 }

@@ -55,6 +55,7 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
 
 /** In the session of the attempt before, which knows what is asked; where it has none, that is told again. */
 function reprompted({ reprompt, frame }: StepState, effect: EffectSpec<FilledText>): EffectSpec<FilledText> {
+  if (reprompt !== null && effect.kind === 'evaluate') return { ...effect, reprompt };
   if (reprompt === null || effect.kind !== 'turn') return effect;
   if (frame.nextSession.kind === 'resume') return { ...effect, prompt: reprompt };
   const prompt = typeof effect.prompt === 'string' ? [effect.prompt] : effect.prompt;

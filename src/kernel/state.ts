@@ -4,6 +4,7 @@
 
 import type { Json } from '../base/json.ts';
 import { present } from '../base/assert.ts';
+import { isTurn } from '../ir/effect.ts';
 import type { CommandSpec, Delivery, EffectSpec, Session } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
@@ -316,7 +317,7 @@ export function retryTimer(step: string): string {
 
 /** Whether it takes its turn among agents: it works with a named one, or is a turn of its line of control. */
 export function wantsAgent({ definition: { agent, act } }: StepState): boolean {
-  return agent !== null || (act.kind === 'effect' && act.effect.kind === 'turn');
+  return agent !== null || (act.kind === 'effect' && isTurn(act.effect));
 }
 
 /** What an agent owes apart from any step; null where it owes nothing. The name cannot be that of a step. */
@@ -349,11 +350,14 @@ export function askerOf(step: StepState): string {
   return step.effect?.kind === 'gate' ? effectId(step.id, step.attempt) : step.id;
 }
 
-/** Somebody waits for a decision about it. */
+/** Somebody waits for a decision about it, or has left the question. */
 export function isOpenGate(state: RunState, { askers }: GateState): boolean {
   for (const [asker, { verdict, expired }] of askers) {
     if (verdict !== null || expired) continue;
-    const status = (state.asked.get(asker) ?? state.steps.get(asker))?.status;
+    const step = state.asked.get(asker) ?? state.steps.get(asker) ?? state.steps.get(asker.replace(/#\d+$/, ''));
+    const act = step?.definition.act;
+    if (act?.kind === 'effect' && act.effect.kind === 'gate' && act.effect.blocks === false) return true;
+    const status = step?.status;
     if (status === 'running' || (state.end === 'paused' && status === 'pending')) return true;
   }
   return false;

@@ -28,6 +28,27 @@ test('a step that could not be started has no logs to look at', () => {
   ]);
 });
 
+test('of an agent that could not be started, or died, the last words are told', () => {
+  for (const kind of ['spawn-failed', 'agent-crashed'] as const) {
+    const { state } = play('a', bad('a#1', kind));
+    expect(told(state)[1]).toMatch(
+      /^failed: a \((?:spawn_failed|agent_crashed)\): exited with status 3: error: no such file$/,
+    );
+  }
+});
+
+test('agents that are left in terminals are told of', () => {
+  const opened = (name: string): Input => ok(`${name}#1`, { terminal: `meow-wf-1-${name}` });
+  expect(told(play('s spawn w', opened('s')).state)).toEqual([
+    'done in 1.0s: 1 done',
+    'left: agent w, in its terminal: meow attach wf-1 w',
+  ]);
+  expect(told(play('s spawn w\nt spawn v', opened('s'), opened('t')).state).at(-1)).toBe(
+    'left: 2 agents, in their terminals: meow agents --workflow wf-1',
+  );
+  expect(told(play('s spawn w\nk kill w needs s', opened('s'), ok('k#1')).state)).toHaveLength(1);
+});
+
 test('a failure that was made good for is not blamed where another was not', () => {
   const { state } = play('a on_error continue\nb needs a', bad('a#1'), bad('b#1'));
   expect(told(state).filter((line) => line.startsWith('failed:'))).toEqual(['failed: b (exit 3): error: no such file']);

@@ -2,6 +2,7 @@
 // to type next. For a run that has not ended it tells how things stand.
 
 import { errorType } from '../ir/failure.ts';
+import type { Failure } from '../ir/failure.ts';
 import { allowanceSpent } from '../kernel/allowance.ts';
 import { formatDuration } from '../base/time.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
@@ -23,6 +24,8 @@ export function census(state: RunState, paint: Paint): readonly string[] {
   }
   if (failed.length > FAILED_SHOWN_MAX) lines.push(paint.dim(`… ${failed.length - FAILED_SHOWN_MAX} more failed`));
   for (const warning of state.warnings) lines.push(`${paint.yellow('warning:')} ${tame(warning)}`);
+  const left = agentsLeft(state);
+  if (left !== null) lines.push(`${paint.dim('left:')} ${left}`);
   const next = nextCommands(state, status, failed);
   if (next.length > 0) lines.push(`${paint.dim('next:')} ${next.join(' · ')}`);
   return lines;
@@ -61,11 +64,29 @@ function failedSteps(state: RunState): readonly StepState[] {
 function failureText({ failure, attempt }: StepState): string {
   if (failure === null) return '';
   const attempts = attempt > 1 ? `, attempt ${attempt}` : '';
-  // What a command said last explains its status; other failures explain themselves.
+  // What a command said last explains its status, and what an agent said its end; other failures explain themselves.
   const byStatus = failure.kind === 'exit-nonzero' || failure.kind === 'signal';
   const how = byStatus ? `exit ${failure.code}` : errorType(failure.kind);
-  const said = (byStatus ? lastLine(failure.output) : null) ?? failure.message;
-  return `(${how}${attempts}): ${cut(tame(said), MESSAGE_WIDTH)}`;
+  const said = byStatus || endsUnexplained(failure) ? lastLine(failure.output) : null;
+  const told = said === null ? failure.message : byStatus ? said : `${failure.message}: ${said}`;
+  return `(${how}${attempts}): ${cut(tame(told), MESSAGE_WIDTH)}`;
+}
+
+/** A run that is over does not end its agents by itself; those in terminals may be worth a look. */
+function agentsLeft({ phase, agents, request }: RunState): string | null {
+  if (phase !== 'ended') return null;
+  const left = [...agents.values()].filter(
+    ({ status, opening }) => status === 'active' && opening !== null && opening.terminal !== null,
+  );
+  const [only] = left;
+  if (only === undefined || request === null) return null;
+  if (left.length > 1) return `${left.length} agents, in their terminals: meow agents --workflow ${request.id}`;
+  return `agent ${tame(only.name)}, in its terminal: meow attach ${request.id} ${tame(only.name)}`;
+}
+
+/** That a program was not there is said in full. */
+function endsUnexplained({ kind, code }: Failure): boolean {
+  return (kind === 'spawn-failed' || kind === 'agent-crashed') && code !== 126 && code !== 127;
 }
 
 function nextCommands(state: RunState, status: RunStatus, failed: readonly StepState[]): readonly string[] {
@@ -74,7 +95,7 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
   // Else it would be taken for a flag.
   const run = id.startsWith('-') ? `-- ${id}` : id;
   const commands: string[] = [];
-  const spoke = failed.find(({ attempt, failure }) => attempt > 0 && failure?.kind !== 'not-started');
+  const spoke = failed.find(({ attempt, failure }) => attempt > 0 && !saidNothing(failure));
   if (spoke !== undefined) commands.push(`meow logs ${run} ${spoke.id}`);
   else if (failed[0] !== undefined) commands.push(`meow show ${run} ${failed[0].id}`);
   if (status === 'waiting' || status === 'paused')
@@ -83,6 +104,11 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
   const more = spent === null ? '' : ` ${MORE[spent.what]} N`;
   if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${run}${more}`);
   return commands;
+}
+
+/** What was never started has no logs. */
+function saidNothing(failure: Failure | null): boolean {
+  return failure?.kind === 'not-started' && failure.output === null;
 }
 
 /** How more is allowed. */

@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest';
 import { bad, ok, play } from '../../test/kernel-rig/play.ts';
 import { parseProgram } from '../../test/kernel-rig/program-text.ts';
+import { success } from '../ir/effect.ts';
+import type { Usage } from '../ir/usage.ts';
 import type { Input } from '../kernel/input.ts';
 import { initialState } from '../kernel/state.ts';
 import type { RunState } from '../kernel/state.ts';
 import { runStatus, statusView } from './status.ts';
+import type { StatusView } from './status.ts';
 
 test('a run before its first record is pending, and has the id it is asked for by', () => {
   const state = initialState(parseProgram(['a']));
@@ -40,6 +43,7 @@ test('a step has every key of the contract, whether it ran or not', () => {
   expect(steps['a']).toEqual({
     executor: 'shell',
     status: 'done',
+    outcome: null,
     attempt: 1,
     needs: [],
     agent: null,
@@ -142,4 +146,22 @@ test.each<[RunState['phase'], string]>([
 test('a run that was stopped is stopped, without an error', () => {
   const { state } = play('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
   expect(statusView(state)).toMatchObject({ status: 'stopped', error: null, steps: { a: { status: 'skipped' } } });
+});
+
+test('what a run has cost is not known where its agents do not tell', () => {
+  const costOf = (...usages: readonly Usage[]): StatusView['cost'] => {
+    const steps = usages.map((_, index) => `s${index}`).join('\n');
+    const answers = usages.map((usage, index): Input => {
+      const outcome = { ...success(), usage };
+      return { kind: 'effect-finished', effect: `s${index}#1`, outcome };
+    });
+    return statusView(play(steps, ...answers).state).cost;
+  };
+  expect(costOf({ usd: 1, tokens: 10 })).toEqual({ usd: 1, tokens: 10, unknown_turns: 0 });
+  expect(costOf({ usd: null, tokens: null })).toEqual({ usd: null, tokens: null, unknown_turns: 1 });
+  expect(costOf({ usd: null, tokens: 7 }, { usd: null, tokens: null })).toEqual({
+    usd: null,
+    tokens: 7,
+    unknown_turns: 2,
+  });
 });

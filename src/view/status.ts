@@ -13,6 +13,7 @@ import type { FilledText } from '../ir/text.ts';
 import { verdictFor } from '../kernel/gates.ts';
 import type { AgentState, FrameState, GateState, RunState, StepState, StepStatus } from '../kernel/state.ts';
 import { frameOf, isOpenGate } from '../kernel/state.ts';
+import { outcomeOf } from './visits.ts';
 
 export type RunStatus = 'pending' | 'running' | 'waiting' | 'paused' | 'cleaning_up' | 'done' | 'failed' | 'stopped';
 
@@ -46,6 +47,8 @@ export interface StepStatusView {
   readonly executor: string;
   /** A step that waits for its next attempt is pending, and shows the error of the last. */
   readonly status: StepStatus;
+  /** What became of a visit, in the words of its workflow; null where its language has none. */
+  readonly outcome: string | null;
   readonly attempt: number;
   /** As ids of the run; patterns stay patterns. */
   readonly needs: readonly string[];
@@ -101,7 +104,7 @@ export type Counts = Readonly<Record<Exclude<StepStatus, 'completing'>, number>>
 
 export interface CostView {
   readonly usd: number | null;
-  readonly tokens: number;
+  readonly tokens: number | null;
   readonly unknown_turns: number;
 }
 
@@ -148,6 +151,7 @@ export function stepStatusView(step: StepState): StepStatusView {
   return {
     executor: step.definition.executor,
     status: step.status,
+    outcome: outcomeOf(step),
     attempt: step.attempt,
     needs: needsOf(step),
     agent: step.agent,
@@ -173,7 +177,11 @@ export function runError(state: RunState): RunErrorView | null {
   if (state.end !== 'failed') return null;
   const step = culprit(state);
   if (step?.failure) return { type: errorType(step.failure.kind), message: step.failure.message, step: step.id };
-  return { type: null, message: state.reason ?? 'the run failed', step: null };
+  if (state.reason !== null) return { type: null, message: state.reason, step: null };
+  // A workflow may end a run for what it has a route for.
+  const last = [...state.steps.values()].findLast(({ failure }) => failure !== null);
+  if (!last?.failure) return { type: null, message: 'the run failed', step: null };
+  return { type: errorType(last.failure.kind), message: last.failure.message, step: last.id };
 }
 
 /** One that is completing is counted as running. */
@@ -221,8 +229,10 @@ export function moment(at: number | null): string | null {
   return at === null ? null : formatMoment(at);
 }
 
-function costView({ cost }: RunState): CostView {
-  return { usd: cost.unpriced > 0 ? null : cost.usd, tokens: cost.tokens, unknown_turns: cost.unpriced };
+/** Of tokens what was told; a price that is not known makes the sum unknown. */
+function costView({ cost: { usd, tokens, unpriced } }: RunState): CostView {
+  const isSilent = tokens === 0 && unpriced > 0;
+  return { usd: unpriced > 0 ? null : usd, tokens: isSilent ? null : tokens, unknown_turns: unpriced };
 }
 
 /** Everything that goes on waits for a person. */
@@ -285,7 +295,7 @@ function laneViews(state: RunState): readonly AgentView[] {
     const adapter = frame.sight[CARRIED.adapter];
     views.push({
       id: name,
-      status: frame.closed ? 'stopped' : step?.status === 'running' ? 'active' : 'idle',
+      status: frame.closed || state.phase === 'ended' ? 'stopped' : step?.status === 'running' ? 'active' : 'idle',
       adapter: typeof adapter === 'string' ? adapter : null,
       session: sessionOf(frame),
       terminal: null,

@@ -6,6 +6,7 @@ import { formatDuration, formatMoment, parseDuration } from '../base/time.ts';
 import type { EffectSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import { errorType } from '../ir/failure.ts';
+import type { Validator } from '../ir/opcode.ts';
 import type { Limits, OnError, Retry } from '../ir/program.ts';
 import { plainText } from '../ir/text.ts';
 import type { FilledText, Text } from '../ir/text.ts';
@@ -158,7 +159,7 @@ export function stepLines(view: StepView, paint: Paint): readonly string[] {
   if (view.asks !== null) {
     facts.add('folder', view.asks.workdir);
     for (const [name, value] of Object.entries(view.asks.env)) facts.add('env', `${name}=${value}`);
-    const label = view.asks.kind === 'turn' ? 'prompt' : view.asks.kind;
+    const label = TEXT_LABELS[view.asks.kind] ?? view.asks.kind;
     const owner = NAME_LABELS[view.asks.kind];
     if (view.asks.name !== null && owner !== undefined) facts.add(owner, view.asks.name);
     if (view.asks.text !== '') facts.block(view.asks.filled ? label : `${label} (as written)`, view.asks.text);
@@ -326,7 +327,19 @@ function endedBy(decision: Decision): readonly string[] {
   return 'steps' in decision ? decision.steps : 'step' in decision ? [decision.step] : [];
 }
 
-const NAME_LABELS: Partial<Record<AskedView['kind'], string>> = { gate: 'gate', turn: 'adapter' };
+const NAME_LABELS: Partial<Record<AskedView['kind'], string>> = {
+  gate: 'gate',
+  turn: 'adapter',
+  work: 'adapter',
+  evaluate: 'adapter',
+};
+
+/** What its text is, where that is not what it asks for. */
+const TEXT_LABELS: Partial<Record<AskedView['kind'], string>> = {
+  turn: 'prompt',
+  work: 'prompt',
+  evaluate: 'evaluator',
+};
 
 function errorView({ kind, message, code, output }: Failure, attempt: number): StepErrorView {
   return { type: errorType(kind), message, code, output, attempt };
@@ -372,7 +385,27 @@ function asks<T>(effect: EffectSpec<T>, show: (text: T) => string, filled: boole
       return { ...plain, kind: 'read', text: show(effect.path) };
     case 'gate':
       return { ...plain, kind: 'gate', text: show(effect.prompt), name: show(effect.gate) };
+    case 'work':
+      return { ...plain, kind: 'work', text: effect.task.text, name: effect.adapter };
+    case 'validate':
+      return { ...plain, kind: 'validate', text: effect.validators.map(validatorText).join('\n') };
+    case 'evaluate': {
+      const { evaluator } = effect;
+      return evaluator.kind === 'command'
+        ? { ...plain, kind: 'evaluate', text: evaluator.command }
+        : { ...plain, kind: 'evaluate', text: evaluator.prompt.text, name: evaluator.adapter };
+    }
+    case 'rollback':
+      return { ...plain, kind: 'rollback', text: `to ${effect.target}` };
+    case 'halt':
+      return { ...plain, kind: 'halt', text: effect.reason ?? effect.verdict };
   }
+}
+
+function validatorText(validator: Validator): string {
+  return validator.kind === 'builtin'
+    ? `${validator.id}: ${validator.command}`
+    : [`${validator.id}: ${validator.entrypoint}`, ...validator.args].join(' ');
 }
 
 function retryView({ attemptsMax, delayMs, backoff }: Retry): RetryView | null {

@@ -128,16 +128,15 @@ export class Timeline {
         return say(null, `agent ${name} is there (${adapter}${terminal === null ? '' : `, ${terminal}`})`, 'good');
       }
       case 'agent-reviving':
-        return say(null, `agent ${decision.agent} was lost, and is started again`, 'warning');
+        return say(null, `agent ${decision.agent} is started anew`, 'warning');
       case 'agents-hastened':
         return say(null, `hurrying ${counted(decision.agents.length, 'agent')}`, 'warning');
       case 'agents-closing':
         return say(null, `${decision.force ? 'killing' : 'ending'} ${counted(decision.agents.length, 'agent')}`);
       case 'agent-closed': {
-        const why = decision.message === null ? '' : `: ${decision.message}`;
-        if (decision.how === 'killed' || decision.how === 'ended')
-          return say(null, `agent ${decision.agent} was ended`);
-        return say(null, `agent ${decision.agent} is ${decision.how}${why}`, 'warning');
+        const { agent, how, message } = decision;
+        if (how === 'killed' || how === 'ended') return say(null, `agent ${agent} was ended`);
+        return say(null, message ?? `agent ${agent} is ${how}`, 'warning');
       }
       case 'gate-decided': {
         const { approved, by, notes, answer } = decision.verdict;

@@ -4,7 +4,8 @@
 //   block main                        block REVIEW visit-first
 //   a
 //   b needs a,x.* retry 3 delay 10s backoff linear timeout 1m on_error continue|recover:fix
-//   c pass route done=inline:child    d gate deploy     e turn     f agent w1
+//   c pass route done=inline:child    d gate deploy for ann,bob     n note review (a gate nobody waits for)
+//   e turn     f agent w1
 //   g each [1,2,3] child width 2      h each [1] child join false     i each file:items.json child key {{item}}
 //   a gives NAME (an output)
 //   s spawn w1      p prompt w1 wants n      q prompt w1 forget       k kill w1       b asks (a condition)
@@ -148,7 +149,13 @@ function parseStep(line: string): Step {
       step = { ...step, agent: null };
     } else if (word === 'asks' && step.act.kind === 'effect' && step.act.effect.kind === 'command')
       act({ ...step.act, effect: { ...step.act.effect, verdict: 'condition' } });
-    else if (word === 'gate') act({ kind: 'effect', effect: { kind: 'gate', gate: next(), prompt: '' } });
+    else if (word === 'gate' || word === 'note')
+      act({
+        kind: 'effect',
+        effect: { kind: 'gate', gate: next(), prompt: '', blocks: word === 'gate', approvers: null },
+      });
+    else if (word === 'for' && step.act.kind === 'effect' && step.act.effect.kind === 'gate')
+      act({ ...step.act, effect: { ...step.act.effect, approvers: next().split(',') } });
     else if (word === 'each') act(each(next(), next()));
     else if (word === 'width' && step.act.kind === 'each') act({ ...step.act, width: literal(Number(next())) });
     else if (word === 'key' && step.act.kind === 'each') act({ ...step.act, key: template(next()) });

@@ -151,7 +151,13 @@ class Maker {
       };
       return { ...plain, act, retry: NO_RETRY };
     }
-    const gate: EffectSpec<Text> = { kind: 'gate', gate: { parts: [{ path: ['step_id'], quote: [] }] }, prompt: '' };
+    const gate: EffectSpec<Text> = {
+      kind: 'gate',
+      gate: { parts: [{ path: ['step_id'], quote: [] }] },
+      prompt: '',
+      blocks: true,
+      approvers: null,
+    };
     return { ...plain, act: { kind: 'effect', effect: gate }, retry: NO_RETRY, timeout: null };
   }
 

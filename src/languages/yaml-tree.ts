@@ -2,8 +2,8 @@
 
 import type { Document, Node } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
-import type { Place } from '../../base/source.ts';
-import type { Report } from '../report.ts';
+import type { Place } from '../base/source.ts';
+import type { Report } from './report.ts';
 
 export type YamlValue = YamlScalar | YamlNothing | YamlList | YamlMap;
 

@@ -1,9 +1,9 @@
 // The keys of a map, each asked for with the type it must have. A key that is absent is null; one of the wrong type is
 // reported, and null as well, so that reading goes on.
 
-import { parseDuration } from '../../base/time.ts';
-import type { Report } from '../report.ts';
-import { listed, suggest } from '../report.ts';
+import { parseDuration } from '../base/time.ts';
+import type { Report } from './report.ts';
+import { listed, suggest } from './report.ts';
 import type { YamlEntry, YamlList, YamlMap, YamlScalar, YamlValue } from './yaml-tree.ts';
 import { describeYaml } from './yaml-tree.ts';
 

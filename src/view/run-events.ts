@@ -1,0 +1,167 @@
+// What happened in a run of opcodes, as events for whoever reads along: derived from the journal's records alone, so that the
+// same journal always tells the same.
+
+import { isJsonMap } from '../base/json.ts';
+import type { Json, JsonMap } from '../base/json.ts';
+import { formatMoment } from '../base/time.ts';
+import { errorType } from '../ir/failure.ts';
+import { OUTCOME_OF } from '../ir/opcode.ts';
+import type { Program, Step } from '../ir/program.ts';
+import type { Decision, JournalRecord } from '../kernel/decision.ts';
+import { visitKind } from './visits.ts';
+
+export type RunEvent = JsonMap & {
+  readonly timestamp: string;
+  readonly run_id: string;
+  readonly step_id: string | null;
+  readonly event_type: EventType;
+};
+
+type EventType =
+  | 'step_started'
+  | 'step_completed'
+  | 'step_failed'
+  | 'artifact_recorded'
+  | 'gate_requested'
+  | 'gate_approved'
+  | 'gate_rejected'
+  | 'gate_timed_out'
+  | 'rollback_completed'
+  | 'route_selected'
+  | 'policy_violation'
+  | 'run_ended';
+
+/** One after the other, in the order of the journal: a route is told when the step that it leads to is known. */
+export class RunEvents {
+  readonly #program: Program;
+  readonly #runId: string;
+  /** The visit that ended last, and what became of it. */
+  #ended: { readonly visit: string; readonly outcome: string } | null = null;
+  readonly #asked = new Map<string, string>();
+
+  constructor(program: Program, runId: string) {
+    this.#program = program;
+    this.#runId = runId;
+  }
+
+  of({ at, decisions }: JournalRecord): readonly RunEvent[] {
+    const events: RunEvent[] = [];
+    const routes: RunEvent[] = [];
+    const tell = (type: EventType, visit: string | null, more: JsonMap = {}): RunEvent => ({
+      timestamp: formatMoment(at),
+      run_id: this.#runId,
+      step_id: visit === null ? null : stepOf(visit),
+      event_type: type,
+      ...(visit === null ? {} : { visit }),
+      ...more,
+    });
+    for (const decision of inOrder(decisions)) {
+      switch (decision.kind) {
+        case 'steps-added':
+          for (const to of decision.steps) {
+            if (this.#ended === null) continue;
+            const { visit, outcome } = this.#ended;
+            routes.push(tell('route_selected', visit, { outcome, next_step: stepOf(to) }));
+          }
+          this.#ended = null;
+          break;
+        case 'step-started':
+          events.push(...routes.splice(0), tell('step_started', decision.step, { attempt: decision.attempt }));
+          break;
+        case 'gate-asked':
+          this.#asked.set(decision.gate, decision.step);
+          events.push(tell('gate_requested', decision.step, { gate: decision.gate }));
+          break;
+        case 'gate-decided': {
+          const { approved, by, notes } = decision.verdict;
+          const visit = this.#asked.get(decision.gate) ?? null;
+          const type = approved ? 'gate_approved' : 'gate_rejected';
+          events.push(tell(type, visit, { gate: decision.gate, decided_by: by, notes }));
+          break;
+        }
+        case 'step-done': {
+          const outcome = this.#outcome(decision.step, decision.outputs);
+          const { outputs } = decision;
+          events.push(...artifacts(outputs).map((artifact) => tell('artifact_recorded', decision.step, artifact)));
+          if (this.#definition(decision.step)?.executor === 'rollback') {
+            events.push(tell('rollback_completed', decision.step, rollbackFacts(outputs)));
+          }
+          events.push(tell('step_completed', decision.step, { outcome }));
+          this.#ended = { visit: decision.step, outcome };
+          break;
+        }
+        case 'step-failed': {
+          const { kind, message, outputs } = decision.failure;
+          const isGate = this.#definition(decision.step)?.executor === 'gate';
+          const outcome = isGate ? 'gate_timed_out' : (OUTCOME_OF[kind] ?? 'error');
+          events.push(...artifacts(outputs).map((artifact) => tell('artifact_recorded', decision.step, artifact)));
+          for (const violation of maps(outputs['violations'])) {
+            events.push(tell('policy_violation', decision.step, violation));
+          }
+          if (isGate) events.push(tell('gate_timed_out', decision.step));
+          events.push(tell('step_failed', decision.step, { outcome, error: { type: errorType(kind), message } }));
+          this.#ended = { visit: decision.step, outcome };
+          break;
+        }
+        case 'run-ended':
+          events.push(tell('run_ended', null, { status: decision.end }));
+          break;
+        default:
+          break;
+      }
+    }
+    return [...events, ...routes];
+  }
+
+  #definition(visit: string): Step | undefined {
+    for (const block of Object.values(this.#program.blocks)) {
+      const found = block.steps.find(({ id }) => id === stepOf(visit));
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  #outcome(visit: string, outputs: JsonMap): string {
+    const definition = this.#definition(visit);
+    const kind = definition === undefined ? null : visitKind(definition);
+    if (kind === 'evaluate' && typeof outputs['status'] === 'string') return outputs['status'];
+    if (kind === 'gate' && (outputs['outcome'] === 'approved' || outputs['outcome'] === 'rejected'))
+      return `gate_${outputs['outcome']}`;
+    return 'completed';
+  }
+}
+
+/** The kernel opens what follows before it says that a step is done; whoever reads wants to hear of the end first. */
+function inOrder(decisions: readonly Decision[]): readonly Decision[] {
+  const isEnd = ({ kind }: Decision): boolean => kind === 'step-done' || kind === 'step-failed';
+  const isNext = ({ kind }: Decision): boolean => kind === 'frame-opened' || kind === 'steps-added';
+  const ordered = [...decisions];
+  for (let at = 1; at < ordered.length; at += 1) {
+    const decision = ordered[at];
+    if (decision === undefined || !isEnd(decision)) continue;
+    let to = at;
+    for (let before = ordered[to - 1]; before !== undefined && isNext(before); before = ordered[to - 1]) {
+      ordered[to] = before;
+      to -= 1;
+    }
+    ordered[to] = decision;
+  }
+  return ordered;
+}
+
+function stepOf(visit: string): string {
+  return visit.replace(/#\d+$/, '');
+}
+
+function artifacts(outputs: JsonMap): readonly JsonMap[] {
+  return maps(outputs['artifacts']);
+}
+
+function rollbackFacts({ target, before_diff, after_diff, undone_ref }: JsonMap): JsonMap {
+  const facts = { target, before_diff, after_diff, undone_ref };
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, value ?? null]));
+}
+
+function maps(value: Json | undefined): readonly JsonMap[] {
+  return Array.isArray(value) ? (value as readonly Json[]).filter(isJsonMap) : [];
+}

@@ -1,0 +1,94 @@
+// The visits of steps that work by opcodes, in the order of their coming, each with the word that its workflow has for what
+// became of it.
+
+import { OUTCOME_OF } from '../ir/opcode.ts';
+import type { OpcodeSpec } from '../ir/opcode.ts';
+import type { Failure } from '../ir/failure.ts';
+import type { Outputs } from '../ir/output.ts';
+import type { Step } from '../ir/program.ts';
+
+export interface VisitView {
+  /** `fix#2`. */
+  readonly id: string;
+  /** `fix`. */
+  readonly step: string;
+  readonly visit: number;
+  readonly kind: VisitKind;
+  /** Null while it is under way, and where it never came to an end. */
+  readonly outcome: string | null;
+  readonly failure: Failure | null;
+  readonly outputs: Outputs;
+  readonly startedAt: number | null;
+  readonly endedAt: number | null;
+}
+
+type VisitKind = OpcodeSpec['kind'] | 'gate';
+
+/** What is asked of a step; `kernel/state.ts` has it all. */
+interface VisitedStep {
+  readonly id: string;
+  readonly definition: Step;
+  readonly status: string;
+  readonly failure: Failure | null;
+  readonly outputs: Outputs;
+  readonly startedAt: number | null;
+  readonly finishedAt: number | null;
+}
+
+/** Those that have begun. */
+export function visitsOf(steps: Iterable<VisitedStep>): readonly VisitView[] {
+  const visits: VisitView[] = [];
+  for (const step of steps) {
+    const kind = visitKind(step.definition);
+    if (kind === null || step.startedAt === null) continue;
+    const { id, outputs, startedAt } = step;
+    visits.push({
+      id,
+      step: step.definition.id,
+      visit: visitNumber(id),
+      kind,
+      outcome: outcomeOf(step),
+      failure: step.failure,
+      outputs: step.failure === null ? outputs : { ...outputs, ...step.failure.outputs },
+      startedAt,
+      endedAt: step.finishedAt,
+    });
+  }
+  return visits;
+}
+
+/** In the words of the workflow; null where it has none for it, or nothing has become of the step yet. */
+export function outcomeOf({ definition, status, failure, outputs }: VisitedStep): string | null {
+  const kind = visitKind(definition);
+  if (kind === null) return null;
+  if (status === 'failed') {
+    if (kind === 'gate') return 'gate_timed_out';
+    return failure === null ? null : (OUTCOME_OF[failure.kind] ?? 'error');
+  }
+  if (status !== 'done') return null;
+  if (kind === 'evaluate') return typeof outputs['status'] === 'string' ? outputs['status'] : 'completed';
+  if (kind !== 'gate') return 'completed';
+  const { outcome } = outputs;
+  return outcome === 'approved' || outcome === 'rejected' ? `gate_${outcome}` : 'completed';
+}
+
+/** Null where a step is none that a workflow of opcodes has. */
+export function visitKind({ act, executor }: Step): VisitKind | null {
+  if (act.kind !== 'effect') return null;
+  switch (act.effect.kind) {
+    case 'work':
+    case 'validate':
+    case 'evaluate':
+    case 'rollback':
+    case 'halt':
+      return act.effect.kind;
+    case 'gate':
+      return executor === 'gate' ? 'gate' : null;
+    default:
+      return null;
+  }
+}
+
+export function visitNumber(id: string): number {
+  return Number(/#(\d+)$/.exec(id)?.[1] ?? 1);
+}
