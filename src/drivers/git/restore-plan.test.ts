@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import { planRestore } from './restore-plan.ts';
+import type { Entries, RestoreQuestion } from './restore-plan.ts';
+
+function entries(...names: readonly string[]): Entries {
+  return new Map(
+    names.map((text) => {
+      const [name = '', oid = 'o', mode = '100644'] = text.split(' ');
+      return [name, { mode, oid, isOwn: false }];
+    }),
+  );
+}
+
+const NOTHING = { wasTracked: () => false, isRepository: () => false, list: () => [] };
+
+function plan(question: Partial<RestoreQuestion>): { aside: string[]; removals: string[]; writes: string[] } {
+  const empty = {
+    now: entries(),
+    wanted: entries(),
+    ignoredNow: [],
+    nestedNow: [],
+    ignoredThen: [],
+    repositoriesThen: [],
+  };
+  const { aside, removals, writes } = planRestore({ ...empty, ...NOTHING, ...question });
+  return { aside: [...aside], removals: [...removals], writes: writes.map(({ name }) => name) };
+}
+
+describe('a restore', () => {
+  test('writes what differs and removes what was not there (D1, D2)', () => {
+    const now = entries('same', 'changed 1', 'mode o 100755', 'new');
+    const wanted = entries('same', 'changed 2', 'mode o 100644', 'lost');
+    expect(plan({ now, wanted })).toEqual({ aside: [], removals: ['new'], writes: ['changed', 'mode', 'lost'] });
+  });
+
+  test('writes again what went through filters and must not, or the other way round', () => {
+    const own = new Map([['a', { mode: '100644', oid: 'o', isOwn: true }]]);
+    expect(plan({ now: entries('a'), wanted: own }).writes).toEqual(['a']);
+  });
+
+  test('moves ignored files and repositories aside that were not there (D3)', () => {
+    expect(plan({ ignoredNow: ['a.log', 'out/'], nestedNow: ['inner'] }).aside).toEqual(['a.log', 'out', 'inner']);
+  });
+
+  test('leaves what was ignored before, or is in a folder that was (D4)', () => {
+    const ignoredThen = ['a.log', 'out/'];
+    expect(plan({ ignoredNow: ['a.log', 'out/', 'b.log'], ignoredThen }).aside).toEqual(['b.log']);
+    expect(plan({ ignoredNow: ['out/new/'], ignoredThen }).aside).toEqual([]);
+    expect(plan({ now: entries('a.log', 'out/x', 'outer'), ignoredThen }).removals).toEqual(['outer']);
+  });
+
+  test('tells a file from the folder that was there by the same name', () => {
+    expect(plan({ ignoredNow: ['out'], ignoredThen: ['out/'] }).aside).toEqual(['out']);
+    expect(plan({ ignoredNow: ['out/'], ignoredThen: ['out'] }).aside).toEqual(['out']);
+  });
+
+  test('looks into a folder that is ignored only now, for what was in it before', () => {
+    const inside: Record<string, readonly string[]> = {
+      src: ['a', 'deep/', 'new', 'old.log', 'vendor/'],
+      'src/deep': ['b', 'c'],
+    };
+    const question = {
+      ignoredNow: ['src/'],
+      wanted: entries('src/a', 'src/deep/b'),
+      ignoredThen: ['src/old.log'],
+      repositoriesThen: ['src/vendor'],
+      list: (folder: string) => inside[folder] ?? [],
+    };
+    expect(plan(question)).toEqual({
+      aside: ['src/a', 'src/deep/b', 'src/deep/c', 'src/new'],
+      removals: [],
+      writes: ['src/a', 'src/deep/b'],
+    });
+  });
+
+  test('moves a submodule aside that was added since, and leaves a repository that became one', () => {
+    const now = entries('added o 160000', 'kept o 160000');
+    expect(plan({ now, repositoriesThen: ['kept'] })).toEqual({ aside: ['added'], removals: [], writes: [] });
+  });
+
+  test('moves a repository out of a folder where git does not see it, unless it may have been there', () => {
+    const question = { now: entries('new/a', 'old/b'), wanted: entries('old/b'), isRepository: () => true };
+    expect(plan({ ...question, wasTracked: (folder) => folder === 'old' }).aside).toEqual(['new/.git']);
+    expect(plan(question).aside).toEqual(['new/.git', 'old/.git']);
+    const nested = { nestedNow: ['old'], wanted: entries('old/b'), list: () => ['.git/', 'b'] };
+    expect(plan({ ...nested, wasTracked: () => true }).aside).toEqual(['old/b']);
+  });
+
+  test('keeps what is ignored now where it has to write, even in a folder that was ignored', () => {
+    const question = { wanted: entries('out/forced'), ignoredThen: ['out/'], list: () => ['forced', 'other'] };
+    expect(plan({ ...question, ignoredNow: ['out/'] })).toMatchObject({
+      aside: ['out/forced'],
+      writes: ['out/forced'],
+    });
+  });
+
+  test('moves a folder aside once, with all that is in it', () => {
+    const now = entries('inner o 160000', 'inner/a');
+    expect(plan({ now, ignoredNow: ['inner/x.log'], isRepository: () => true }).aside).toEqual(['inner']);
+  });
+});

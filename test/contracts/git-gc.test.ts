@@ -1,0 +1,96 @@
+// What is left of runs is found, and goes only where nothing is lost.
+
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { findRemains, removeRemains } from '../../src/drivers/git/gc.ts';
+import type { GcQuestion } from '../../src/drivers/git/gc-plan.ts';
+import { GitRig, value } from './git-rig.ts';
+
+const ENDED: GcQuestion = { standing: () => 'ended', isForced: () => false };
+const FORCED: GcQuestion = { ...ENDED, isForced: () => true };
+
+describe('what is left of a run', () => {
+  test('is found and removed, all of it, and again without harm', async () => {
+    await using rig = await GitRig.setup();
+    const worktree = await rig.worktree();
+    const other = await rig.worktree('wf-2');
+    value(await worktree.snapshot('pre_run'));
+    value(await other.snapshot('pre_run'));
+    writeFileSync(join(worktree.path, 'new'), 'work');
+    value(await worktree.restore(rig.restoreTo('pre_run', 'r1')));
+    writeFileSync(join(worktree.path, 'x.log'), 'ignored');
+    const repository = await rig.open();
+    const user = rig.userPicture();
+    const [remains] = value(await findRemains(repository));
+    expect(remains).toEqual({
+      run: 'wf-1',
+      worktree: { path: worktree.path, isThere: true, isLocked: false, changed: [] },
+      branch: 'meow/run-wf-1',
+      ownCommits: 0,
+      refs: ['refs/meow/wf-1/now', 'refs/meow/wf-1/pre_run', 'refs/meow/wf-1/undone-1'],
+    });
+    expect(value(await removeRemains(repository, 'wf-1', ENDED))).toMatchObject({ isRemoved: true });
+    expect(existsSync(worktree.path)).toBe(false);
+    expect(existsSync(join(rig.user, '.git/meow/wf-1'))).toBe(false);
+    expect(
+      rig
+        .git('user', 'for-each-ref', '--format=%(refname)')
+        .split('\n')
+        .filter((ref) => ref.includes('wf-1')),
+    ).toEqual([]);
+    expect(value(await removeRemains(repository, 'wf-1', ENDED))).toMatchObject({ isRemoved: true });
+    expect(value(await findRemains(repository)).map(({ run }) => run)).toEqual(['wf-2']);
+    expect(existsSync(join(other.path, 'a.txt'))).toBe(true);
+    expect(rig.userPicture()).toEqual(user);
+  });
+
+  test.each([
+    ['with changes', (rig: GitRig) => writeFileSync(join(rig.base, 'trees/wf-1/new'), ''), 'not committed: new'],
+    [
+      'with commits of its own',
+      (rig: GitRig) => rig.git('trees/wf-1', 'commit', '--quiet', '--allow-empty', '-m', 'work'),
+      '1 commit that no other',
+    ],
+    [
+      'with commits that only its HEAD has',
+      (rig: GitRig) => {
+        rig.git('trees/wf-1', 'checkout', '--quiet', '--detach');
+        rig.git('trees/wf-1', 'commit', '--quiet', '--allow-empty', '-m', 'work');
+      },
+      '1 commit that no other',
+    ],
+  ])('%s is kept, unless it is forced', async (_title, work, reason) => {
+    await using rig = await GitRig.setup();
+    const worktree = await rig.worktree();
+    work(rig);
+    const repository = await rig.open();
+    const kept = value(await removeRemains(repository, 'wf-1', ENDED));
+    expect(kept).toMatchObject({ isRemoved: false, reasons: [expect.stringContaining(reason)] });
+    expect(existsSync(worktree.path)).toBe(true);
+    expect(value(await removeRemains(repository, 'wf-1', FORCED))).toMatchObject({ isRemoved: true });
+    expect(existsSync(worktree.path)).toBe(false);
+  });
+
+  test('goes once its commits are on another branch, or its worktree was deleted by hand', async () => {
+    await using rig = await GitRig.setup();
+    const worktree = await rig.worktree();
+    rig.git('trees/wf-1', 'commit', '--quiet', '--allow-empty', '-m', 'work');
+    rig.git('user', 'branch', 'merged', 'meow/run-wf-1');
+    rmSync(worktree.path, { recursive: true });
+    const repository = await rig.open();
+    expect(value(await removeRemains(repository, 'wf-1', ENDED))).toMatchObject({ isRemoved: true, reasons: [] });
+    expect(value(await findRemains(repository))).toEqual([]);
+  });
+
+  test('in place is its lease and its refs; the tree stays', async () => {
+    await using rig = await GitRig.setup();
+    rig.git('user', 'stash', '--quiet', '-u');
+    const repository = await rig.open();
+    const request = { run: 'wf-1', runFolder: join(rig.base, 'runs') };
+    value(await value(await repository.inPlace(request)).snapshot('pre_run'));
+    expect(value(await removeRemains(repository, 'wf-1', ENDED))).toMatchObject({ isRemoved: true });
+    expect(existsSync(join(rig.user, 'a.txt'))).toBe(true);
+    value(await repository.inPlace({ ...request, run: 'wf-2' }));
+  });
+});

@@ -1,0 +1,188 @@
+// Repositories in a temporary folder: a user's, and what a run has of it.
+//
+//   await using rig = await GitRig.setup();
+//   const worktree = await rig.worktree();
+
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { lstatSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import type { Result } from '../../src/base/result.ts';
+import type { GitProblem } from '../../src/drivers/git/problem.ts';
+import { Repository } from '../../src/drivers/git/repository.ts';
+import type { RestoreRequest } from '../../src/drivers/git/restore.ts';
+import type { Worktree } from '../../src/drivers/git/worktree.ts';
+
+/** Path, one character a byte → what it is. */
+export type Picture = ReadonlyMap<string, string>;
+
+export class GitRig implements AsyncDisposable {
+  readonly base: string;
+  /** The user's repository. */
+  readonly user: string;
+  readonly environment: Readonly<Record<string, string>>;
+
+  /** With a commit, and a tree that is not clean. */
+  static async setup(init: readonly string[] = []): Promise<GitRig> {
+    const rig = new GitRig(realpathSync(mkdtempSync(join(tmpdir(), 'meow-git-'))));
+    rig.git('.', 'init', '--quiet', '-b', 'main', ...init, rig.user);
+    rig.write('.gitignore', '*.log\nbuild/\n');
+    rig.write('a.txt', 'a\n');
+    rig.write('dir/c.txt', 'c\n');
+    rig.write('dir/sub/f', 'f\n');
+    rig.write('run.sh', '#!/bin/sh\n', 0o755);
+    rig.git('user', 'add', '-A');
+    rig.git('user', 'commit', '--quiet', '-m', 'base');
+    rig.write('a.txt', "the user's change\n");
+    rig.write('untracked', 'u\n');
+    return rig;
+  }
+
+  private constructor(base: string) {
+    this.base = base;
+    this.user = join(base, 'user');
+    mkdirSync(this.user);
+    mkdirSync(join(base, 'home'));
+    this.environment = {
+      PATH: process.env['PATH'] ?? '',
+      HOME: join(base, 'home'),
+      GIT_CONFIG_NOSYSTEM: '1',
+      // None of these must get through.
+      GIT_DIR: '/nowhere',
+      GIT_INDEX_FILE: '/nowhere/index',
+      GIT_EXTERNAL_DIFF: '/bin/false',
+    };
+    writeFileSync(
+      join(base, 'home', '.gitconfig'),
+      '[user]\nname = u\nemail = u@example.org\n[core]\nhooksPath = /nowhere\n[status]\nshowUntrackedFiles = no\n[diff]\nnoprefix = true\n[commit]\ngpgSign = true\n[gpg]\nprogram = /bin/false\n',
+    );
+  }
+
+  /** As a user or an agent would. `folder`: below the base. Must succeed. */
+  git(folder: string, ...args: readonly string[]): string {
+    return execFileSync('git', GIT_ARGS.concat(args), { ...this.#options(folder), encoding: 'latin1' });
+  }
+
+  /** The same, and may fail. */
+  try(folder: string, ...args: readonly string[]): void {
+    spawnSync('git', GIT_ARGS.concat(args), this.#options(folder));
+  }
+
+  #options(folder: string) {
+    const env = {
+      PATH: this.environment['PATH'] ?? '',
+      HOME: join(this.base, 'home'),
+      GIT_OPTIONAL_LOCKS: '0',
+      GIT_EDITOR: 'true',
+    };
+    return { cwd: join(this.base, folder), env, stdio: ['ignore', 'pipe', 'ignore'] as ['ignore', 'pipe', 'ignore'] };
+  }
+
+  /** In the user's tree. */
+  write(path: string, text: string | Uint8Array, mode = 0o644): void {
+    const file = join(this.user, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text, { mode });
+  }
+
+  async open(folder = this.user): Promise<Repository> {
+    return value(await Repository.open(folder, this.environment));
+  }
+
+  async worktree(run = 'wf-1'): Promise<Worktree> {
+    const repository = await this.open();
+    return value(await repository.addWorktree(this.request(repository, run)));
+  }
+
+  request(repository: Repository, run = 'wf-1') {
+    return {
+      run,
+      path: join(this.base, 'trees', run),
+      base: repository.head,
+      runFolder: join(this.base, 'runs', run),
+    };
+  }
+
+  restoreTo(to: string, id: string, more: Partial<RestoreRequest> = {}): RestoreRequest {
+    return {
+      id,
+      to,
+      protectedBranches: ['main', 'release/*'],
+      lastCommit: null,
+      before: join(this.base, 'before.patch'),
+      after: join(this.base, 'after.patch'),
+      ...more,
+    };
+  }
+
+  /** What a run must not touch of the user's. */
+  userPicture(): unknown {
+    const inGit = (path: string) => join(this.user, '.git', path);
+    return {
+      files: [...picture(this.user)],
+      status: this.git('user', 'status', '--porcelain=v2', '-z', '--branch', '-uall'),
+      index: [statSync(inGit('index'), { bigint: true }).mtimeNs, hash(readFileSync(inGit('index')))],
+      head: readFileSync(inGit('HEAD'), 'utf8'),
+      log: readFileSync(inGit('logs/HEAD'), 'utf8'),
+      main: this.git('user', 'rev-parse', 'main'),
+      config: readFileSync(inGit('config'), 'utf8'),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    rmSync(this.base, { recursive: true, force: true });
+  }
+}
+
+/** Signing is for the product to leave out; the test's own git is not to stumble over it. */
+const GIT_ARGS: readonly string[] = [
+  '-c',
+  'commit.gpgSign=false',
+  '-c',
+  'gc.auto=0',
+  '-c',
+  'protocol.file.allow=always',
+];
+
+export function value<T>(result: Result<T, GitProblem>): T {
+  if (result.ok) return result.value;
+  throw new Error(`${result.error.kind}: ${result.error.message}`);
+}
+
+export function problem(result: Result<unknown, GitProblem>): GitProblem {
+  if (result.ok) throw new Error('it was not refused');
+  return result.error;
+}
+
+/** All files and links below a folder, without git's own at the top. */
+export function picture(root: string): Picture {
+  const found = new Map<string, string>();
+  const visit = (folder: Buffer, prefix: string): void => {
+    for (const entry of readdirSync(folder, { encoding: 'buffer' })) {
+      const path = Buffer.concat([folder, Buffer.from('/'), entry]);
+      const name = prefix + entry.toString('latin1');
+      if (name === '.git') continue;
+      const stat = lstatSync(path);
+      if (stat.isDirectory()) visit(path, `${name}/`);
+      else if (stat.isSymbolicLink()) found.set(name, `link ${readlinkSync(path, { encoding: 'latin1' })}`);
+      else found.set(name, `${(stat.mode & 0o100) === 0 ? 'file' : 'program'} ${hash(readFileSync(path))}`);
+    }
+  };
+  visit(Buffer.from(root), '');
+  return found;
+}
+
+function hash(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+}
