@@ -216,6 +216,7 @@ const PLAIN: Adapter = {
   name: 'bench',
   description: '',
   isDefault: false,
+  alias: null,
   program: null,
   environment: {},
   home: null,

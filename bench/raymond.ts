@@ -8,7 +8,6 @@ import {
   count,
   duration,
   figure,
-  interleave,
   interleaveWarm,
   makeProject,
   median,
@@ -105,7 +104,7 @@ async function oneFile(bench: Bench): Promise<Figure> {
   for (const [n, name] of names.entries()) writeState(project, 'folder', `${name}.md`, texts[n] ?? '');
   const states = names.map((name, n) => `  ${name}:\n    prompt: ${JSON.stringify(texts[n])}\n`);
   writeFileSync(join(project, 'file.yaml'), `states:\n${states.join('')}`);
-  const samples = await interleave(Math.max(1, Math.round(bench.rounds / 3)), {
+  const samples = await interleaveWarm(Math.max(2, Math.round(bench.rounds / 3)), {
     file: () => timeRun(project, 'file.yaml'),
     folder: () => timeRun(project, 'folder'),
   });

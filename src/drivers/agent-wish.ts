@@ -13,6 +13,7 @@ import { environmentFor, MARKER } from './environment.ts';
 import type { RunSurroundings } from './environment.ts';
 import { wholeText } from './whole-text.ts';
 import { workFolder } from './work-folder.ts';
+import { findProgram } from './wrapper.ts';
 
 export interface AgentName {
   readonly agent: string;
@@ -73,3 +74,21 @@ export function agentWish(
 }
 
 const OF_STEPS = new Set(['MEOW_STEP', 'MEOW_ATTEMPT']);
+
+/**
+ * Why an agent could not be started, where its shell says that a program was not there: a part of a sentence, with what to
+ * do. Null where it says something else. `said`: the end of what it said.
+ */
+export function programAbsent(
+  { name, program }: Adapter,
+  { status, said }: { readonly status: number | null; readonly said: string | null },
+  { PATH = '' }: Readonly<Record<string, string>>,
+): string | null {
+  if (status !== 126 && status !== 127) return null;
+  if (program !== null && findProgram(program.name, PATH) === null)
+    return `${program.name}, which the adapter ${name} starts, is not on PATH; meow doctor says how to install it`;
+  // As shells say it: `sh: 2: fox: not found`.
+  const which = /(?:^|: )([^:]+): [^:]+$/.exec(said?.trimEnd().split('\n').at(-1) ?? '')?.[1] ?? 'a program';
+  const problem = status === 127 ? 'was not found' : 'could not be executed';
+  return `${which}, which the adapter ${name} starts, ${problem}; all that it starts: meow adapter show ${name}`;
+}

@@ -14,6 +14,7 @@ import { assert } from '../base/assert.ts';
 import { ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { Answer, DialogVerdict, Driver, Note, StopHow } from '../engine/ports.ts';
+import type { Adapter, Channel } from '../ir/adapter.ts';
 import { success } from '../ir/effect.ts';
 import type { AttendSpec, Effect, KillSpec, Outcome, PromptSpec, SpawnSpec } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
@@ -24,7 +25,7 @@ import type { FilledText } from '../ir/text.ts';
 import { AgentFolder, markEnded, wasEndedByUs } from './agent-folder.ts';
 import type { AgentStart } from './agent-folder.ts';
 import type { AgentExit, AgentHost, FoundAgent, HostedAgent, HostFor, WorkEnd } from './agent-host.ts';
-import { agentName, agentWish } from './agent-wish.ts';
+import { agentName, agentWish, programAbsent } from './agent-wish.ts';
 import { AskedEffects } from './asked.ts';
 import type { Asked } from './asked.ts';
 import { markerOf } from './environment.ts';
@@ -124,7 +125,7 @@ class AgentDriver implements AgentsDriver {
     const { start, agent } = begun;
     if ('kind' in agent) {
       if (agent.exit.status === null || agent.wasReady) return this.#lost(start);
-      return failed('spawn-failed', unready(start, agent.exit), details(agent.exit));
+      return this.#unready(begun, agent.exit);
     }
     this.#agents.set(start.agent, agent);
     asked.whenDecided((verdict) => agent.decide(verdict));
@@ -142,11 +143,18 @@ class AgentDriver implements AgentsDriver {
     if (first.kind === 'gone') {
       const exit = await agent.ended;
       if (exit.status === null && !begun.isNew) return this.#lost(start);
-      return failed('spawn-failed', unready(start, exit), details(exit));
+      return this.#unready(begun, exit);
     }
     markEnded(start);
     await this.#clear(start, 0, asked.forced);
     return failed('spawn-failed', `agent ${start.agent} was not ready in time: ${first.reason}`);
+  }
+
+  #unready({ start, adapter }: Begun, exit: AgentExit): Outcome {
+    const { status, output: said } = exit;
+    const refusal = exit.refusal ?? programAbsent(adapter, { status, said }, this.#options.environment);
+    const what = refusal === null ? `${ended(exit)} before it was ready` : `could not be started: ${refusal}`;
+    return failed('spawn-failed', `agent ${start.agent} ${what}`, details(exit));
   }
 
   /** Also what it may have left. */
@@ -178,13 +186,14 @@ class AgentDriver implements AgentsDriver {
     const earlier = kept.start(effect.id);
     const found = earlier === null ? null : host.find(earlier);
     if (earlier !== null && found !== null && found.kind !== 'never') {
-      return { start: earlier, agent: found.kind === 'alive' ? found.agent : found, isNew: false };
+      return { start: earlier, adapter, agent: found.kind === 'alive' ? found.agent : found, isNew: false };
     }
     const other = this.#known(name.value.agent);
     if (other?.alive === true) return refuse(`${other.start.agent} is there already, started by ${other.start.effect}`);
     const wish = agentWish(effect, spec, adapter, this.#options);
     if (!wish.ok) return refuse(wish.error);
-    const { workdir, resumeSession, args, environmentOf } = wish.value;
+    const { workdir, args, environmentOf } = wish.value;
+    const resumeSession = isRevival(effect) && !canGoOn(adapter, channel) ? null : wish.value.resumeSession;
     const begins = resumeSession === null || spec.forks;
     // A session that was told before its agent was begun is kept.
     const session = earlier?.session ?? (begins ? (sessionId === 'chosen' ? randomUUID() : null) : resumeSession);
@@ -193,7 +202,7 @@ class AgentDriver implements AgentsDriver {
       const environment = environmentOf(start);
       if (!environment.ok) return refuse(environment.error);
       const request = { start, environment: environment.value, resumeSession, forks: spec.forks, args };
-      return { start, agent: host.start(request), isNew: true };
+      return { start, adapter, agent: host.start(request), isNew: true };
     } catch (error) {
       if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return refuse(error.message);
       throw error;
@@ -335,8 +344,26 @@ class AgentDriver implements AgentsDriver {
 
 interface Begun {
   readonly start: AgentStart;
+  readonly adapter: Adapter;
   readonly agent: HostedAgent | Extract<FoundAgent, { kind: 'gone' }>;
   readonly isNew: boolean;
+}
+
+/** No step asks for it: it is started anew, in its session where that can be gone on with. */
+function isRevival({ step }: Effect): boolean {
+  return step.startsWith('@');
+}
+
+function canGoOn({ terminal, headless }: Adapter, channel: Channel): boolean {
+  switch (channel) {
+    case 'terminal':
+      return terminal?.resumeCommand !== null;
+    case 'headless':
+      return headless?.resume !== null;
+    case 'acp':
+    case 'mailbox':
+      return true;
+  }
 }
 
 function messageOf(effect: Effect, spec: PromptSpec<FilledText>, prompt: string): AgentMessage {
@@ -374,10 +401,6 @@ const NOT_GIVEN = failed('stopped', 'the prompt was not given any more');
 
 function ended({ status }: AgentExit): string {
   return status === null ? 'is gone without leaving its status' : endedWith(status);
-}
-
-function unready(start: AgentStart, exit: AgentExit): string {
-  return `agent ${start.agent} ${exit.refusal === null ? ended(exit) : `could not be started: ${exit.refusal},`} before it was ready`;
 }
 
 function details({ status, output }: AgentExit): Partial<Failure> {

@@ -1,6 +1,6 @@
 // What a command finds in its environment, from the weakest to the strongest:
 //
-//   the caller's environment
+//   the caller's environment, without what another run has put there
 //   MEOW_VAR_NAME     variables in sight, save those that begin with @; what is too large for an environment is left out
 //   the step's own `env`
 //   PATH              with our folder in front, so that `meow` is found
@@ -23,7 +23,7 @@ export interface RunSurroundings {
   readonly runFolder: string;
   /** Where work is done by what does not say where. Absolute. */
   readonly cwd: string;
-  /** The caller's environment. */
+  /** The caller's environment, without what another run has put there. */
   readonly environment: Readonly<Record<string, string>>;
   /** Where `meow` is; in front of the PATH of what is started. */
   readonly binFolder?: string | null;
@@ -38,6 +38,13 @@ export const MARKER = 'MEOW_RUN';
 export function markerOf(run: { readonly runId: string; readonly mark: string }, effectId: string): string {
   return `${run.runId}.${run.mark}:${effectId}`;
 }
+
+/** What a run tells those that it starts is not for the run that one of them may start: it has its own agents and steps. */
+export function outsideOfRuns(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_RUNS.test(name)));
+}
+
+const OF_RUNS = /^MEOW_(?:WORKFLOW|STEP|ATTEMPT|AGENT|ORCH_SOCK|INBOX|HOOKS|VAR_.*)$/;
 
 /** An error is a sentence. */
 export function environmentFor(request: {

@@ -19,6 +19,7 @@ import type { Adapter, HeadlessWays } from '../ir/adapter.ts';
 import { success } from '../ir/effect.ts';
 import type { Outcome } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
+import type { Failure } from '../ir/failure.ts';
 import { promptText } from '../ir/prompt-text.ts';
 import { answeredText } from '../ir/prompt-text.ts';
 import type { AgentMessage, PromptMessage } from '../ir/prompt-text.ts';
@@ -38,6 +39,7 @@ import type {
   StartRequest,
   WorkEnd,
 } from './agent-host.ts';
+import { programAbsent } from './agent-wish.ts';
 import { soon } from './asked.ts';
 import { markerOf } from './environment.ts';
 import type { RunSurroundings } from './environment.ts';
@@ -238,7 +240,7 @@ class HeadlessAgent implements HostedAgent {
       if (limit !== null) return { kind: 'limit', limit };
       const outcome = await turnOutcome(end, { runFolder, folder, adapter, idleMs: null });
       const usage = await this.#usage(message);
-      if (outcome.kind === 'failure') return { kind: 'over', outcome: withUsage(outcome, usage) };
+      if (outcome.kind === 'failure') return { kind: 'over', outcome: failed(outcome.failure, this.#around, usage) };
       // A report may be on its way when the turn in which it was made is over.
       await this.#around.heard();
       if (await within(stopped, 0)) return null;
@@ -500,10 +502,16 @@ function askAgain({ mode, expects }: PromptMessage, missing: readonly string[]):
   return promptText(text, mode, expects);
 }
 
-function withUsage(outcome: Extract<Outcome, { kind: 'failure' }>, usage: Usage | null): Outcome {
-  // The agent is there all the same: it is one turn of it that is gone.
-  const kind = outcome.failure.kind === 'lost' ? 'agent-crashed' : outcome.failure.kind;
-  return { kind: 'failure', failure: { ...outcome.failure, kind, usage } };
+/** Of a turn that failed: its agent is there all the same, and it is one turn of it that is gone. */
+function failed(problem: Failure, { adapter, environment }: Surroundings, usage: Usage | null): Outcome {
+  const told = { status: problem.code, said: problem.output };
+  const absent = problem.kind === 'exit-nonzero' ? programAbsent(adapter, told, environment) : null;
+  if (absent !== null) {
+    const message = `the agent could not be started: ${absent}`;
+    return { kind: 'failure', failure: { ...problem, kind: 'not-started', message, usage } };
+  }
+  const kind = problem.kind === 'lost' || problem.kind === 'signal' ? 'agent-crashed' : problem.kind;
+  return { kind: 'failure', failure: { ...problem, kind, usage } };
 }
 
 function gone(status: number | null): FoundAgent {

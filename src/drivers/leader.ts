@@ -23,18 +23,19 @@ export function livingLeader(record: ProcessRecord, marker: string): ProcessEntr
   return entry;
 }
 
-const LOOK_MIN_MS = 100;
 /** Told of within a second. */
-const LOOK_MAX_MS = 800;
+const LOOK_MS = 800;
+
+/** Those who wait for an end: one timer looks for all of them, and is not there while nobody waits. */
+const waiting = new Set<() => void>();
+let rounds: NodeJS.Timeout | null = null;
 
 /** Calls once, when it has left its status or is gone without one. Keeps nobody from ending. */
 export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status: number | null) => void): void {
-  let pauseMs = LOOK_MIN_MS;
   let over = false;
-  let timer: NodeJS.Timeout;
   const end = (status: number | null): void => {
     over = true;
-    clearTimeout(timer);
+    leaveRounds(lookIfGone);
     watcher?.close();
     gone(status);
   };
@@ -45,14 +46,27 @@ export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status
     if (status !== null) end(status);
     else if (!alive) end(null);
   };
-  const lookSlowly = (): void => {
-    look();
-    if (over) return;
-    timer = setTimeout(lookSlowly, pauseMs).unref();
-    pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS);
+  // As long as it lives, what it leaves is told of by the watch.
+  const lookIfGone = (): void => {
+    if (watcher === null || !lives(leader)) look();
   };
   const watcher = watchFolder(folder.path, look);
-  timer = setTimeout(lookSlowly, 0).unref();
+  setTimeout(look, 0).unref();
+  joinRounds(lookIfGone);
+}
+
+function joinRounds(look: () => void): void {
+  waiting.add(look);
+  rounds ??= setInterval(() => {
+    for (const each of waiting) each();
+  }, LOOK_MS).unref();
+}
+
+function leaveRounds(look: () => void): void {
+  waiting.delete(look);
+  if (waiting.size > 0 || rounds === null) return;
+  clearInterval(rounds);
+  rounds = null;
 }
 
 /** Null where the system has no watches left. */

@@ -1,4 +1,4 @@
-// Starts processes. With launcher.ts the only file of the drivers that does.
+// Starts processes. With launcher.ts and turn/recorder.ts the only file of the drivers that does for good.
 //
 // What it starts leads its own session and process group, reads nothing, and writes straight into files: it needs
 // nothing of the engine, and outlives it.

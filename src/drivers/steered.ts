@@ -14,6 +14,7 @@ import { failure } from '../ir/failure.ts';
 import type { Program } from '../ir/program.ts';
 import { refuse } from '../ir/reminder.ts';
 import { hereOf, steer } from '../ir/steering.ts';
+import type { FilledText } from '../ir/text.ts';
 import { endOfFile } from './end-of-file.ts';
 import { stepFolder } from './step-folder.ts';
 import { wholeText } from './whole-text.ts';
@@ -46,7 +47,7 @@ function steeringOf({ spec }: Effect): string | null {
 }
 
 function followed(effect: Effect, key: string, outcome: Outcome, place: SteeringPlace): Outcome {
-  if (outcome.kind === 'failure') return outcome;
+  if (outcome.kind === 'failure') return explained(effect, outcome);
   const { machines, steerings } = place.program;
   const steering = present(own(steerings, key), `the program has no steering ${key}`);
   const machine = present(own(machines, steering.machine), `the program has no machine ${steering.machine}`);
@@ -62,6 +63,22 @@ function followed(effect: Effect, key: string, outcome: Outcome, place: Steering
   }
   return { ...outcome, follows: read.follows, printed: read.printed };
 }
+
+/** What a script is handed is in its environment, and the system says only that all of that is too long. */
+function explained({ spec }: Effect, outcome: Extract<Outcome, { kind: 'failure' }>): Outcome {
+  if (spec.kind !== 'command' || outcome.failure.kind !== 'not-started') return outcome;
+  // A value that is too large for the journal stays in a file.
+  const isLong = (text: FilledText): boolean => typeof text !== 'string' || Buffer.byteLength(text) > HANDED_BYTES_MAX;
+  const [name] = Object.entries(spec.env).find(([, text]) => isLong(text)) ?? [];
+  if (name === undefined) return outcome;
+  const message =
+    `the script could not be started: what it is handed as ${name} has more than ${HANDED_BYTES_MAX / 1_000} KB, ` +
+    'too much for an environment; leave it in a file, and hand on the name of the file';
+  return { kind: 'failure', failure: { ...outcome.failure, message } };
+}
+
+/** Linux takes 128 KiB for one variable, with its name. */
+const HANDED_BYTES_MAX = 100_000;
 
 function refused(
   { spec }: Effect,

@@ -16,8 +16,9 @@ export function readEnvironment(
       const hint = 'It is made of letters, digits and _, and does not begin with a digit.';
       report.error('invalid-name', keyPlace, `"${key}" is no name for an environment variable`, hint);
     } else if (key.startsWith('MEOW_')) {
-      const message = `"${key}" is set by meow itself, which overwrites this value`;
-      report.warning('reserved-name', keyPlace, message, 'Names that begin with MEOW_ are reserved; choose another.');
+      const message = `"${key}" is reserved for meow itself: this value is left out`;
+      report.warning('reserved-name', keyPlace, message, 'Choose a name that does not begin with MEOW_.');
+      continue;
     }
     if (value.kind === 'string') env.push([key, lower(value)]);
     else if (value.kind === 'list' || value.kind === 'table') {

@@ -55,6 +55,31 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     expect(stage.rig.exists('made')).toBe(false);
   });
 
+  test('is told to go on without what a person rejects, and reports', async () => {
+    await using stage = await asks();
+    const run = stage.run();
+    const gate = await stage.gate('make');
+    expect((await stage.meow('reject', RUN, gate.id, '--reason', 'not here')).code).toBe(0);
+    const { steps } = await stage.done(run);
+    expect(steps['make']).toMatchObject({ status: 'done', attempt: 1 });
+    expect(stage.rig.exists('made')).toBe(false);
+    const told = stage.model.turns.filter(({ last }) => last.startsWith('A person has rejected what you asked for'));
+    expect(told).toHaveLength(1);
+    expect(told[0]?.last).toContain('\n\nMake it.\n');
+  });
+
+  test('is not told again by a run that has paused before what it asks, and goes on when that is approved', async () => {
+    await using stage = await asks();
+    expect((await stage.meow('run', 'w.meow.toml', '--id', RUN, '--no-wait')).code).toBe(3);
+    const run = stage.resume();
+    await until(() => stage.decisions('gate-asked make').length === 2, 'the question to be asked again');
+    const gate = await stage.gate('make');
+    expect((await stage.meow('approve', RUN, gate.id)).code).toBe(0);
+    await stage.done(run);
+    expect(stage.rig.exists('made')).toBe(true);
+    expect(stage.timesPrompted('Make it.')).toBe(1);
+  });
+
   test('asks nobody any more once it was answered in its terminal', async () => {
     const { hold, letGo } = latch();
     await using stage = await asks(asking(hold));

@@ -54,6 +54,7 @@ const SIMULATED: Adapter = {
   name: 'sim',
   description: '',
   isDefault: false,
+  alias: null,
   program: null,
   environment: {},
   home: null,

@@ -81,7 +81,7 @@ describe('an agent whose turn died with the engine', () => {
     const first = rig.start(effect);
     await rig.begun(effect);
     await rig.lose(effect);
-    expect(await first).toMatchObject(failedWith('signal'));
+    expect(await first).toMatchObject(failedWith('agent-crashed'));
     expect(await rig.start(rig.effect('succeeds'))).toMatchObject(SUCCESS);
     rig.nextLife();
     expect(await rig.find(rig.effect('succeeds'))).toMatchObject(SUCCESS);

@@ -31,6 +31,20 @@ describe('a program that reads lines', () => {
       await appears(rig.path('got'), (text) => text === 'unseen\n');
     }));
 
+  test.concurrent('that takes its time to start, and throws away what came before, is given nothing before', () =>
+    onRig(async (rig) => {
+      const flush = 'stty -icanon min 0 time 0; cat > /dev/null; stty sane';
+      for (const [name, start] of [
+        ['one', `sleep 0.8; ${flush}; echo welcome`],
+        ['two', `sleep 0.3; echo wait; sleep 0.2; ${flush}; echo welcome`],
+      ] as const) {
+        const agent = rig.begin(rig.host({ terminal: { command: `${start}; ${READS}`, startupMs: 20 } }), name);
+        expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'ready' });
+        expect(await rig.hand(agent, `${name}#1`, `prompt ${name}`)).toEqual(TAKEN);
+        await appears(rig.path('got'), (text) => text.includes(`prompt ${name}\n`));
+      }
+    }));
+
   test.concurrent('is given keys where the adapter wants them typed', () =>
     onRig(async (rig) => {
       const injection = { method: 'literal', postDelayMs: 20 } as const;

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { present } from '../../src/base/assert.ts';
 import { AgentFolder } from '../../src/drivers/agent-folder.ts';
 import type { AgentStart } from '../../src/drivers/agent-folder.ts';
-import type { AgentHost, Handover, HostedAgent } from '../../src/drivers/agent-host.ts';
+import type { AgentHost, Handover, HostedAgent, WorkEnd } from '../../src/drivers/agent-host.ts';
 import { markerOf, MARKER } from '../../src/drivers/environment.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
 import { terminalHost } from '../../src/drivers/terminal/host.ts';
@@ -189,6 +189,7 @@ function adapterOf({ terminal, hooks, limits = [] }: AdapterWish): Adapter {
     name: 'test',
     description: '',
     isDefault: false,
+    alias: null,
     program: null,
     environment: {},
     home: null,
@@ -274,6 +275,19 @@ class Notes {
 export const NEVER: Promise<never> = new Promise(() => undefined);
 
 export const TAKEN = { kind: 'taken' };
+
+/** Hands a prompt over, and watches the work on it. The promise is in an object, lest it be awaited. */
+export async function atWork(
+  rig: TerminalRig,
+  agent: HostedAgent,
+  id: string,
+  text: string,
+): Promise<{ readonly end: Promise<WorkEnd>; readonly leave: () => void }> {
+  const handover = await rig.hand(agent, id, text);
+  if (handover.kind !== 'taken') throw new Error(JSON.stringify(handover));
+  const over = new AbortController();
+  return { end: agent.atWork(prompt(id, text), over.signal, rig.notes.note), leave: () => over.abort() };
+}
 
 /** With a rig of its own, so that several tests can go on at once. One that takes too long leaves nothing behind either. */
 export async function onRig(test: (rig: TerminalRig) => Promise<void>, timeoutMs = TEST_MS): Promise<void> {

@@ -1,98 +1,9 @@
-// Agents at work in terminals: what they ask, what limits them, how they come to rest, and how they are known to be silent.
+// Agents at work in terminals: what limits them, how they fail and come to rest, and how they are known to be silent.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { HostedAgent, WorkEnd } from '../../src/drivers/agent-host.ts';
-import type { Dialog } from '../../src/ir/effect.ts';
 import { appears } from './driver-command-rig.ts';
-import { actedBy, actor, givenTo, prompt, TAKEN, onRig } from './terminal-rig.ts';
-import type { TerminalRig } from './terminal-rig.ts';
-
-/** Hands a prompt over, and watches the work on it. The promise is in an object, lest it be awaited. */
-async function atWork(
-  rig: TerminalRig,
-  agent: HostedAgent,
-  id: string,
-  text: string,
-): Promise<{ readonly end: Promise<WorkEnd>; readonly leave: () => void }> {
-  expect(await rig.hand(agent, id, text)).toEqual(TAKEN);
-  const over = new AbortController();
-  return { end: agent.atWork(prompt(id, text), over.signal, rig.notes.note), leave: () => over.abort() };
-}
-
-async function asked(rig: TerminalRig): Promise<Dialog> {
-  const { dialog } = await rig.notes.until(({ dialog }) => Boolean(dialog));
-  return dialog ?? { name: '', text: '' };
-}
-
-function keysOf(rig: TerminalRig): readonly unknown[] {
-  return actedBy(rig)
-    .filter(({ kind }) => kind === 'key-at-question')
-    .map(({ key }) => key);
-}
-
-describe('what an agent asks at work', () => {
-  test.concurrent('is told, and answered as a person decides', () =>
-    onRig(async (rig) => {
-      const agent = await rig.started(actor('--hooks'));
-      await atWork(rig, agent, 'one#1', 'work:100 ask:rm');
-      const dialog = await asked(rig);
-      expect(dialog).toMatchObject({ name: 'permission', text: expect.stringContaining('Do you want to proceed? rm') });
-      agent.decide({ dialog, approved: true, answer: null });
-      await rig.notes.until(({ dialog }) => dialog === null);
-      expect(keysOf(rig)).toEqual([0x31]);
-    }));
-
-  test.concurrent('may be rejected, or answered with a text', () =>
-    onRig(async (rig) => {
-      const agent = await rig.started(actor('--hooks'));
-      await atWork(rig, agent, 'one#1', 'work:100 ask:first ask:second');
-      agent.decide({ dialog: await asked(rig), approved: false, answer: null });
-      const second = await rig.notes.until(({ dialog }) => dialog?.text.includes('second') === true);
-      agent.decide({ dialog: second.dialog ?? { name: '', text: '' }, approved: true, answer: 'not now' });
-      await rig.notes.until(({ dialog }) => dialog === null && keysOf(rig).length > 7);
-      expect(keysOf(rig)).toEqual([0x1b, ...Buffer.from('not now'), 0x0d]);
-    }));
-
-  test.concurrent('is answered by nobody who decided about something else', () =>
-    onRig(async (rig) => {
-      const agent = await rig.started(actor('--hooks'));
-      await atWork(rig, agent, 'one#1', 'work:100 ask:first');
-      const dialog = await asked(rig);
-      agent.decide({
-        dialog: { ...dialog, text: dialog.text.replace('first', 'other') },
-        approved: true,
-        answer: null,
-      });
-      await pause(500);
-      expect(keysOf(rig)).toEqual([]);
-    }));
-
-  test.concurrent('may be answered in the terminal, and then is asked no longer', () =>
-    onRig(async (rig) => {
-      const agent = await rig.started(actor('--hooks'));
-      await atWork(rig, agent, 'one#1', 'work:100 ask');
-      await asked(rig);
-      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '1');
-      await rig.notes.until(({ dialog }) => dialog === null);
-      expect(keysOf(rig)).toEqual([0x31]);
-    }));
-
-  test.concurrent('is known to a later life, with what was decided meanwhile', () =>
-    onRig(async (rig) => {
-      const agent = await rig.started(actor('--hooks'));
-      const { leave } = await atWork(rig, agent, 'one#1', 'work:100 ask');
-      const dialog = await asked(rig);
-      leave();
-      rig.nextLife();
-      const found = rig.found(agent.start, actor('--hooks'));
-      found.decide({ dialog, approved: true, answer: null });
-      await atWork(rig, found, 'one#1', 'work:100 ask');
-      await appears(rig.path('worker.record'), () => keysOf(rig).length > 0);
-      expect(keysOf(rig)).toEqual([0x31]);
-      expect(givenTo(rig)).toHaveLength(1);
-    }));
-});
+import { actedBy, actor, atWork, givenTo, onRig } from './terminal-rig.ts';
 
 describe('a limit', () => {
   const LIMITS = [{ pattern: 'limit reached, resets in (\\S+)', reset: 'duration' as const }];
@@ -159,6 +70,40 @@ describe('an error', () => {
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '-l', 'spin:2000');
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, 'Enter');
       expect(await Promise.race([end, pause(2_000)])).toBeUndefined();
+    }));
+});
+
+describe('an error that only the screen tells of', () => {
+  const FAILED = { liveness: { firstMs: null, idleMs: null, failed: ['^■ (?!interrupted)(.+)'] } };
+  const failed = (message: string) => ({
+    kind: 'over',
+    outcome: {
+      failure: { kind: 'agent-crashed', message: `the agent has come to rest with an error: ${message}` },
+    },
+  });
+
+  test.concurrent.for(['--hooks', ''])('is how the work of an agent ends that rests over it (%s)', (flags) =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor(flags, FAILED), { failedMs: 300 });
+      const { end } = await atWork(rig, agent, 'one#1', 'work:200 say:well halt:overloaded_by_far');
+      expect(await end).toMatchObject(failed('overloaded by far'));
+    }),
+  );
+
+  test.concurrent('is none where it goes on, or was there before, or is what the pattern leaves out', () =>
+    onRig(async (rig) => {
+      const agent = await rig.started(actor('--hooks', FAILED), { failedMs: 1_000 });
+      const first = await atWork(rig, agent, 'one#1', 'work:100 halt:overloaded');
+      await pause(300);
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '-l', 'spin:3000');
+      rig.asUser('send-keys', '-t', `=${agent.terminal}:`, 'Enter');
+      expect(await Promise.race([first.end, pause(3_000)])).toBeUndefined();
+      first.leave();
+      const second = await atWork(rig, agent, 'two#1', 'work:100 say:well halt:interrupted');
+      expect(await Promise.race([second.end, pause(6_000)])).toBeUndefined();
+      second.leave();
+      const third = await atWork(rig, agent, 'three#1', 'work:100 halt:overloaded');
+      expect(await third.end).toMatchObject(failed('overloaded'));
     }));
 });
 

@@ -24,6 +24,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
 import type { Result } from '../../src/base/result.ts';
+import { partsOf } from '../../src/drivers/tmux/parts.ts';
 import { privateSocket } from '../../src/drivers/tmux/private-socket.ts';
 import type { Look, TerminalPane } from '../../src/drivers/tmux/terminal-pane.ts';
 import { Tmux } from '../../src/drivers/tmux/tmux.ts';
@@ -484,6 +485,26 @@ describe('a terminal', () => {
     expect(statSync(transcript).mode & 0o777).toBe(0o600);
   });
 
+  test('has a transcript that does not grow for ever: the beginning and the end of it are kept, each byte in its place', async () => {
+    const file = join(folder, 'printed');
+    const printed = randomBytes(100_000_000);
+    writeFileSync(file, printed);
+    const transcript = join(folder, 'transcript');
+    await open(staying('stty raw -echo; cat "$1"', file), { transcript });
+    const size = (): number => {
+      const last = partsOf(transcript).at(-1);
+      return last === undefined ? 0 : last.at + last.size;
+    };
+    await until(() => size() === printed.length);
+    const parts = partsOf(transcript);
+    expect(parts.length).toBeLessThanOrEqual(4);
+    for (const { path, at, size } of parts) {
+      expect(readFileSync(path).equals(printed.subarray(at, at + size))).toBe(true);
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+    }
+    expect(parts.map(({ size }) => size).reduce((sum, size) => sum + size, 0)).toBeLessThan(printed.length);
+  });
+
   test('answers Ctrl-C as any terminal does', async () => {
     const pane = await open(['sh', '-c', 'printf on; exec sleep 600']);
     await shows(pane, /on/);
@@ -627,6 +648,22 @@ describe('the connection', () => {
     valueOf(await tmux.run(['display-message', '-p', 'on']));
     const pid = Number(valueOf(await tmux.run(['display-message', '-p', '#{pid}']))[0]);
     tmux.close();
+    await gone(pid);
+  });
+
+  test('whose socket was removed takes its server with it: nobody could reach that any more (X2)', async () => {
+    await open(staying(':'));
+    const pid = Number(valueOf(await tmux.run(['display-message', '-p', '#{pid}']))[0]);
+    rmSync(socket);
+    tmux.close();
+    await gone(pid);
+  });
+
+  test('whose socket was removed takes its server with it also where its engine is killed', async () => {
+    const child = engine("console.log((await tmux.run(['display-message', '-p', '#{pid}'])).value[0]);");
+    const pid = Number(await new Promise((heard) => child.stdout?.once('data', heard)));
+    rmSync(socket);
+    child.kill('SIGKILL');
     await gone(pid);
   });
 

@@ -38,6 +38,7 @@ export function shellAdapter(headless: Partial<HeadlessWays> = {}, more: Partial
     name: 'shell',
     description: '',
     isDefault: false,
+    alias: null,
     program: null,
     environment: {},
     home: null,

@@ -57,6 +57,54 @@ test('those that come with meow are listed and shown', async () => {
   }
 });
 
+test('all that holds is shown, under the keys of the file, and what of it is the default', async () => {
+  await using rig = await Rig.setup();
+  const terminal = `[spawn]
+command = "fox"
+[ready]
+patterns = ['^fox>', '^\\w']
+[prompt_injection]
+post_delay = "1m"
+clear_keys = ["C-a", "C-k"]
+[[dialogs]]
+name = "permission"
+pattern = 'May I\\?'
+approve = ["y", "Enter"]
+cure = "let it"
+[[limits]]
+pattern = 'wait (\\d+h)'
+reset = "duration"
+`;
+  rig.write('.meow/adapters/fox/adapter.toml', `${FOX}${terminal}`);
+  const { stdout } = await rig.meow('adapter', 'show', 'fox');
+  expect(stdout).toContain(`When it can take a prompt  [ready]
+  patterns  ^fox>
+            ^\\w
+  deadline  30s  (default)
+
+How a prompt is put in  [prompt_injection]
+  pre_delay   0ms  (default)
+  method      paste  (default)
+  post_delay  1m
+  post_keys   Enter  (default)
+  clear_keys  C-a C-k
+
+How a prompt is known to have arrived  [acknowledge]
+  hook     false  (default)
+  timeout  2s  (default)
+`);
+  expect(stdout).toMatch(/^ {2}permission {2}May I\\\?\n +a person decides: yes is y Enter\n +let it$/m);
+  expect(stdout).toMatch(/^ {2}says {2}wait \(\\d\+h\)\n +when it ends: duration$/m);
+  for (const section of ['spawn', 'graceful_stop', 'headless']) expect(stdout).toContain(`[${section}]\n`);
+  const shown: unknown = JSON.parse((await rig.meow('adapter', 'show', 'fox', '--json')).stdout);
+  expect(shown).toMatchObject({
+    ready: { patterns: ['^fox>', '^\\w'], deadline: '30s' },
+    prompt_injection: { post_delay: '1m', clear_keys: ['C-a', 'C-k'] },
+    graceful_stop: { interrupt_keys: ['C-c'], signal: 'SIGTERM' },
+    acp: null,
+  });
+});
+
 describe('installing', () => {
   test('from a folder: it is checked, put in place, and its commands are shown', async () => {
     await using rig = await Rig.setup();

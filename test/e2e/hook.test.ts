@@ -94,8 +94,9 @@ test('an agent that stops in the middle of its step is told to go on, and one th
   rig.write('w.meow.toml', WORKFLOW);
   rig.write('w.sim.toml', '[[on]]\ndo = [{ hang = true }]\n');
   const run = rig.start('run', 'w.meow.toml', '--id', 'r');
-  const transcript = '.meow/workflows/r/agents/worker/spawn#1/stdout';
-  await until(() => rig.exists(transcript) && rig.read(transcript).includes('Write the thing.'), 'the prompt');
+  await rig.decided('r', 'step-started work');
+  const journal = '.meow/workflows/r/journal.jsonl';
+  await until(() => rig.read(journal).includes('"delivery":"accepted"'), 'the prompt to be accepted');
   const folder = rig.path('.meow/workflows/r');
   const address = { MEOW_ORCH_SOCK: `${folder}/sock`, MEOW_INBOX: `${folder}/inbox` };
   const within = { ...environment, MEOW_WORKFLOW: 'r', MEOW_AGENT: 'worker', ...address };

@@ -111,8 +111,9 @@ class Agent {
     rig.write('w.meow.toml', WORKFLOW);
     rig.write('w.sim.toml', IDLE);
     const run = rig.start('run', 'w.meow.toml', '--id', 'r');
-    const transcript = '.meow/workflows/r/agents/worker/spawn#1/stdout';
-    await until(() => rig.exists(transcript) && rig.read(transcript).includes('Write the thing.'), 'the prompt');
+    await rig.decided('r', 'step-started work');
+    const journal = '.meow/workflows/r/journal.jsonl';
+    await until(() => rig.read(journal).includes('"delivery":"accepted"'), 'the prompt to be accepted');
     return new Agent(rig, run);
   }
 

@@ -6,7 +6,7 @@ import { shellStep, until } from '../rig/rig.ts';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
 interface WithCost extends RunObject {
-  readonly cost: { readonly usd: number | null; readonly tokens: number; readonly unknown_turns: number };
+  readonly cost: { readonly usd: number | null; readonly tokens: number | null; readonly unknown_turns: number };
   readonly warnings: readonly string[];
 }
 
@@ -368,5 +368,31 @@ describe('time limits', () => {
     expect(code).toBe(1);
     expect(stdout).toContain('failed: main.1.START (timeout): timed out after 1.0s');
     expect(ray.rig.processes()).toEqual([]);
+  });
+});
+
+describe('several runs of one project at once', () => {
+  test('know nothing of each other: each has its sessions, its state and its end', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': 'For {{who}}. <call return="NEXT.md">LOOK.md</call>',
+      'LOOK.md': 'Look for {{who}}. <result>found {{who}}</result>',
+      'NEXT.md': 'Wait with {{result}}.',
+    });
+    const ids = ['a', 'b', 'c', 'd'];
+    for (const id of ids) ray.answers({ to: `Wait with found ${id}`, says: `<result>end ${id}</result>`, after: 'go' });
+    const live = ids.map((id) => ray.rig.start('run', 'flow', '--id', id, '--var', `who=${id}`));
+    for (const id of ids) await ray.rig.decided(id, 'step-started main.3.NEXT');
+    process.kill(ray.rig.enginePid('a'), 'SIGKILL');
+    await live[0]?.ended;
+    ray.rig.write('go', '');
+    for (const each of live.slice(1)) expect(await each.ended).toMatchObject({ code: 0 });
+    expect(await ray.rig.meow('resume', 'a')).toMatchObject({ code: 0 });
+    const ended = await Promise.all(ids.map((id) => ray.rig.status(id)));
+    expect(ended).toMatchObject(ids.map((id) => ({ id, status: 'done', result: `end ${id}`, vars: { who: id } })));
+    const sessions = ended.flatMap(({ steps }) => Object.values(steps).map(({ outputs }) => outputs['session_id']));
+    expect(new Set(sessions).size).toBe(2 * ids.length);
+    expect(ray.turns().map(({ history }) => history)).toEqual(expect.arrayContaining([['main.1.START']]));
+    expect(ray.turns()).toHaveLength(3 * ids.length);
   });
 });

@@ -137,6 +137,28 @@ test('composed: calls another workflow, which knows what was said before', async
   ]);
 });
 
+test('desk: several workflows at once, each with sessions of its own, and one note for all', async () => {
+  await using rig = await Rig.setup();
+  rig.write('orders.txt', 'feature a dark mode\nquestion Where?\nquestion Why?\n');
+  const status = await run(rig, 'desk', '--meta', 'customer=Ada');
+  const named = (agent: string): readonly string[] => sessions(status).filter((step) => step.startsWith(`${agent}.`));
+  expect(named('main')).toEqual(['main.1.START', 'main.2.LOG in that of main.2.LOG']);
+  expect(named('main_review1')).toEqual(
+    ['1.review-loop-START', '2.review-loop-REVIEW', '3.review-loop-COMMIT'].map(
+      (step) => `main_review1.${step} in that of main_review1.1.review-loop-START`,
+    ),
+  );
+  for (const agent of ['main_resear2', 'main_resear3']) {
+    expect(named(agent)).toEqual([
+      `${agent}.1.research-START in that of ${agent}.1.research-START`,
+      `${agent}.2.research-LOOK in that of ${agent}.2.research-LOOK`,
+      `${agent}.3.research-ANSWER in that of ${agent}.1.research-START`,
+    ]);
+  }
+  expect(status).toMatchObject({ meta: { customer: 'Ada' }, result: 'the orders are taken' });
+  expect(rig.read('log.md')).toBe('Ada\n');
+});
+
 test('single: all states in one file', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'single.yaml');
@@ -155,9 +177,11 @@ test('meow validate has nothing against any of them', async () => {
   const names = readdirSync(EXAMPLES).filter((name) => !/README|\.sim\.toml$/.test(name));
   const { code, stdout } = await rig.meow('validate', ...names.map((name) => join(EXAMPLES, name)));
   expect(code).toBe(0);
-  // One that goes on for ever is meant to.
-  expect(stdout.match(/: (?:error|warning) \S+:/g)).toEqual([': warning unbounded-fork:']);
-  expect(stdout).toContain('poll/START.sh');
+  // One wants to know a customer, and one that goes on for ever is meant to.
+  expect(stdout.match(/\w+\/\w+\.\w+:\S+ (?:error|warning) \S+:/g)).toEqual([
+    'desk/LOG.md:5:15: warning unknown-placeholder:',
+    expect.stringMatching(/^poll\/START\.sh:.* warning unbounded-fork:$/),
+  ]);
 });
 
 test('each of them has a test', () => {

@@ -315,6 +315,21 @@ next it's $HOME
     expect(Object.keys((await ray.rig.status('r')).steps)).toEqual(['main.1.START', 'main.2.two', 'main.3.THREE']);
   });
 
+  test.each([
+    ['large', 200_000],
+    ['too large for the journal', 2_000_000],
+  ])('one that is handed something %s is not started, and says why', async (_how, bytes) => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.sh': 'echo \'<call return="NEXT.sh">SAY.sh</call>\'',
+      'SAY.sh': `echo "<result>$(head -c ${bytes} /dev/zero | tr '\\0' x)</result>"`,
+      'NEXT.sh': 'echo "<result>end</result>"',
+    });
+    expect(await ray.run('flow')).toMatchObject({ code: 1 });
+    const message = expect.stringContaining('what it is handed as RAYMOND_INPUT has more than 100 KB');
+    expect((await ray.rig.status('r')).steps['main.3.NEXT']).toMatchObject({ error: { message } });
+  });
+
   test('one that fails fails its agent, with what it said', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.sh': 'echo "<goto>START.sh</goto>"; echo "no disk" >&2; exit 3' });

@@ -158,9 +158,9 @@ export class Rig implements AsyncDisposable {
     return (JSON.parse(this.read(`.meow/workflows/${id}.yaml.lock`)) as { pid: number }).pid;
   }
 
-  /** What the rig has started and still lives. */
+  /** What the rig has started and still lives. Servers of tmux are started without its mark; its home is theirs as well. */
   processes(): readonly number[] {
-    return marked(`MEOW_RIG=${this.#mark}`);
+    return marked([`MEOW_RIG=${this.#mark}`, `HOME=${this.home}`]);
   }
 
   /** As a machine that loses its power would. */
@@ -281,13 +281,14 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-function marked(mark: string): readonly number[] {
+function marked(marks: readonly string[]): readonly number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((pid) => {
       try {
-        return readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0').includes(mark) && isAlive(pid);
+        const environment = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
+        return marks.some((mark) => environment.includes(mark)) && isAlive(pid);
       } catch {
         return false; // it has ended meanwhile, or is none of ours
       }

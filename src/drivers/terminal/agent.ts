@@ -6,12 +6,13 @@
 //   ready         made when it could first take a prompt: what was in the row of the cursor then
 //   deliveries/   how far each message has come (delivery-record.ts)
 //   prompts/      those that it was told to read from a file
+//   left          which of them nobody waits for any more (left-prompt.ts)
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
 import type { DialogVerdict, Note } from '../../engine/ports.ts';
-import type { Adapter, DialogPattern, Injection, TerminalWays } from '../../ir/adapter.ts';
+import type { Adapter, Injection, TerminalWays } from '../../ir/adapter.ts';
 import { nudgeText } from '../../ir/prompt-text.ts';
 import type { AgentMessage, PromptMessage } from '../../ir/prompt-text.ts';
 import { wasEndedByUs } from '../agent-folder.ts';
@@ -23,20 +24,25 @@ import { readExit, readProcess } from '../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
 import { readJsonFile, writeJsonFile } from '../turn/json-file.ts';
 import type { SessionLedger } from '../turn/session-ledger.ts';
+import { AfterAnswer, afterAnswer, decidedBy, leftAlone } from './after-answer.ts';
+import type { Decided } from './after-answer.ts';
 import { Console, pause } from './console.ts';
 import { DeliveryRecords } from './delivery-record.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { deliver } from './delivering.ts';
 import type { DeliveryOutcome } from './delivery.ts';
-import { Dialogs } from './dialogs.ts';
 import { hasLostTerminal } from './hangup.ts';
 import { HookLog } from './hook-log.ts';
 import { deliverKey, rejects } from './key-press.ts';
 import { rowAtCursor, wasGiven } from './input-text.ts';
 import { isMisread, needsFile, putIntoFile } from './prompt-file.ts';
+import { LeftPrompt } from './left-prompt.ts';
+import { Minding } from './minding.ts';
+import type { Minder } from './minding.ts';
+import { Opening } from './opening.ts';
 import { Rest } from './rest.ts';
-import { limitsOn, shownBy } from './screen.ts';
-import type { Screen, SeenDialog } from './screen.ts';
+import { failuresOn, limitsOn, shownBy } from './screen.ts';
+import type { Screen } from './screen.ts';
 import { Transcript } from './transcript.ts';
 import { watchWork } from './work.ts';
 
@@ -59,10 +65,9 @@ export class TerminalAgent implements HostedAgent {
   readonly #gone = new AbortController();
   readonly #console: Console;
   readonly #hooks: HookLog | null;
-  readonly #dialogs = new Dialogs();
-  /** Who is told what the agent asks: the first of them. */
-  readonly #minders: Note[] = [];
+  readonly #minding: Minding;
   readonly #records: DeliveryRecords;
+  readonly #left: LeftPrompt;
   readonly #transcript: Transcript;
   readonly #sessionWatchers: ((session: string) => void)[] = [];
   /** Messages are delivered one after the other. */
@@ -82,6 +87,7 @@ export class TerminalAgent implements HostedAgent {
       this.#tellEnd = resolve;
     });
     this.#records = new DeliveryRecords(path);
+    this.#left = new LeftPrompt(path);
     this.#transcript = new Transcript(join(path, TRANSCRIPT));
     this.#console = new Console({
       ways: options.ways,
@@ -93,6 +99,7 @@ export class TerminalAgent implements HostedAgent {
     const { hooks } = options.adapter;
     this.#hooks = hooks === null ? null : new HookLog(join(path, HOOKS), hooks, () => this.#hookTold());
     this.#hooks?.open();
+    this.#minding = new Minding(this.#console, this.#hooks);
   }
 
   get alive(): boolean {
@@ -147,8 +154,10 @@ export class TerminalAgent implements HostedAgent {
     const { ready, startupMs } = this.#options.ways;
     const limitMs = ready?.deadlineMs ?? timeoutMs;
     using _watch = this.#console.watch();
-    using _minding = this.#minding(note);
+    const minder: Minder = { note, decided: () => undefined };
+    using _minding = this.#minding.join(minder);
     const begun = performance.now();
+    const opening = ready === null ? new Opening(begun + startupMs) : null;
     let [spentMs, seenAt, steadySince]: [number, number, number | null] = [0, begun, null];
     while (this.#readyRow() === null) {
       const since = this.#console.changes;
@@ -159,9 +168,10 @@ export class TerminalAgent implements HostedAgent {
       seenAt = now;
       let pauseMs = LOOK_MS;
       if (screen !== null) {
-        await this.#mind(screen, note);
+        await this.#minding.mind(screen, minder);
         steadySince = screen.isReady && !screen.look.inMode ? (steadySince ?? now) : null;
-        if (steadySince !== null) pauseMs = Math.max(begun + startupMs - now, steadySince + STEADY_MS - now);
+        const leftMs = opening?.leftMs(this.#transcript.size(), now) ?? begun + startupMs - now;
+        if (steadySince !== null) pauseMs = Math.max(leftMs, steadySince + STEADY_MS - now);
         if (pauseMs <= 0) this.#keepReady(screen);
       }
       if (spentMs >= limitMs + (ready === null ? startupMs : 0)) return unready(screen);
@@ -170,7 +180,14 @@ export class TerminalAgent implements HostedAgent {
     return { kind: 'ready' };
   }
 
-  hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
+  async hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
+    const handover = await this.#handInTurn(message, request);
+    const state = handover.kind === 'not-taken' ? this.#records.read(message.id)?.state.kind : undefined;
+    if (message.kind === 'prompt' && (state === 'put' || state === 'submitted')) this.#left.leave(message);
+    return handover;
+  }
+
+  #handInTurn(message: AgentMessage, request: HandRequest): Promise<Handover> {
     const handed = this.#delivering.then(() => this.#hand(message, request));
     this.#delivering = handed.catch(() => undefined);
     return handed;
@@ -185,12 +202,25 @@ export class TerminalAgent implements HostedAgent {
     return this.#records.read(id)?.state.kind === 'accepted';
   }
 
-  atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd> {
-    if (this.#wasFound) this.#nudge(message, over, note);
+  async atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd> {
     const { adapter, ways, failedMs } = this.#options;
-    const minding = this.#minding(note);
-    over.addEventListener('abort', () => minding[Symbol.dispose]());
-    return watchWork(this.#console, {
+    const record = this.#records.read(message.id);
+    const after = new AfterAnswer(ways, this.#hooks);
+    const isDecided = record?.decided?.isOver === false && after.canTell;
+    if (record?.decided !== undefined) after.begin(record.decided, performance.now());
+    if (this.#wasFound && !isDecided) this.#nudge(message, over, note);
+    this.#wasFound = false;
+    const minder: Minder = {
+      note,
+      decided: (verdict) => after.begin(this.#keepDecided(message.id, verdict), performance.now()),
+    };
+    const minding = this.#minding.join(minder);
+    let isLeft = true;
+    over.addEventListener('abort', () => {
+      minding[Symbol.dispose]();
+      if (isLeft && message.kind === 'prompt') this.#left.leave(message);
+    });
+    const end = await watchWork(this.#console, {
       adapter,
       ways,
       hooks: this.#hooks,
@@ -200,42 +230,63 @@ export class TerminalAgent implements HostedAgent {
       over,
       note,
       isAlive: () => this.alive,
-      record: this.#records.read(message.id),
+      said: message.kind === 'prompt' ? message.text : '',
+      record,
       keep: (change) => this.#keep(message.id, change),
-      mind: (screen) => this.#mind(screen, note),
+      mind: (screen) => this.#minding.mind(screen, minder),
+      after,
+      goOn: (decided) => this.#goOn(message, decided, over, note),
     });
+    isLeft = false;
+    return end;
   }
 
   /** What its stop hook would have said, had there been an engine to say it: one that rests now has not heard it. */
   #nudge(message: AgentMessage, over: AbortSignal, note: Note): void {
-    this.#wasFound = false;
     if (message.kind === 'key' || message.mode !== 'autonomous') return;
     const nudge = async (): Promise<void> => {
       // A report may be on its way, and so may the work.
       await pause(FOUND_MS, true);
-      if (over.aborted || !this.alive || this.#hooks?.isAtRest !== true) return;
+      if (this.#hooks?.isAtRest !== true) return;
       const again = { ...message, id: `${message.id} ${randomUUID()}`, text: nudgeText(message.text) };
-      const givenUp = new Promise((resolve) => {
-        over.addEventListener('abort', resolve);
-      });
-      await this.hand(again, { timeoutMs: NUDGE_MS, note, givenUp });
+      await this.#handFor(again, over, note);
     };
     nudge().catch(rethrow);
   }
 
-  decide(verdict: DialogVerdict): void {
-    this.#dialogs.decide(verdict);
-    this.#console.wake();
+  /** It was left at rest by what was decided about something that it asked. */
+  #goOn(message: AgentMessage, decided: Decided, over: AbortSignal, note: Note): void {
+    if (message.kind === 'key' || message.mode !== 'autonomous') return;
+    const goOn = async (): Promise<void> => {
+      await this.#handFor(afterAnswer(message, decided), over, note);
+      const isLast = this.#records.read(message.id)?.decided?.number === decided.number;
+      if (isLast) this.#keep(message.id, { decided: { ...decided, isOver: true } });
+    };
+    goOn().catch(rethrow);
   }
 
-  async conclude(_id: string, timeoutMs: number): Promise<Concluded> {
+  async #handFor(message: PromptMessage, over: AbortSignal, note: Note): Promise<void> {
+    if (over.aborted || !this.alive) return;
+    const givenUp = new Promise((resolve) => {
+      over.addEventListener('abort', resolve);
+    });
+    await this.#handInTurn(message, { timeoutMs: NUDGE_MS, note, givenUp });
+  }
+
+  decide(verdict: DialogVerdict): void {
+    this.#minding.decide(verdict);
+  }
+
+  async conclude(id: string, timeoutMs: number): Promise<Concluded> {
+    this.#left.forget(id);
     const rests = await this.#untilRest(timeoutMs);
     if (rests === false) await this.#pressInterrupt();
     // What it has cost is not told.
     return { session: this.session, usage: { usd: null, tokens: null } };
   }
 
-  async interrupt(_id: string, timeoutMs: number): Promise<void> {
+  async interrupt(id: string, timeoutMs: number): Promise<void> {
+    this.#left.forget(id);
     if ((await this.#untilRest(0)) === true) return;
     await this.#pressInterrupt();
     // Of whom nobody can tell whether it rests, it is given its time.
@@ -245,8 +296,9 @@ export class TerminalAgent implements HostedAgent {
   async #hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
     if (!this.alive) return { kind: 'agent-gone' };
     try {
-      const known = this.#records.read(message.id);
+      const known = this.#records.read(message.id) ?? this.#takenUp(message);
       const outcome = (known === null ? null : outcomeOf(known)) ?? (await this.#deliver(message, request, known));
+      if (outcome.kind === 'taken-for-done') void request.note({ doubt: doubtAbout(this.start.agent) });
       if (outcome.kind === 'queued') return { kind: 'taken', delivery: 'queued' };
       if (outcome.kind !== 'failed') return { kind: 'taken' };
       return outcome.delivery === 'dead' ? { kind: 'agent-gone' } : { ...outcome, kind: 'not-taken' };
@@ -256,13 +308,26 @@ export class TerminalAgent implements HostedAgent {
     }
   }
 
+  /** What is known of a prompt that it was left with, where this message says it again: from now on, that is this one's. */
+  #takenUp(message: AgentMessage): DeliveryRecord | null {
+    const left = message.kind === 'prompt' ? this.#left.of(message) : null;
+    const record = left === null ? null : this.#records.read(left);
+    if (left === null || record === null) return null;
+    // If it rests, it has not been told what its stop hook would have said.
+    const taken = { ...record, decided: leftAlone(record.decided ?? null) };
+    this.#records.write(message.id, taken);
+    this.#left.forget(left);
+    return taken;
+  }
+
   async #deliver(
     message: AgentMessage,
     { note, timeoutMs, givenUp }: HandRequest,
     known: DeliveryRecord | null,
   ): Promise<DeliveryOutcome> {
+    const minder: Minder = { note, decided: (verdict) => void this.#keepDecided(message.id, verdict) };
     using _watch = this.#console.watch();
-    using _minding = this.#minding(note);
+    using _minding = this.#minding.join(minder);
     let isGivenUp = false;
     void givenUp.then(() => {
       isGivenUp = true;
@@ -277,7 +342,7 @@ export class TerminalAgent implements HostedAgent {
       isGivenUp: () => isGivenUp,
       isAlive: () => this.alive,
       transcript: this.#transcript,
-      mind: (screen: Screen) => this.#mind(screen, note),
+      mind: (screen: Screen) => this.#minding.mind(screen, minder),
     };
     if (message.kind === 'key') return await deliverKey(this.#console, message.key, request);
     // Shells that are opened beside it are told what it works on.
@@ -291,11 +356,13 @@ export class TerminalAgent implements HostedAgent {
 
   async #begin(id: string): Promise<DeliveryRecord> {
     this.#hooks?.refresh();
-    const screen = await this.#console.look();
+    const { adapter, ways } = this.#options;
+    const text = (await this.#console.look())?.text ?? '';
     const record: DeliveryRecord = {
       state: { kind: 'begun' },
       acceptedBefore: this.#hooks?.accepted.length ?? 0,
-      limitsBefore: screen === null ? [] : limitsOn(screen.text, this.#options.adapter.limits),
+      limitsBefore: limitsOn(text, adapter.limits),
+      failuresBefore: failuresOn(text, ways.liveness.failed ?? []).map(({ message }) => message),
       limit: null,
       isFile: null,
     };
@@ -330,6 +397,13 @@ export class TerminalAgent implements HostedAgent {
     if (change.state?.kind === 'accepted' || change.state?.kind === 'queued') this.#keepUsed();
   }
 
+  /** Before the keys for it are pressed. */
+  #keepDecided(id: string, verdict: DialogVerdict): Decided {
+    const decided = decidedBy(verdict, this.#records.read(id)?.decided ?? null);
+    this.#keep(id, { decided });
+    return decided;
+  }
+
   /** Its program keeps a session from its first prompt on. */
   #keepUsed(): void {
     const { session } = this.start;
@@ -355,75 +429,13 @@ export class TerminalAgent implements HostedAgent {
 
   async #pressInterrupt(): Promise<void> {
     const { interruptKeys } = this.#options.ways.stop;
-    for (let tries = 0; tries < INTERRUPTS_MAX && interruptKeys.length > 0 && this.alive; tries += 1) {
+    for (let tries = 0; tries < PUTS_MAX && interruptKeys.length > 0 && this.alive; tries += 1) {
       const screen = await this.#console.look();
       if (screen === null) return;
-      const asked = this.#askedOn(screen);
+      const asked = this.#minding.askedOn(screen);
       if (asked !== null && !rejects(asked.pattern.reject, ...interruptKeys)) return;
       if ((await this.#console.press(interruptKeys, screen)) !== 'changed') return;
     }
-  }
-
-  /** Deals with what the agent asks, for whoever is first in line. */
-  async #mind(screen: Screen, note: Note): Promise<void> {
-    if (this.#minders[0] !== note) return;
-    const act = this.#dialogs.consider(this.#askedOn(screen), performance.now());
-    switch (act.kind) {
-      case 'nothing':
-        return;
-      case 'wait':
-        this.#wakeIn(act.ms);
-        return;
-      case 'tell':
-        void note({ dialog: act.dialog });
-        if (act.dialog === null) this.#wakeIn(0);
-        else this.#dialogs.told();
-        return;
-      case 'press':
-        if ((await this.#console.press(act.keys, screen)) === 'done') {
-          this.#dialogs.pressed(performance.now());
-        }
-        return;
-      case 'type':
-        if ((await this.#console.put({ kind: 'text', text: act.text }, screen)) === 'done') {
-          this.#dialogs.pressed(performance.now());
-          await this.#submitAnswer(screen.dialog?.name ?? null);
-        }
-    }
-  }
-
-  /** The text of an answer has changed how its question looks. */
-  async #submitAnswer(name: string | null): Promise<void> {
-    await pause(ANSWER_MS);
-    const screen = await this.#console.look();
-    if (screen === null || (screen.dialog?.name ?? null) !== name) return;
-    await this.#console.press(['Enter'], screen);
-  }
-
-  /** A question that only its hook tells of is one as well, if the agent does nothing else. */
-  #askedOn(screen: Screen): SeenDialog | null {
-    this.#hooks?.catchUp();
-    const since = this.#hooks?.blockedSince ?? null;
-    if (screen.dialog !== null || since === null || screen.isReady || screen.isBusy) return screen.dialog;
-    if (performance.now() - since < UNSEEN_MS) return null;
-    return { name: UNKNOWN.name, text: screen.text.trimEnd(), pattern: UNKNOWN };
-  }
-
-  #minding(note: Note): Disposable {
-    this.#minders.push(note);
-    let isOver = false;
-    return {
-      [Symbol.dispose]: () => {
-        if (isOver) return;
-        isOver = true;
-        if (this.#minders[0] === note) this.#dialogs.forget();
-        this.#minders.splice(this.#minders.indexOf(note), 1);
-      },
-    };
-  }
-
-  #wakeIn(ms: number): void {
-    setTimeout(() => this.#console.wake(), ms).unref();
   }
 
   #hookTold(): void {
@@ -491,26 +503,13 @@ const LOOK_MS = 1_000;
 const REST_LOOK_MS = 250;
 /** A screen that looks ready for a moment may be about to ask something. */
 const STEADY_MS = 60;
-const ANSWER_MS = 100;
-const INTERRUPTS_MAX = 20;
+/** A screen that changes all the time is not waited for. */
+const PUTS_MAX = 20;
 const LOST_MS = 500;
 const LAST_WORDS_MS = 50;
 /** What one that was found again is given to report, or to go on. */
 const FOUND_MS = 3_000;
 const NUDGE_MS = 30_000;
-/** A question that could be seen would have been seen by then. */
-const UNSEEN_MS = 1_500;
-
-/** What no pattern of the adapter fits. */
-const UNKNOWN: DialogPattern = {
-  name: 'question',
-  pattern: '',
-  answer: null,
-  approve: null,
-  reject: null,
-  cure: null,
-  atStart: false,
-};
 
 /** Null: it is still on its way. */
 function outcomeOf({ state }: DeliveryRecord): DeliveryOutcome | null {
@@ -524,6 +523,13 @@ function outcomeOf({ state }: DeliveryRecord): DeliveryOutcome | null {
     case 'failed':
       return state;
   }
+}
+
+function doubtAbout(agent: string): string {
+  return (
+    `the engine ended while agent ${agent} was given its prompt, and nothing tells whether it has it. It was not given ` +
+    'again: look with meow attach, and where the agent has nothing to do, tell it there'
+  );
 }
 
 function unready(screen: Screen | null): Readiness {

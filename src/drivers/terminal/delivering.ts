@@ -8,7 +8,7 @@ import { keyName } from '../../ir/prompt-text.ts';
 import type { Put } from '../tmux/terminal-pane.ts';
 import type { Console, Input } from './console.ts';
 import { beginDelivery, nextStep } from './delivery.ts';
-import type { Act, Beginning, DeliveryOutcome, DeliveryPlan, Sight } from './delivery.ts';
+import type { Act, Beginning, DeliveryOutcome, DeliveryPlan, DeliveryState, Sight } from './delivery.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { endsAtCursor, rowAtCursor } from './input-text.ts';
 import type { Screen } from './screen.ts';
@@ -59,7 +59,7 @@ export async function deliver(
     const next = nextStep(plan, state, sightOf(screen, ways, request, work));
     const { act } = next;
     state = next.state;
-    if (act.kind === 'finish') return finished(keep, act.outcome);
+    if (act.kind === 'finish') return isUndecided(state, act.outcome) ? act.outcome : finished(keep, act.outcome);
     assert(screen !== null, 'something is to be done about a screen that was not seen');
     await request.mind(screen);
     if (act.kind === 'wait') {
@@ -193,6 +193,11 @@ const UNSEEN: DeliveryOutcome = { kind: 'failed', delivery: 'not-ready', reason:
 function finished(keep: DeliveryRequest['keep'], outcome: DeliveryOutcome): DeliveryOutcome {
   keep(endState(outcome));
   return outcome;
+}
+
+/** It was put in, and what the agent asks hides what became of it: whoever sends it again finds out. */
+function isUndecided({ phase }: DeliveryState, outcome: DeliveryOutcome): boolean {
+  return phase.kind !== 'waiting' && outcome.kind === 'failed' && outcome.delivery === 'blocked-on-dialog';
 }
 
 function endState(outcome: DeliveryOutcome): DeliveryRecord['state'] {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileName, makeFolder } from '../step-folder.ts';
 import { readJsonFile, writeJsonFile } from '../turn/json-file.ts';
 import type { AgentLimit } from '../agent-host.ts';
+import type { Decided } from './after-answer.ts';
 import type { FailedDelivery } from './delivery.ts';
 
 export interface DeliveryRecord {
@@ -21,10 +22,14 @@ export interface DeliveryRecord {
   readonly acceptedBefore: number;
   /** Limits that were on the screen before: they are not those of this message. */
   readonly limitsBefore: readonly string[];
+  /** Errors that were; absent in what an older meow has kept. */
+  readonly failuresBefore?: readonly string[];
   /** Whether the agent is told to read it from a file; null: that is not decided yet. */
   readonly isFile: boolean | null;
   /** What keeps the agent from it. */
   readonly limit: AgentLimit | null;
+  /** What was decided last about something that the agent asked over it; absent where nothing was. */
+  readonly decided?: Decided;
 }
 
 export class DeliveryRecords {

@@ -22,18 +22,20 @@ export function endTerminal(
   const hurry = new AbortController();
   let sweep: Ending | null = null;
   const run = async (): Promise<readonly ProcessEntry[]> => {
+    const killAt = performance.now() + graceMs;
+    const leftMs = (): number => (hurry.signal.aborted ? 0 : Math.max(0, killAt - performance.now()));
     const leader = livingLeader(readProcess(start.folder), start.marker);
     if (leader !== null && graceMs > 0) {
       const isGone = new Promise<void>((resolve) => whenGone(leader, start.folder, () => resolve()));
       const waited = (ms: number): Promise<boolean> => within(isGone, ms, hurry.signal);
-      const isOver = (await hasPressed(stop.keys, console)) && (await waited(Math.min(stop.waitMs, graceMs)));
+      const isOver = (await hasPressed(stop.keys, console)) && (await waited(Math.min(stop.waitMs, leftMs())));
       if (!isOver) {
         signalTo(leader, stop.signal);
-        await waited(graceMs);
+        await waited(leftMs());
       }
     }
-    const isHurried = hurry.signal.aborted || graceMs === 0;
-    sweep = endProcesses({ marker: start.marker, leader: leader?.pid ?? null }, { graceMs: isHurried ? 0 : SWEEP_MS });
+    const sweepMs = Math.min(SWEEP_MS, leftMs());
+    sweep = endProcesses({ marker: start.marker, leader: leader?.pid ?? null }, { graceMs: sweepMs });
     const left = await sweep.done;
     await (await tmux.find(start.marker))?.kill();
     return left;
@@ -48,7 +50,7 @@ export function endTerminal(
   };
 }
 
-/** What an agent has left running is given this to end. */
+/** What an agent has left running is given this to end, as far as there is time left. */
 const SWEEP_MS = 1_000;
 
 /** Not into a question (H6). */

@@ -50,6 +50,15 @@ describe('hooks', () => {
     expect(log).toMatchObject({ session: 'two', isAtRest: true });
   });
 
+  test('tell whether it does something, which to ask and to be done with a tool is not', () => {
+    const acts = ['SessionStart', 'Submit', 'Pre', 'Ask', 'Post', 'Stop', 'Ask', 'Fail'].map((hook) => {
+      call(hook);
+      log.refresh();
+      return log.lastAct;
+    });
+    expect(acts).toEqual([0, 2, 3, 3, 3, 6, 6, 8]);
+  });
+
   test('tell of tools that run, and leave nothing of those that have ended', () => {
     call('Pre');
     call('Pre');

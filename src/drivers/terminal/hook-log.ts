@@ -33,6 +33,7 @@ export class HookLog {
   #accepted: AcceptedPrompt[] = [];
   #session: string | null = null;
   #rested = 0;
+  #lastAct = 0;
   #failure: { readonly event: number; readonly message: string } | null = null;
   #blocked: { readonly event: number; readonly at: number } | null = null;
   /** Files of tools that have begun. */
@@ -73,6 +74,11 @@ export class HookLog {
   /** How much the hooks have told so far. */
   get events(): number {
     return this.#events;
+  }
+
+  /** The latest of them that tells of something the agent does: not of what it asks, or of what becomes of it. */
+  get lastAct(): number {
+    return this.#lastAct;
   }
 
   get session(): string | null {
@@ -147,6 +153,7 @@ export class HookLog {
         return;
       case names.toolBegun:
         this.#failure = null;
+        this.#lastAct = this.#events;
         this.#tools.push(file);
         return;
       case names.toolEnded:
@@ -172,6 +179,7 @@ export class HookLog {
   /** A tool that was interrupted never tells of its end. */
   #goOn(): void {
     this.#failure = null;
+    this.#lastAct = this.#events;
     this.#forget(...this.#tools.splice(0));
   }
 

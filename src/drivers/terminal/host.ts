@@ -1,6 +1,7 @@
 // Agents in terminals of tmux: one session for each start, whose only pane runs the shell that records who the agent is and
 // how it ended (agent-shell.ts). What an agent is, while it lives, stands in agent.ts.
 
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { present } from '../../base/assert.ts';
@@ -85,9 +86,11 @@ const COLUMNS = 200;
 const ROWS = 50;
 const SCROLLBACK = 50_000;
 
-/** As the spec has it; what tmux keeps for itself in names is replaced. */
+/** As the spec has it; what tmux keeps for itself in names is replaced, and a hash tells the agent from one that is called so. */
 function sessionName(runId: string, agent: string): string {
-  return `meow-${runId}-${agent}`.replaceAll(/[.:#\\]/g, '_');
+  const plain = `meow-${runId}-${agent}`;
+  const name = plain.replaceAll(/[.:#\\]/g, '_');
+  return name === plain ? name : `${name}-${createHash('sha256').update(agent).digest('hex').slice(0, 6)}`;
 }
 
 /** Whatever keeps the agent from living is told as its end. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { DialogPattern, TerminalWays } from '../../ir/adapter.ts';
 import type { Look } from '../tmux/terminal-pane.ts';
-import { isSameQuestion, limitsOn, ScreenReader, shownBy } from './screen.ts';
+import { failureAfter, failuresOn, limitsOn, ScreenReader, shownBy } from './screen.ts';
 import type { Past } from './screen.ts';
 
 const RULE = '─'.repeat(40);
@@ -107,19 +107,44 @@ describe('a question', () => {
     expect(read('Do you trust this folder?', {}, BEFORE).dialog?.name).toBe('trust');
     expect(read('Do you trust this folder?', {}, LATER).dialog).toBeNull();
   });
-
-  test('is the same whatever wheel turns in it and whichever answer is marked, and another with another text', () => {
-    const ask = (text: string) => ({ name: 'permission', text });
-    const one = ask('⠋ rm -r x (3s)\n ❯ 1. Yes\n   2. No');
-    expect(isSameQuestion(one, ask('⠙ rm -r x (14s)\n   1. Yes\n ❯ 2. No'))).toBe(true);
-    expect(isSameQuestion(one, ask('⠋ rm -r y (3s)\n ❯ 1. Yes\n   2. No'))).toBe(false);
-    expect(isSameQuestion(one, { ...one, name: 'trust' })).toBe(false);
-  });
 });
 
 test('limits are told as they stand there, each of them', () => {
   const patterns = [{ pattern: 'limit resets (\\d+)pm', reset: 'clock' as const }];
   expect(limitsOn('limit resets 3pm\nx\nlimit resets 4pm', patterns)).toEqual(['limit resets 3pm', 'limit resets 4pm']);
+});
+
+describe('an error', () => {
+  const PATTERNS = ['^■ ([^\\n]+(?:\\n[^\\n]+)*)'];
+  const BOX = '\n\n› Ask anything\n\n  model · ~/x';
+  const after = (text: string, said = 'Do it.\n  meow done', before: readonly string[] = []) =>
+    failureAfter(read(text), PATTERNS, { said, before });
+
+  test('is told in one line, with where it stands', () => {
+    expect(failuresOn('a\n■ one\nline\n\n■ two', PATTERNS)).toEqual([
+      { message: 'one line', line: 1 },
+      { message: 'two', line: 4 },
+    ]);
+    expect(failuresOn('a\nno luck', ['no luck'])).toEqual([{ message: 'no luck', line: 1 }]);
+  });
+
+  test('counts at the end of the screen, and nowhere else', () => {
+    expect(after(`› Do it.\n\n■ boom${BOX}`)).toBe('boom');
+    expect(after(`› Do it.\n\n■ boom\n\n${'more\n'.repeat(30)}${BOX}`)).toBeNull();
+    expect(after(`› Do it.${BOX}`)).toBeNull();
+  });
+
+  test('that stands above what was said is none of its', () => {
+    expect(after(`■ boom\n\n› Do it.\n    meow done\n${BOX}`)).toBeNull();
+    expect(after(`■ boom\n\n› Do it.\n    meow done\n\n■ boom${BOX}`, undefined, ['boom'])).toBe('boom');
+    expect(after(`• well\n■ boom${BOX}`, undefined, [])).toBe('boom');
+  });
+
+  test('that was there before is none, where what was said is not to be seen', () => {
+    expect(after(`■ boom\n\nyou said something${BOX}`, undefined, ['boom'])).toBeNull();
+    expect(after(`■ boom\n\nyou said something\n\n■ boom${BOX}`, undefined, ['boom'])).toBe('boom');
+    expect(after(`■ boom\n\nyou said something\n\n■ bang${BOX}`, undefined, ['boom'])).toBe('bang');
+  });
 });
 
 test('what is shown is told for people', () => {

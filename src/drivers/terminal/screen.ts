@@ -1,5 +1,5 @@
 // What is on the screen of an agent, in the words of its adapter: whether it asks something, can take a prompt, is at work,
-// holds a draft, has reached a limit. Pure: a look goes in, and comes out understood.
+// holds a draft, has reached a limit or run into an error. Pure: a look goes in, and comes out understood.
 
 import type { DialogPattern, LimitPattern, TerminalWays } from '../../ir/adapter.ts';
 import type { Dialog } from '../../ir/effect.ts';
@@ -104,22 +104,48 @@ const RULE = /^\s*[╭┌╔]?([─━═])\1{19,}/u;
 const ABOVE_MAX = 30;
 const ABOVE_UNRULED = 15;
 
-/** Whether two looks show one question: what is animated in it, and which answer is marked, makes no difference. */
-export function isSameQuestion(one: Dialog, other: Dialog): boolean {
-  return one.name === other.name && essence(one.text) === essence(other.text);
-}
-
-function essence(text: string): string {
-  return text.replaceAll(ANIMATED, '').replaceAll(/\s+/g, ' ').trim();
-}
-
-/** Wheels, marks of a choice, and seconds that pass. */
-const ANIMATED = /[\u2800-\u28ff◐◓◑◒◴◷◶◵✳✶✻✽✢·❯›▶▸]|^\s*>|\b\d+s\b/gmu;
-
 /** What in it tells of limits. */
 export function limitsOn(text: string, patterns: readonly LimitPattern[]): readonly string[] {
   return patterns.flatMap(({ pattern }) => [...text.matchAll(new RegExp(pattern, 'gmu'))].map(([told]) => told));
 }
+
+/** What tells of errors, each in one line, from top to bottom. */
+export function failuresOn(text: string, patterns: readonly string[]): readonly Failed[] {
+  return patterns
+    .flatMap((pattern) => [...text.matchAll(new RegExp(pattern, 'gmu'))])
+    .toSorted((one, other) => one.index - other.index)
+    .map(({ index, 0: whole, 1: told = whole }) => ({
+      message: told.replaceAll(/\s+/g, ' ').trim(),
+      line: text.slice(0, index).split('\n').length - 1,
+    }));
+}
+
+export interface Failed {
+  readonly message: string;
+  /** Where it begins, from 0. */
+  readonly line: number;
+}
+
+/** The last error, if it is at the end of the screen, and came after a text: below it, where that is seen; else one more than before. */
+export function failureAfter(
+  { text }: Screen,
+  patterns: readonly string[],
+  { said, before }: { readonly said: string; readonly before: readonly string[] },
+): string | null {
+  const failures = failuresOn(text, patterns);
+  const last = failures.at(-1);
+  const lines = text.split('\n');
+  if (last === undefined || lines.slice(last.line).filter((line) => line !== '').length > END_LINES) return null;
+  const words = said.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  const at = words === '' ? -1 : lines.findLastIndex((line) => line.trim().endsWith(words));
+  const timesBefore = before.filter((message) => message === last.message).length;
+  const isFresh =
+    at === -1 ? failures.filter(({ message }) => message === last.message).length > timesBefore : at < last.line;
+  return isFresh ? last.message : null;
+}
+
+/** A long message, and below it an input with what is around it: some draw that at the bottom, and nothing in between. */
+const END_LINES = 20;
 
 /** For people: a part of a sentence. */
 export function shownBy({ text }: Screen): string {

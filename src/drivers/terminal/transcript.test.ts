@@ -49,6 +49,30 @@ test('what was printed since a moment is told as lines', () => {
   expect(new Transcript(join(folder, 'none')).textSince(0)).toBe('');
 });
 
+describe('in parts, of which some are forgotten,', () => {
+  const path = (): string => join(folder, 'transcript');
+
+  test('every byte keeps its place', async () => {
+    appendFileSync(path(), '\u001b[?2004hfirst');
+    const transcript = new Transcript(path());
+    expect(transcript.size()).toBe(13);
+    appendFileSync(`${path()}.13`, 'second ');
+    expect(transcript.size()).toBe(20);
+    appendFileSync(`${path()}.20`, 'third');
+    expect(transcript.size()).toBe(25);
+    expect(transcript.textSince(10)).toBe('rstsecond third');
+    expect(transcript.textSince(18)).toBe('d third');
+    rmSync(`${path()}.13`);
+    appendFileSync(`${path()}.25`, ' fourth\u001b[?2004l');
+    for (const each of [transcript, new Transcript(path())]) {
+      expect(each.size()).toBe(40);
+      expect(each.textSince(14)).toBe('third fourth');
+      expect(await each.isBracketed()).toBe(false);
+    }
+    expect(transcript.tail()).toBe('third fourth');
+  });
+});
+
 describe('last words', () => {
   test('are what was printed, without what commands a terminal', () => {
     expect(lastWords('\u001b]0;title\u0007\u001b[1mError\u001b[0m: no key\r\n\u001b[2K\u0007bye\r\n')).toBe(

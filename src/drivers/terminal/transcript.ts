@@ -1,13 +1,17 @@
-// Everything that a terminal has printed, as bytes in a file that tmux appends to: what mode the program has asked for, and
-// its last words.
+// Everything that a terminal has printed, as bytes in files that tmux has written (tmux/parts.ts): what mode the program has
+// asked for, and its last words.
 
-import { closeSync, openSync, readSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
 import { endOfFile } from '../end-of-file.ts';
+import { partPath, partsOf } from '../tmux/parts.ts';
+import type { Part } from '../tmux/parts.ts';
 
 export class Transcript {
   readonly path: string;
+  /** The last one that is known. */
+  #part: Omit<Part, 'size'> | null = null;
   #scanned = 0;
   /** The end of what was scanned: a sequence may be cut in two. */
   #rest = '';
@@ -17,27 +21,41 @@ export class Transcript {
     this.path = path;
   }
 
-  /** In bytes. */
+  /** In bytes, those that are forgotten included. */
   size(): number {
     try {
-      return statSync(this.path).size;
+      // Of many looks most find the part that was the last before.
+      if (this.#part === null) return this.#sizeByParts();
+      const end = this.#part.at + statSync(this.#part.path).size;
+      return hasPart(this.path, end) ? this.#sizeByParts() : end;
     } catch (error) {
-      if (isErrno(error, ...ABSENT)) return 0;
+      if (isErrno(error, ...ABSENT)) return this.#sizeByParts();
       throw error;
     }
+  }
+
+  #sizeByParts(): number {
+    const last = partsOf(this.path).at(-1);
+    this.#part = last ?? null;
+    return last === undefined ? 0 : last.at + last.size;
   }
 
   /** Whether the program has asked for pastes to be told from keys. Reads what has come since it was last asked. */
   async isBracketed(): Promise<boolean> {
     try {
-      await using file = await open(this.path, 'r');
-      const chunk = Buffer.alloc(CHUNK_BYTES);
-      for (;;) {
-        const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#scanned);
-        if (bytesRead === 0) return this.#isBracketed;
-        this.#scanned += bytesRead;
-        this.#scan(this.#rest + chunk.toString('latin1', 0, bytesRead));
+      for (const { path, at, size } of partsOf(this.path)) {
+        if (at + size <= this.#scanned) continue;
+        this.#scanned = Math.max(this.#scanned, at);
+        await using file = await open(path, 'r');
+        const chunk = Buffer.alloc(CHUNK_BYTES);
+        for (;;) {
+          const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#scanned - at);
+          if (bytesRead === 0) break;
+          this.#scanned += bytesRead;
+          this.#scan(this.#rest + chunk.toString('latin1', 0, bytesRead));
+        }
       }
+      return this.#isBracketed;
     } catch (error) {
       if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return this.#isBracketed;
       throw error;
@@ -56,13 +74,14 @@ export class Transcript {
   /** What was printed from there on, without what commands a terminal; not all of it, if it is much. */
   textSince(offset: number): string {
     try {
-      const file = openSync(this.path, 'r');
-      try {
-        const bytes = Buffer.alloc(SINCE_BYTES);
-        return plain(bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, offset)));
-      } finally {
-        closeSync(file);
+      const bytes = Buffer.alloc(SINCE_BYTES);
+      let length = 0;
+      for (const { path, at, size } of partsOf(this.path)) {
+        if (at + size > offset && length < bytes.length) {
+          length += readAt(path, bytes.subarray(length), Math.max(0, offset - at));
+        }
       }
+      return plain(bytes.toString('utf8', 0, length));
     } catch (error) {
       if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return '';
       throw error;
@@ -72,11 +91,26 @@ export class Transcript {
   /** The end of what was printed, without what commands a terminal; null where that is nothing. */
   tail(): string | null {
     try {
-      return lastWords(endOfFile(this.path, TAIL_BYTES));
+      // The last part may have begun a moment ago.
+      const last = partsOf(this.path).slice(-2);
+      return lastWords(last.map(({ path }) => endOfFile(path, TAIL_BYTES)).join(''));
     } catch (error) {
       if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
       throw error;
     }
+  }
+}
+
+function hasPart(path: string, at: number): boolean {
+  return at > 0 && existsSync(partPath(path, at));
+}
+
+function readAt(path: string, bytes: Buffer, from: number): number {
+  const file = openSync(path, 'r');
+  try {
+    return readSync(file, bytes, 0, bytes.length, from);
+  } finally {
+    closeSync(file);
   }
 }
 

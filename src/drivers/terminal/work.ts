@@ -5,6 +5,8 @@
 // L2  Signs of life are what is printed, what hooks tell, and what its processes do (life-signs.ts); a tool that runs is
 //     one for as long as it does. What is printed by an agent that rests, or while it asks something, is none.
 // L3  Nobody is too long silent who waits for a person.
+// L4  An error counts if a hook tells of it; or if the end of the screen does, the agent rests over it, and it came after the
+//     message. What stands anywhere else on the screen is none.
 
 import type { Note } from '../../engine/ports.ts';
 import type { Adapter, TerminalWays } from '../../ir/adapter.ts';
@@ -14,11 +16,12 @@ import type { AgentLimit, WorkEnd } from '../agent-host.ts';
 import { IdleWatch } from '../turn/idle-watch.ts';
 import { lifeSigns } from '../turn/life-signs.ts';
 import { limitIn } from '../turn/limit.ts';
+import type { AfterAnswer, Decided } from './after-answer.ts';
 import type { Console } from './console.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import type { HookLog } from './hook-log.ts';
 import { Rest } from './rest.ts';
-import { limitsOn, shownBy } from './screen.ts';
+import { failureAfter, limitsOn, shownBy } from './screen.ts';
 import type { Screen } from './screen.ts';
 import type { Transcript } from './transcript.ts';
 
@@ -34,11 +37,16 @@ export interface WorkRequest {
   readonly over: AbortSignal;
   readonly note: Note;
   readonly isAlive: () => boolean;
+  /** The message, as it was put in; empty where it was none of words. */
+  readonly said: string;
   /** As its delivery left it. */
   readonly record: DeliveryRecord | null;
   readonly keep: (change: Partial<DeliveryRecord>) => void;
   /** Deals with what the agent asks, if it does. */
   readonly mind: (screen: Screen) => Promise<void>;
+  readonly after: AfterAnswer;
+  /** The agent rests over what was decided. */
+  readonly goOn: (decided: Decided) => void;
 }
 
 /** Never resolves where the agent is gone, or is not watched any more. */
@@ -52,8 +60,11 @@ export async function watchWork(console: Console, request: WorkRequest): Promise
       const screen = await console.look();
       if (screen !== null) {
         await request.mind(screen);
-        const end = watching.see(screen, performance.now());
+        const now = performance.now();
+        const end = watching.see(screen, now);
         if (end !== null) return end;
+        const rested = request.after.see(screen, now);
+        if (rested !== null) request.goOn(rested);
       }
       await console.changed(since, { ms: LOOK_MS, calmMs: CALM_MS, background: true });
     }
@@ -163,15 +174,18 @@ class Work {
     return limit;
   }
 
-  #failed({ isBusy, dialog }: Screen, now: number): WorkEnd | null {
-    const error = this.#request.hooks?.failure ?? null;
-    if (error === null || isBusy || dialog !== null) {
+  #failed(screen: Screen, now: number): WorkEnd | null {
+    const { hooks, ways, said, record } = this.#request;
+    const before = record?.failuresBefore ?? [];
+    const shown = this.#isResting ? failureAfter(screen, ways.liveness.failed ?? [], { said, before }) : null;
+    const error = hooks?.failure?.message ?? shown;
+    if (error === null || screen.isBusy || screen.dialog !== null) {
       this.#failedSince = null;
       return null;
     }
     this.#failedSince ??= now;
     if (now - this.#failedSince < this.#request.failedMs) return null;
-    const message = `the agent has come to rest with an error${error.message === '' ? '' : `: ${error.message}`}`;
+    const message = `the agent has come to rest with an error${error === '' ? '' : `: ${error}`}`;
     return { kind: 'over', outcome: { kind: 'failure', failure: failure('agent-crashed', message) } };
   }
 }

@@ -5,7 +5,8 @@
 // X1  Answers come in the order of the questions, one block for each command. A line that is lost on its way is told as
 //     lost: whether tmux has run it is not known.
 // X2  The client is attached to a session of its own, that ends with it; it ends with us, however we end. Sessions of
-//     agents are not touched by that.
+//     agents are not touched by that, unless the socket of a private server is gone by then: nobody could reach them any
+//     more, and the server goes.
 // X3  It sizes no window and is sent no output of panes.
 // X4  It keeps Node alive for as long as an answer is awaited, and no longer.
 
@@ -23,7 +24,7 @@ import { BlockReader } from './block-reader.ts';
 import type { Block } from './block-reader.ts';
 import { commandLine } from './command-line.ts';
 import type { Command } from './command-line.ts';
-import { clientEnvironment, pasteFlags, privateSettings, tooOld, IDLE_PROGRAM } from './setting.ts';
+import { clientEnvironment, pasteFlags, privateSettings, tooOld, CONTROL_PROGRAM } from './setting.ts';
 
 export interface TmuxOptions {
   /** Path of the program. */
@@ -95,6 +96,9 @@ export async function connect(options: TmuxOptions, start: boolean): Promise<Res
  * Not at once: some servers fall when a client goes before it has introduced itself. And not by `destroy-unattached`, with
  * which some fall when a client takes a while to go. What a shell starts in the background reads nothing, unless it is
  * told what.
+ *
+ * It is told the pid of the server as soon as we know it. Where the socket was removed, with the folder of the run, that
+ * alone still reaches the server; by its command line it is known to be that one.
  */
 const GUARD = `socket=$1 session=$2
 shift 2
@@ -102,11 +106,16 @@ exec 4<&0
 "$@" <&4 3<&- 4<&- &
 client=$!
 exec </dev/null >/dev/null 2>&1 4<&-
+read -r server <&3
 read -r line <&3
 sleep 1
 kill -9 $client
 if [ -n "$socket" ]; then set -- "$1" -S "$socket"; else set -- "$1"; fi
-"$@" -N kill-session -t "=$session"`;
+"$@" -N kill-session -t "=$session"
+if [ -z "$socket" ] || [ -z "$server" ] || [ -S "$socket" ]; then exit; fi
+case $(tr '\\0' ' ' <"/proc/$server/cmdline" || ps -o args= -p "$server") in
+*"$socket"*) kill "$server" ;;
+esac`;
 
 /** A server that does not move lets no client go: longer than the guard takes. */
 const CLOSING_MAX_MS = 2_000;
@@ -121,7 +130,7 @@ function startClient(options: TmuxOptions, start: boolean, session: string): Res
   const where = socket === null ? [] : ['-S', socket, '-f', '/dev/null'];
   const flags = ['-u', '-C', ...(start ? [] : ['-N']), ...where];
   const make = ['new-session', '-E', '-s', session, '-f', 'ignore-size,no-output', '-x', '80', '-y', '24'];
-  const client = [program, ...flags, ...make, '--', ...IDLE_PROGRAM, ...CONTROL_SETTINGS];
+  const client = [program, ...flags, ...make, '--', ...CONTROL_PROGRAM, ...CONTROL_SETTINGS];
   const args = ['-c', GUARD, 'sh', socket ?? '', session, ...client];
   const stdio: ['pipe', 'pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe', 'pipe'];
   try {
@@ -177,6 +186,7 @@ export class Connection {
     if (answer.kind !== 'done') return answer.error;
     const [server = [], usage = []] = answer.blocks;
     this.#server = { id: server.join(''), pasteFlags: pasteFlags(usage) };
+    this.#guarded?.write(`${this.#server.id.split(' ')[0] ?? ''}\n`);
     return null;
   }
 
@@ -218,8 +228,9 @@ export class Connection {
     stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#lastWords ||= text.trim();
     });
-    // A client that takes nothing more is ending: the end of what it says follows.
+    // A client that takes nothing more is ending: the end of what it says follows. A guard that was killed guards nothing.
     stdin.on('error', () => undefined);
+    this.#guarded?.on('error', () => undefined);
     const closed = [stdout, stderr].map((pipe) => new Promise((resolve) => void pipe.once('close', resolve)));
     this.#gone = Promise.all(closed).then(() => this.#end(''));
     this.#hold(false);
@@ -259,7 +270,7 @@ export class Connection {
     if (this.#hasBegun) {
       this.#hold(false);
       this.#client.stdin.end(`kill-session -t =${this.#session}\n`);
-      this.#client.stdio[GUARDED]?.destroy();
+      this.#guarded?.destroy();
       // The others are read to their end.
     }
     for (const { tell } of this.#waiting.splice(0)) tell({ kind: 'lost', error: this.#reason() });
@@ -267,6 +278,10 @@ export class Connection {
 
   #reason(): string {
     return this.#lastWords === '' ? LOST : `${LOST}: ${this.#lastWords}`;
+  }
+
+  get #guarded(): Writable | null {
+    return (this.#client.stdio[GUARDED] ?? null) as Writable | null;
   }
 
   /** One that was refused may have no pipes. */

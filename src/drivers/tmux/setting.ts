@@ -34,6 +34,13 @@ export function privateSettings(environment: Environment): readonly Command[] {
 /** What a window runs that only has to be there: it waits for a line that nobody types. */
 export const IDLE_PROGRAM = ['/bin/sh', '-c', 'read -r line'];
 
+/** The same, for a session that people may come across in a server of their own. */
+export const CONTROL_PROGRAM = [
+  '/bin/sh',
+  '-c',
+  'echo "meow talks to tmux by this session, and ends it. Agents are in others: meow agents"; read -r line',
+];
+
 /** So that a paste is not touched, by what `list-commands` tells: newer ones make it harmless unless told not to (-S). */
 export function pasteFlags(usage: readonly string[]): string {
   return usage.some((line) => /\[-\w*S\w*\]/.test(line)) ? '-dprS' : '-dpr';

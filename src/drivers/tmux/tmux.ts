@@ -4,8 +4,9 @@
 //     attaches. Its command is started as it is, in just the environment that is asked for: nothing of the server's own
 //     comes in, and what is in it stands in no file and on no command line. Only tmux's own words about the terminal are
 //     tmux's: TERM, TERM_PROGRAM, TMUX_PANE, TMUX unless it is asked for blank, and SHELL where none is asked for.
-// X8  Everything that the pane prints is in the transcript, from its first byte. (Where the last process ends right after it
-//     has printed, and the machine is busy, tmux may not have read the last of it.)
+// X8  Everything that the pane prints is in the transcript, from its first byte; of what is very much, the beginning and the
+//     end (parts.ts). (Where the last process ends right after it has printed, and the machine is busy, tmux may not have
+//     read the last of it.)
 // X9  All that is set is set for the session, its window and its pane alone.
 // X10 Nothing here throws for what becomes of server, session or connection, and nothing waits for one that is gone.
 //
@@ -24,6 +25,7 @@ import { formatText, timeFormatText } from './command-line.ts';
 import type { Command } from './command-line.ts';
 import type { TmuxOptions } from './connection.ts';
 import { Line } from './line.ts';
+import { KEEP_PARTS } from './parts.ts';
 import { IDLE_PROGRAM } from './setting.ts';
 import { MARKER_OPTION, Pane, SESSION_OPTION, TRANSCRIPT_OPTION } from './terminal-pane.ts';
 import type { TerminalPane } from './terminal-pane.ts';
@@ -175,7 +177,7 @@ function openingCommands(request: TerminalRequest, inherited: readonly string[],
     ['resize-window', ...at, '-x', columns, '-y', rows],
     forPane(MARKER_OPTION, marker),
     forPane(TRANSCRIPT_OPTION, transcript),
-    ['pipe-pane', ...at, timeFormatText(`exec cat >> ${shellQuoted(transcript)}`)],
+    ['pipe-pane', ...at, timeFormatText(`exec /bin/sh -c ${shellQuoted(KEEP_PARTS)} sh ${shellQuoted(transcript)}`)],
   ];
 }
 

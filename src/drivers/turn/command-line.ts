@@ -11,15 +11,14 @@ import { shellWord } from '../../ir/quote.ts';
 import { fillCommand } from '../adapter-start.ts';
 import type { HoleValues } from '../adapter-start.ts';
 import { agentShellText } from '../agent-shell.ts';
-import { findShell } from '../wrapper.ts';
+import { findProgram, findShell } from '../wrapper.ts';
 import type { Shell } from '../wrapper.ts';
 import { commandFor, sessionHoles } from './session-plan.ts';
+import type { BareCommand, ProgramRequest } from './recorder.ts';
 import type { SessionPlan } from './session-plan.ts';
 
-export interface TurnCommand {
-  readonly path: string;
-  readonly args: readonly string[];
-}
+/** A shell that runs the command and records its end; `bare`: the command, for whoever records by other means. */
+export type TurnCommand = Pick<ProgramRequest, 'path' | 'args' | 'bare'>;
 
 export interface TurnWords {
   readonly prompt: string;
@@ -67,16 +66,42 @@ export function turnCommand(
   if (command.value.includes('\0')) return err('its command contains a NUL byte, which no shell can read');
   // In a subshell, whose place the last command takes: what the text does to its shell, it does not do to the one that
   // records. It may end with a comment; and `command` keeps one that cannot be read from ending that shell.
-  const stdin = ways.prompt === 'stdin' ? `exec <${shellWord(join(folder, PROMPT))};` : '';
-  const text = agentShellText(['command', 'eval', `(${stdin}${command.value.trim()}\n)`], folder);
-  return ok({ path: shell.path, args: ['-c', text, shell.name] });
+  const stdin = ways.prompt === 'stdin' ? join(folder, PROMPT) : null;
+  const text = command.value.trim();
+  const redirected = stdin === null ? text : `exec <${shellWord(stdin)};${text}`;
+  return ok({
+    path: shell.path,
+    args: ['-c', agentShellText(['command', 'eval', `(${redirected}\n)`], folder), shell.name],
+    bare: { stdin, shell: shell.path, text, direct: directly(text, searchPath) },
+  });
 }
+
+/** Words that are nothing else to any shell, and the program that the first one names; null where it is not so. */
+function directly(text: string, searchPath: string): BareCommand['direct'] {
+  if (!WORDS.test(text)) return null;
+  const words = text.split(/ +/);
+  const [name = ''] = words;
+  const program = name.startsWith('/') ? name : programOn(searchPath, name);
+  return program === null || name.includes('=') ? null : { program, words };
+}
+
+const WORDS = /^[\w@%+=:,./-]+(?: +[\w@%+=:,./-]+)*$/;
 
 /** Found once for each search path: the search takes longer than all else here. */
 const SHELLS = new Map<string, Shell>();
+const PROGRAMS = new Map<string, string>();
 
 function shellOn(searchPath: string): Shell | null {
   const shell = SHELLS.get(searchPath) ?? findShell('sh', `${searchPath}:/bin:/usr/bin`);
   if (shell !== null) SHELLS.set(searchPath, shell);
   return shell;
+}
+
+/** Null for one that is named by where the agent works, or is not there. */
+function programOn(searchPath: string, name: string): string | null {
+  if (name.includes('/')) return null;
+  const key = `${searchPath}\0${name}`;
+  const program = PROGRAMS.get(key) ?? findProgram(name, searchPath);
+  if (program !== null) PROGRAMS.set(key, program);
+  return program;
 }

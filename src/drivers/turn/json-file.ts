@@ -1,6 +1,6 @@
 // Small files of JSON. Each gets its name when it is complete, and is private to its user.
 
-import { readFileSync, renameSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { ABSENT, isErrno } from '../../base/errno.ts';
 import { writePrivate } from '../step-folder.ts';
 
@@ -20,6 +20,8 @@ export function writeJsonFileIfWanted(path: string, value: unknown): void {
 
 /** Null where it is absent, or the machine has lost its end: then nothing that it tells of has outlived the machine. */
 export function readJsonFile(path: string): unknown {
+  // Most are absent, and exceptions are dear.
+  if (!existsSync(path)) return null;
   try {
     return JSON.parse(readFileSync(path, 'utf8'));
   } catch (error) {

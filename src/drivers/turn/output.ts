@@ -1,6 +1,6 @@
 // Follows what a program writes to a file, from its beginning: each line is read once it is whole, whoever started the
 // program. A watch tells when there is more; while the program is silent, nothing is done. A file that is not there yet
-// is empty.
+// is empty. In its first moments a program is not watched: one that ends within them is read once, at its end.
 //
 // It is read in the engine's own thread: what a program has just written is in memory, and to hand it to another thread
 // takes longer than to take it. Of much a little at a time.
@@ -28,13 +28,14 @@ const LINE_BYTES_MAX = 64 * 1024 * 1024;
 /** Read into, and done with before anything else is. */
 const CHUNK = Buffer.alloc(64 * 1024);
 const CHUNKS_A_TURN = 32;
-/** Where the system has no watches left. */
+const UNWATCHED_MS = 20;
+/** Where the system has no watches left, or somebody has taken the folder away. */
 const LOOK_UNWATCHED_MS = 250;
 
 export class Output {
   readonly #request: OutputRequest;
   readonly #lines: Lines;
-  readonly #close: () => void;
+  #close: () => void;
   #file: number | null = null;
   #at = 0;
   /** To go on with what was left. */
@@ -43,8 +44,12 @@ export class Output {
   constructor(request: OutputRequest) {
     this.#request = request;
     this.#lines = new Lines(request.reader.essential);
-    this.#close = this.#watch();
-    this.#look();
+    const timer = setTimeout(() => {
+      this.#close = this.#watch();
+      this.#look();
+    }, UNWATCHED_MS);
+    if (request.background) timer.unref();
+    this.#close = () => clearTimeout(timer);
   }
 
   /** Nothing more comes. Resolves when everything has been read. */
@@ -64,7 +69,7 @@ export class Output {
       const watched = existsSync(path) ? path : dirname(path);
       watcher = watch(watched, { persistent: !background }, () => this.#look()).on('error', crash);
     } catch (error) {
-      if (!isErrno(error, 'ENOSPC', ...EXHAUSTED)) throw error;
+      if (!isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) throw error;
     }
     const looks = watcher === null ? setInterval(() => this.#look(), LOOK_UNWATCHED_MS) : null;
     if (background) looks?.unref();

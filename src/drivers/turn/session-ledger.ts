@@ -23,6 +23,8 @@ export interface SessionRecord {
 
 export class SessionLedger {
   readonly #folder: string;
+  /** Those that are known to be there: that does not change. */
+  readonly #seen = new Set<string>();
 
   constructor(runFolder: string) {
     this.#folder = join(runFolder, 'sessions');
@@ -44,6 +46,8 @@ export class SessionLedger {
   }
 
   saw(id: string): void {
+    if (this.#seen.has(id)) return;
+    this.#seen.add(id);
     const known = this.read(id);
     if (known?.state !== 'seen') this.#write(id, { parent: null, total: null, ...known, state: 'seen' });
   }
@@ -55,6 +59,11 @@ export class SessionLedger {
     const latest = { usd: later(before.usd, total.usd), tokens: later(before.tokens, total.tokens) };
     if (latest.usd === before.usd && latest.tokens === before.tokens) return;
     this.#write(id, { state: 'seen', parent: null, ...known, total: latest });
+  }
+
+  /** Where what was said in it is kept (transcript.ts). */
+  transcript(id: string): string {
+    return join(this.#folder, `${fileName(id)}.jsonl`);
   }
 
   #write(id: string, record: SessionRecord): void {

@@ -26,6 +26,8 @@ export interface SessionPlan {
   readonly from: string | null;
   /** The one that the turn takes place in; null where only the agent can tell it. */
   readonly session: string | null;
+  /** Of a fresh one: the session whose transcript it is told first. Null where it is none, absent in older runs. */
+  readonly replays?: string | null;
   /** What that had cost before; null where it is not known. */
   readonly before: Usage | null;
 }
@@ -42,9 +44,9 @@ export function planSession(
   if (kept !== null) return ok(kept);
   const plan = planFor(wish, adapter, ways, ledger);
   if (!plan.ok) return plan;
-  const { kind, session, from } = plan.value;
+  const { kind, session, from, replays } = plan.value;
   makeStepFolder(folder);
-  if (session !== null && kind !== 'resume') ledger.trying(session, from);
+  if (session !== null && kind !== 'resume') ledger.trying(session, replays ?? from);
   writeJsonFile(planPath(folder), plan.value);
   return plan;
 }
@@ -87,6 +89,10 @@ function planFor(
     const again: SessionWish =
       known.parent === null ? { kind: 'fresh', id } : { kind: 'fork', id: known.parent, newId: id };
     return planFor(again, adapter, ways, ledger);
+  }
+  if (wish.kind === 'fork' && ways.fork === null && ways.replays === true) {
+    const session = chosen(wish.newId, ways, ledger);
+    return ok({ kind: 'fresh', from: null, session, replays: wish.id, before: NOTHING });
   }
   if (commandFor(wish, ways) === null) {
     const what = wish.kind === 'resume' ? 'go on with a session' : 'fork a session';

@@ -22,6 +22,7 @@ import { wholeText } from '../whole-text.ts';
 import { workFolder } from '../work-folder.ts';
 import { turnOutcome } from './outcome.ts';
 import { SessionLedger } from './session-ledger.ts';
+import { Starter } from './starter.ts';
 import { stateOf, Turn } from './turn.ts';
 import type { TurnPlace, TurnStart } from './turn.ts';
 
@@ -43,9 +44,11 @@ class TurnDriver implements Driver {
   readonly #options: TurnDriverOptions;
   readonly #open = new AskedEffects();
   readonly #ledger: SessionLedger;
+  readonly #starter: Starter;
 
   constructor(options: TurnDriverOptions) {
     this.#options = options;
+    this.#starter = new Starter(options.environment);
     this.#ledger = new SessionLedger(options.runFolder);
   }
 
@@ -88,6 +91,7 @@ class TurnDriver implements Driver {
       idleMs,
       graceMs: this.#options.graceMs ?? GRACE_MS,
       background: false,
+      start: (request, events) => this.#starter.start(request, events),
     };
     const turn = new Turn(place);
     if (how === 'find' && stateOf(place) !== 'never') turn.adopt();

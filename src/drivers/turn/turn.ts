@@ -12,6 +12,7 @@
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { present } from '../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
 import type { ErrnoError } from '../../base/errno.ts';
@@ -21,7 +22,8 @@ import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
 import type { Usage } from '../../ir/usage.ts';
 import type { HoleValues } from '../adapter-start.ts';
 import { endOfFile } from '../end-of-file.ts';
-import { livingLeader, whenGone } from '../leader.ts';
+import type { LaunchEvents } from '../launcher.ts';
+import { whenGone } from '../leader.ts';
 import { startProcess } from '../process.ts';
 import { readerNamed } from '../readers/named.ts';
 import type { Reader, Reading } from '../readers/reader.ts';
@@ -31,16 +33,19 @@ import { makeFolder, readExit, readProcess, writePrivate } from '../step-folder.
 import type { StepFolder } from '../step-folder.ts';
 import { NOT_BEGUN } from '../wrapper.ts';
 import { PROMPT, turnCommand } from './command-line.ts';
-import type { TurnWords } from './command-line.ts';
+import type { TurnCommand, TurnWords } from './command-line.ts';
 import { readEnd, writeEnd, writtenEnd } from './end-file.ts';
 import type { TurnEnding } from './end-file.ts';
 import { IdleWatch } from './idle-watch.ts';
 import { lifeSigns } from './life-signs.ts';
 import { Output } from './output.ts';
+import type { ProgramRequest } from './recorder.ts';
 import type { SessionLedger } from './session-ledger.ts';
 import { planSession, readPlan } from './session-plan.ts';
 import type { SessionPlan, SessionWish } from './session-plan.ts';
 import { spentIn, UNKNOWN } from './spending.ts';
+import { keepExchange, readTranscript, replayed } from './transcript.ts';
+import { turnLeader } from './turn-leader.ts';
 import { within } from './within.ts';
 
 export interface TurnPlace {
@@ -55,6 +60,8 @@ export interface TurnPlace {
   readonly graceMs: number;
   /** This process may end meanwhile. */
   readonly background: boolean;
+  /** How its program is started; by ourselves where nothing is said. */
+  readonly start?: (request: ProgramRequest, events: LaunchEvents) => void;
 }
 
 export interface TurnStart extends TurnWords {
@@ -91,7 +98,7 @@ export interface OverTurn extends TurnEnding {
 export function stateOf({ folder, marker }: Pick<TurnPlace, 'folder' | 'marker'>): 'never' | 'alive' | 'over' | 'lost' {
   if (readExit(folder) !== null) return 'over';
   const record = readProcess(folder);
-  if (livingLeader(record, marker) !== null) return 'alive';
+  if (turnLeader(record, marker) !== null) return 'alive';
   if (readEnd(folder) !== null) return 'over';
   return record.kind === 'absent' && readProcess(folder).kind === 'absent' ? 'never' : 'lost';
 }
@@ -116,6 +123,8 @@ export class Turn {
   /** The one that its output has told. */
   #seen: string | null = null;
   readonly #sessionWatchers: ((session: string) => void)[] = [];
+  /** It is to be stopped, and has not begun. */
+  #stopOnBegun: 'stopped' | 'idle' | null = null;
   /** Its end is on the way, by us or by itself. */
   #ending = false;
   readonly #hurry = new AbortController();
@@ -153,45 +162,46 @@ export class Turn {
       return;
     }
     const { folder, background, marker, adapter } = this.#place;
-    const { path, args } = prepared.value;
     const hooks = adapter.hooks !== null && start.hooked ? hooksIn(folder) : '';
     const environment = { ...start.environment, MEOW_HOOKS: hooks, MEOW_RUN: marker };
+    const request = { ...prepared.value, cwd: start.workdir, environment, folder: folder.path, background };
     let ownPid = 0;
-    startProcess(
-      { path, args, cwd: start.workdir, environment, folder: folder.path, background },
-      {
-        begun: (pid) => {
-          ownPid = pid;
-          this.#leader = pid;
-          this.#follow();
-          this.#tellBegun(ok(null));
-        },
-        refused: (error) => this.#refuse(reasonOf(error)),
-        ended: (status) => this.#leaderEnded(ownPid, status),
+    const events: LaunchEvents = {
+      begun: (pid) => {
+        ownPid = pid;
+        this.#leader = pid;
+        this.#follow(true);
+        this.#tellBegun(ok(null));
+        if (this.#stopOnBegun !== null) this.stop(this.#stopOnBegun, this.#hurry.signal.aborted ? 0 : undefined);
       },
-    );
+      refused: (error) => this.#unbegun(reasonOf(error)),
+      ended: (status) => this.#leaderEnded(ownPid, status),
+      // What has not begun is begun by ourselves: of two shells for one turn, one begins (W1).
+      abandoned: () => {
+        if (ownPid === 0) startProcess(request, events);
+        else this.#await();
+      },
+    };
+    (this.#place.start ?? startProcess)(request, events);
   }
 
   /** For a turn of which there is something. */
   adopt(): void {
-    const { folder, marker } = this.#place;
-    const leader = livingLeader(readProcess(folder), marker);
     this.#tellBegun(ok(null));
-    this.#follow();
-    if (leader === null) {
-      this.#over(null);
-      return;
-    }
-    this.#leader = leader.pid;
-    whenGone(leader, folder, (status) => this.#over(status));
+    this.#follow(readExit(this.#place.folder) === null);
+    if (!this.#await()) return;
     // An earlier life was about to end it.
-    const why = writtenEnd(folder);
+    const why = writtenEnd(this.#place.folder);
     if (why === 'stopped' || why === 'idle') this.stop(why);
   }
 
   /** Ends it; it is told of by `ended`. What has ended by itself meanwhile has. */
   stop(how: 'stopped' | 'idle', graceMs = this.#place.graceMs): void {
     if (graceMs <= 0) this.#hurry.abort();
+    if (this.#reader === null) {
+      this.#stopOnBegun = how;
+      return;
+    }
     if (this.#ending || readExit(this.#place.folder) !== null) return;
     this.#ending = true;
     const end = async (): Promise<void> => {
@@ -208,16 +218,20 @@ export class Turn {
     end().catch(crash);
   }
 
-  #prepare(start: TurnStart): Result<{ readonly path: string; readonly args: readonly string[] }, string> {
+  #prepare(start: TurnStart): Result<TurnCommand, string> {
     const { folder, adapter, ledger } = this.#place;
     try {
       const plan = planSession(folder.path, start.session, adapter, this.#ways, ledger);
       if (!plan.ok) return plan;
       this.#plan = plan.value;
       const path = start.environment['PATH'] ?? '';
-      const command = turnCommand(folder.path, adapter, this.#ways, plan.value, start, start.holes, path);
+      const replays = plan.value.replays ?? null;
+      const said = replays === null ? [] : readTranscript(ledger.transcript(replays));
+      const prompt = replays === null ? start.prompt : replayed(said, start.prompt);
+      const words = { ...start, prompt };
+      const command = turnCommand(folder.path, adapter, this.#ways, plan.value, words, start.holes, path);
       if (!command.ok) return command;
-      writePrivate(join(folder.path, PROMPT), start.prompt);
+      writePrivate(join(folder.path, PROMPT), prompt);
       if (adapter.hooks !== null && start.hooked) makeFolder(hooksIn(folder));
       return command;
     } catch (error) {
@@ -227,7 +241,7 @@ export class Turn {
   }
 
   /** From here on what it puts out is read. */
-  #follow(): void {
+  #follow(isUnderWay: boolean): void {
     const { folder, idleMs, marker, background } = this.#place;
     this.#plan ??= readPlan(folder.path);
     const planned = this.#plan?.session ?? null;
@@ -235,7 +249,7 @@ export class Turn {
     const named = readerNamed(this.#ways.reader);
     const reader = present(named.ok ? named.value : null, `no reader ${this.#ways.reader}`);
     this.#reader = reader;
-    if (idleMs !== null && readExit(folder) === null) {
+    if (idleMs !== null && isUnderWay) {
       this.#idle = new IdleWatch({
         idleMs,
         background,
@@ -270,18 +284,27 @@ export class Turn {
 
   /** Of two shells for one turn, one begins (W1): ours may have been the other. */
   #leaderEnded(pid: number, status: number): void {
-    const record = readProcess(this.#place.folder);
-    const isOurs = record.kind === 'written' && record.pid === pid;
-    if (status !== NOT_BEGUN || isOurs) {
+    if (status !== NOT_BEGUN) {
       this.#over(status);
       return;
     }
-    const leader = livingLeader(record, this.#place.marker);
-    if (leader !== null) {
-      this.#leader = leader.pid;
-      whenGone(leader, this.#place.folder, (theirs) => this.#over(theirs));
-    } else if (record.kind === 'written') this.#over(null);
+    const record = readProcess(this.#place.folder);
+    if (record.kind === 'written' && record.pid === pid) this.#over(status);
+    else if (record.kind === 'written' || turnLeader(record, this.#place.marker) !== null) this.#await();
     else this.#unbegun(`${join(this.#place.folder.path, 'status')} could not be written`);
+  }
+
+  /** It is not our child, or not any more: what it leaves tells of its end. Whether it lives. */
+  #await(): boolean {
+    const { folder, marker } = this.#place;
+    const leader = turnLeader(readProcess(folder), marker);
+    if (leader === null) {
+      this.#over(null);
+      return false;
+    }
+    this.#leader = leader.pid;
+    whenGone(leader, folder, (status) => this.#over(status));
+    return true;
   }
 
   /** Its leading shell is gone. `status`: null where that was not our child. */
@@ -291,7 +314,12 @@ export class Turn {
     this.#ending = true;
     const end = async (): Promise<void> => {
       const { folder, graceMs } = this.#place;
-      const known = readEnd(folder);
+      let known = readEnd(folder);
+      // Somebody else may have seen it end, and be about to record that (recorder.ts).
+      if (known === null && status === null) {
+        await sleep(RECORD_MS);
+        known = readEnd(folder);
+      }
       // One that was to be stopped may have left something; and a shell that could not record the end of its program
       // may have left that.
       const left = known?.how === 'ended' ? [] : await this.#sweep(graceMs);
@@ -324,7 +352,11 @@ export class Turn {
     const reading = reader.end({ status: ending.how === 'ended' ? ending.status : null, stderr, at });
     const { usage: told } = reading;
     // A program that tells no session has answered in the one that was chosen for it.
-    if (reading.verdict.kind === 'answer' && this.#session !== null) ledger.saw(this.#session);
+    if (reading.verdict.kind === 'answer' && this.#session !== null) {
+      ledger.saw(this.#session);
+      const isKept = this.#ways.fork === null && this.#ways.replays === true;
+      if (isKept) keepExchange(ledger.transcript(this.#session), folder, reading.verdict.text);
+    }
     if (told?.scope === 'session' && this.#session !== null) ledger.told(this.#session, told);
     const usage = this.#plan === null ? UNKNOWN : spentIn(told, this.#plan);
     const { session } = this;
@@ -348,6 +380,8 @@ export class Turn {
     end().catch(crash);
   }
 }
+
+const RECORD_MS = 250;
 
 function hooksIn({ path }: StepFolder): string {
   return join(path, 'hooks');

@@ -162,6 +162,22 @@ describe('codex', () => {
   });
 });
 
+describe('an error that codex rests over', () => {
+  const box = '\n\n\n› Ask Codex to do anything\n\n  fake-model default · ~/project\n  ? for shortcuts';
+  const [pattern = expect.fail()] = adapterOf('codex').terminal?.liveness.failed ?? [];
+
+  test.each([
+    ['one line', '■ unexpected status 401 Unauthorized: bad key', 'unexpected status 401 Unauthorized: bad key'],
+    ['several lines', '■ {"error":{"message":"so bad\nthat it is"}}', '{"error":{"message":"so bad\nthat it is"}}'],
+    ['an interruption', '■ Conversation interrupted - use /feedback if something went wrong', null],
+    ['what it said after one', '■ high demand\n\n• Well, I went on.', null],
+    ['what it did after one', '■ high demand\n\n• Ran ls\n  └ a.ts', null],
+    ['talk of one', '• It prints this:\n\n  ■ high demand', null],
+  ])('%s', (_what, said, message) => {
+    expect(new RegExp(pattern, 'mu').exec(`› do it\n\n${said}${box}`)?.[1] ?? null).toBe(message);
+  });
+});
+
 describe('gemini', () => {
   const box = ` ${rule}\n YOLO Ctrl+Y\n\n *   Type your message or @path/to/file\n\n workspace (/directory)`;
 

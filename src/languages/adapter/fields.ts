@@ -82,7 +82,8 @@ const FLAGS = 'mu';
 export function pattern(report: Report, { value, place }: TomlString): string | null {
   const problem = problemOf(value);
   if (problem === null) return value;
-  const hint = "In single quotes a backslash stands for itself: '^> $'. Patterns are read as JavaScript reads them.";
+  const hint =
+    "In single quotes a backslash stands for itself: '^Proceed\\? \\(y/n\\)'. Patterns are read as JavaScript reads them.";
   report.error('invalid-pattern', place, problem, hint);
   return null;
 }

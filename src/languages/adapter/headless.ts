@@ -3,14 +3,25 @@
 import type { AcpWays, HeadlessWays, Hole } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import { listed, suggest } from '../report.ts';
-import { checkKeys, missing, tableAt, wordAt } from '../toml-fields.ts';
+import { booleanAt, checkKeys, missing, tableAt, wordAt } from '../toml-fields.ts';
 import type { TomlTable } from '../toml-tree.ts';
 import { filledAt, signalAt } from './fields.ts';
 import type { Texts } from './holes.ts';
 import { commandAt, hasHole } from './holes.ts';
 import { readSessionCommands } from './session.ts';
 
-const KEYS = ['command', 'resume', 'fork', 'model_args', 'effort_args', 'prompt', 'reader', 'session_id', 'signal'];
+const KEYS = [
+  'command',
+  'resume',
+  'fork',
+  'replay',
+  'model_args',
+  'effort_args',
+  'prompt',
+  'reader',
+  'session_id',
+  'signal',
+];
 
 /** What an agent prints that prints its answer, and nothing else. */
 const PLAIN = 'text';
@@ -36,6 +47,7 @@ export function readHeadless(texts: Texts, root: TomlTable, readers: readonly st
   }
   return {
     ...commands,
+    replays: booleanAt(report, table, 'replay') ?? false,
     modelArgs: commandAt(texts, table, 'model_args', ['model']),
     effortArgs: commandAt(texts, table, 'effort_args', ['effort']),
     prompt,

@@ -35,6 +35,7 @@ test('the least that an adapter must say, and what holds where it says nothing',
     name: 'a',
     description: '',
     isDefault: false,
+    alias: null,
     program: null,
     environment: {},
     home: null,
@@ -60,7 +61,7 @@ test('the least that an adapter must say, and what holds where it says nothing',
       },
       acknowledge: { byHook: false, busy: [], queued: [], timeoutMs: 2_000 },
       dialogs: [],
-      liveness: { firstMs: null, idleMs: null },
+      liveness: { firstMs: null, idleMs: null, failed: [] },
       stop: { interruptKeys: ['C-c'], keys: [], waitMs: 5_000, signal: 'SIGTERM' },
     },
     headless: null,
@@ -161,7 +162,7 @@ session_id = "chosen"
 startup_delay = 1
 
 [ready]
-patterns = ['^> $']
+patterns = ['^>']
 deadline = "10s"
 
 [prompt_injection]
@@ -193,6 +194,7 @@ at_start = true
 [liveness]
 first = "1m"
 idle = "10m"
+failed = ['^Error: (.+)']
 
 [graceful_stop]
 interrupt_keys = ["C-c"]
@@ -258,7 +260,7 @@ pattern = 'no more'
     terminal: {
       sessionId: 'chosen',
       startupMs: 1_000,
-      ready: { patterns: ['^> $'], deadlineMs: 10_000 },
+      ready: { patterns: ['^>'], deadlineMs: 10_000 },
       injection: {
         preKeys: ['C-a'],
         preDelayMs: 50,
@@ -282,7 +284,7 @@ pattern = 'no more'
           atStart: true,
         },
       ],
-      liveness: { firstMs: 60_000, idleMs: 600_000 },
+      liveness: { firstMs: 60_000, idleMs: 600_000, failed: ['^Error: (.+)'] },
       stop: { interruptKeys: ['C-c'], keys: ['C-d'], waitMs: 1_000, signal: 'SIGINT' },
     },
     headless: { prompt: 'argument', reader: 'json', sessionId: 'told', signal: 'SIGHUP' },
@@ -356,6 +358,20 @@ describe('what would have no effect is a warning', () => {
   });
 });
 
+describe('a session that is gone on with without being named is a warning', () => {
+  test.each([
+    [spawned('resume_command = "a --continue"'), '"resume_command" does not say which session'],
+    [whole('[headless]\ncommand = "a"\nresume = "a --continue"'), '"resume" does not say which session'],
+  ])('%j', (text, message) => {
+    const { adapter, diagnostics } = read(text);
+    expect(adapter).not.toBeNull();
+    expect(diagnostics).toMatchObject([
+      { severity: 'warning', code: 'missing-hole', span: { line: 5 }, hint: expect.stringContaining('{{session_id}}') },
+    ]);
+    expect(diagnostics[0]?.message).toContain(message);
+  });
+});
+
 describe('a mistake is an error with its place and a cure, and there is no adapter', () => {
   test.each([
     ['[spawn]\ncommand = "a"', 'missing-key', 1, 'name'],
@@ -377,7 +393,6 @@ describe('a mistake is an error with its place and a cure, and there is no adapt
     [whole('[spawn]\ncommand = "a"\nsession_id = "chosen"'), 'missing-hole', 4, '{{session_id}}'],
     [whole('[spawn]\ncommand = "a"\nsession_id = "told"'), 'session-untold', 5, 'none'],
     [whole('[spawn]\ncommand = "a"\nsession_id = "choosen"'), 'invalid-value', 5, 'Did you mean "chosen"?'],
-    [spawned('resume_command = "a --continue"'), 'missing-hole', 5, '{{session_id}}'],
     [
       whole('[spawn]\ncommand = "a {{session_id}}"\nfork_command = "a {{session_id}}"'),
       'missing-hole',
@@ -401,6 +416,9 @@ describe('a mistake is an error with its place and a cure, and there is no adapt
     [spawned('[[dialogs]]\nname = "x"'), 'missing-key', 5, 'pattern'],
     [spawned('[dialogs]\nname = "x"'), 'wrong-type', 5, '[[dialogs]]'],
     [spawned('[liveness]\nidle = true'), 'invalid-duration', 6, '5m'],
+    [spawned("[liveness]\nfailed = ['^(Error']"), 'invalid-pattern', 6, 'single quotes'],
+    [spawned("[liveness]\nfailed = ['.*']"), 'invalid-pattern', 6, ''],
+    [spawned('[liveness]\nfailed = true'), 'wrong-type', 6, '["one", "two"]'],
     [spawned('[graceful_stop]\nsignal = "TERM"'), 'invalid-value', 6, 'SIGTERM'],
     [spawned('[environment]\n"A B" = "x"'), 'invalid-name', 6, 'letters'],
     [spawned('[environment]\nA = ["x"]'), 'wrong-type', 6, 'texts'],

@@ -75,14 +75,14 @@ function read(report: Report, root: TomlTable, readers: readonly string[]): Adap
   return adapter;
 }
 
-function readHead(report: Report, root: TomlTable): Pick<Adapter, 'name' | 'description' | 'isDefault'> {
+function readHead(report: Report, root: TomlTable): Pick<Adapter, 'name' | 'description' | 'isDefault' | 'alias'> {
   const table = tableAt(report, root, 'adapter', 'Write [adapter] and below it name = "my-agent".');
   if (table === null) {
     if (!root.entries.has('adapter'))
       missing(report, START, 'the file', '[adapter]', 'Write [adapter] and below it name = "my-agent".');
-    return { name: '', description: '', isDefault: false };
+    return { name: '', description: '', isDefault: false, alias: null };
   }
-  checkKeys(report, table, ['name', 'description', 'default'], '[adapter]', 'warning');
+  checkKeys(report, table, ['name', 'description', 'default', 'alias'], '[adapter]', 'warning');
   const name = neededAt(report, table, '[adapter]', 'name', 'Give it the name that workflows use: name = "my-agent".');
   if (name !== null && !isAdapterName(name.value)) {
     const hint = 'A name has 1 to 40 letters, digits, "-" and "_": it is the name of a folder, too.';
@@ -92,6 +92,7 @@ function readHead(report: Report, root: TomlTable): Pick<Adapter, 'name' | 'desc
     name: name?.value ?? '',
     description: stringAt(report, table, 'description')?.value ?? '',
     isDefault: booleanAt(report, table, 'default') ?? false,
+    alias: stringAt(report, table, 'alias')?.value ?? null,
   };
 }
 

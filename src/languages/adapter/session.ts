@@ -48,19 +48,18 @@ export function readSessionCommands(texts: Texts, table: TomlTable, keys: Sessio
   const forked: readonly Hole[] = sessionId === 'chosen' ? ['session_id', 'new_session_id'] : ['session_id'];
   const resume = commandAt(texts, table, keys.resume, [...more, 'session_id']);
   const fork = commandAt(texts, table, keys.fork, [...more, ...forked]);
-  const need = (key: string, text: Text | null, hole: Hole): void => {
+  const need = (key: string, text: Text | null, hole: Hole, severity: 'error' | 'warning' = 'error'): void => {
     const entry = table.entries.get(key);
     if (text === null || entry === undefined || hasHole(text, hole)) return;
     const message = `"${key}" does not say which session: it has no {{${hole}}}`;
-    report.error(
-      'missing-hole',
-      entry.value.place,
-      message,
-      `Put {{${hole}}} where the agent takes the id of a session.`,
-    );
+    const otherwise =
+      severity === 'warning' ? ' Without it the agent goes on with whichever it takes for the last.' : '';
+    const hint = `Put {{${hole}}} where the agent takes the id of a session.${otherwise}`;
+    report[severity]('missing-hole', entry.value.place, message, hint);
   };
   if (declared === 'chosen') need('command', command, 'session_id');
-  need(keys.resume, resume, 'session_id');
+  // There are agents with one session for each folder.
+  need(keys.resume, resume, 'session_id', 'warning');
   need(keys.fork, fork, 'session_id');
   if (sessionId === 'chosen') need(keys.fork, fork, 'new_session_id');
   return { command: command ?? '', resume, fork, sessionId };

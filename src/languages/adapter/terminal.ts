@@ -159,8 +159,12 @@ function readDialog(report: Report, table: TomlTable): DialogPattern {
 
 function readLiveness(report: Report, root: TomlTable): Liveness {
   const table = tableAt(report, root, 'liveness', 'Write [liveness] and below it idle = "15m".') ?? EMPTY;
-  checkKeys(report, table, ['first', 'idle'], '[liveness]', 'warning');
-  return { firstMs: durationAt(report, table, 'first'), idleMs: durationAt(report, table, 'idle') };
+  checkKeys(report, table, ['first', 'idle', 'failed'], '[liveness]', 'warning');
+  return {
+    firstMs: durationAt(report, table, 'first'),
+    idleMs: durationAt(report, table, 'idle'),
+    failed: patternsAt(report, table, 'failed'),
+  };
 }
 
 const STOP_MS = 5_000;

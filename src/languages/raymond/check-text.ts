@@ -22,6 +22,8 @@ export interface AdapterKnowledge {
   readonly refusal: (adapter: string) => { readonly message: string; readonly hint: string } | null;
   /** Whether a session can be forked, or what was said in it told again to a fresh one. */
   readonly canFork: (adapter: string) => boolean;
+  /** Whether it can be told which model is to work, or with what effort. */
+  readonly canChoose: (adapter: string, what: 'model' | 'effort') => boolean;
 }
 
 export function checkSaid(workflow: LinkedWorkflow, state: StateSyntax, severity: Severity): void {
@@ -121,6 +123,13 @@ export function checkAdapters(
       state.report[severity]('adapter-unavailable', state.place, refusal.message, refusal.hint);
     }
     if (!adapters.canFork(adapter)) checkForks(state, adapter);
+    for (const what of ['model', 'effort'] as const) {
+      const wanted = overriding(state.settings, workflow.settings)[what];
+      if (wanted === null || refusal !== null || adapters.canChoose(adapter, what)) continue;
+      const message = `the adapter "${adapter}" has no way to choose ${what === 'model' ? 'a model' : 'an effort'}`;
+      const hint = `Remove ${what}: ${wanted}, or give the adapter ${what}_args in its [headless].`;
+      state.report.error('cannot-choose', state.place, message, hint);
+    }
     if (adapters.forced === null) checkSessions(workflow, state, adapter);
   }
 }
@@ -131,7 +140,9 @@ function checkForks({ report, said, policy }: StateSyntax, adapter: string): voi
   for (const { tag, place } of [...said, ...(policy?.allowed ?? [])].filter((each) => needs(each.tag))) {
     const message = `the adapter "${adapter}" cannot fork a session, which <${tag}> needs`;
     const instead = tag === 'call' ? 'function' : 'function-workflow';
-    const hint = `Use <${instead}>, which begins a fresh one, or another adapter.`;
+    const hint =
+      `Use <${instead}>, which begins a fresh one, or another adapter; ` +
+      'or have a fresh session told what was said: replay = true in [headless] of the adapter.';
     report.error('cannot-fork', place, message, hint);
   }
 }

@@ -10,6 +10,7 @@ const ADAPTERS: RaymondInput['adapters'] = {
   fallback: 'sim',
   refusal: () => null,
   canFork: () => true,
+  canChoose: () => true,
 };
 
 interface Written {

@@ -16,9 +16,9 @@ import type { StateText } from './state.ts';
 import { readState } from './state.ts';
 import type { OpenedWorkflow, StateNames, StateSyntax, WorkflowSyntax } from './syntax.ts';
 import { WHOLE } from './syntax.ts';
-import { checkKeys } from './yaml-fields.ts';
-import type { YamlMap } from './yaml-tree.ts';
-import { describeYaml, readYaml } from './yaml-tree.ts';
+import { checkKeys } from '../yaml-fields.ts';
+import type { YamlMap } from '../yaml-tree.ts';
+import { describeYaml, readYaml } from '../yaml-tree.ts';
 
 const MANIFEST = 'workflow.yaml';
 

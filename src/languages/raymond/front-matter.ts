@@ -2,8 +2,8 @@
 
 import type { Place } from '../../base/source.ts';
 import type { Report } from '../report.ts';
-import type { YamlMap } from './yaml-tree.ts';
-import { describeYaml, readYaml } from './yaml-tree.ts';
+import type { YamlMap } from '../yaml-tree.ts';
+import { describeYaml, readYaml } from '../yaml-tree.ts';
 
 export interface FrontMatter {
   /** Null where there is none, or none that can be read. */

@@ -230,7 +230,16 @@ function askBlocks(asks: AskBlocks, states: readonly string[], adapters: Adapter
         id,
         executor: 'ask',
         needs: [],
-        act: { kind: 'effect', effect: { kind: 'gate', gate: hole('step_id'), prompt: hole(CARRIED.question) } },
+        act: {
+          kind: 'effect',
+          effect: {
+            kind: 'gate',
+            gate: hole('step_id'),
+            prompt: hole(CARRIED.question),
+            blocks: true,
+            approvers: null,
+          },
+        },
         routes,
         unrouted: 'fail',
         onError: { kind: 'fail' },

@@ -10,9 +10,9 @@ import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { lowerText } from './placeholders.ts';
 import type { AllowedSyntax, Policy, StateNames } from './syntax.ts';
-import { booleanAt, checkKeys, listAt, mapAt, textAt } from './yaml-fields.ts';
-import type { YamlMap, YamlValue } from './yaml-tree.ts';
-import { describeYaml } from './yaml-tree.ts';
+import { booleanAt, checkKeys, listAt, mapAt, textAt } from '../yaml-fields.ts';
+import type { YamlMap, YamlValue } from '../yaml-tree.ts';
+import { describeYaml } from '../yaml-tree.ts';
 
 export const POLICY_KEYS = ['allowed_tags', 'allowed_targets', 'allowed_transitions', 'force_implicit'] as const;
 

@@ -1,8 +1,8 @@
 // What a workflow says of all its states, and a state of itself: who works, how hard and for how long.
 
 import type { Report } from '../report.ts';
-import { countAt, durationAt, textAt } from './yaml-fields.ts';
-import type { YamlMap } from './yaml-tree.ts';
+import { countAt, durationAt, textAt } from '../yaml-fields.ts';
+import type { YamlMap } from '../yaml-tree.ts';
 
 /** Null where it is not said. */
 export interface Settings {

@@ -14,9 +14,9 @@ import { findStart } from './start.ts';
 import { readState } from './state.ts';
 import type { Body, OpenedWorkflow, PlaceOf, StateNames, StateSyntax } from './syntax.ts';
 import { WHOLE } from './syntax.ts';
-import { checkKeys, mapAt, textAt } from './yaml-fields.ts';
-import type { YamlEntry, YamlMap, YamlScalar } from './yaml-tree.ts';
-import { describeYaml, readYaml } from './yaml-tree.ts';
+import { checkKeys, mapAt, textAt } from '../yaml-fields.ts';
+import type { YamlEntry, YamlMap, YamlScalar } from '../yaml-tree.ts';
+import { describeYaml, readYaml } from '../yaml-tree.ts';
 
 const EXAMPLE = 'For example states: { START: { prompt: Say hello. } }.';
 const EMPTY: YamlMap = { kind: 'map', place: WHOLE, entries: new Map() };

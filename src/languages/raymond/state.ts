@@ -9,8 +9,8 @@ import { POLICY_KEYS, readPolicy } from './policy.ts';
 import { scriptSaid, tagsSaid } from './said.ts';
 import { NO_SETTINGS, readSettings, SETTINGS_KEYS } from './settings.ts';
 import type { Body, PlaceOf, StateNames, StateSyntax, Visits } from './syntax.ts';
-import { checkKeys, countAt, textAt } from './yaml-fields.ts';
-import type { YamlMap } from './yaml-tree.ts';
+import { checkKeys, countAt, textAt } from '../yaml-fields.ts';
+import type { YamlMap } from '../yaml-tree.ts';
 
 /** `reset` counts at the start alone, and is read by whoever knows which state that is. */
 const STATE_KEYS: readonly string[] = [

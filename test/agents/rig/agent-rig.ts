@@ -250,7 +250,7 @@ export interface RunView extends RunObject {
     readonly session: string | null;
     readonly terminal: string | null;
   }[];
-  readonly cost: { readonly usd: number | null; readonly tokens: number; readonly unknown_turns: number };
+  readonly cost: { readonly usd: number | null; readonly tokens: number | null; readonly unknown_turns: number };
 }
 
 type StepView = RunObject['steps'][string] & {

@@ -13,6 +13,7 @@ export const ADAPTERS: RaymondInput['adapters'] = {
   fallback: 'sim',
   refusal: (adapter) => (adapter === 'gone' ? { message: 'there is no adapter "gone"', hint: 'Use another.' } : null),
   canFork: (adapter) => adapter !== 'simple',
+  canChoose: (adapter) => adapter !== 'simple',
 };
 
 /** `root`: what paths in messages are seen from. */

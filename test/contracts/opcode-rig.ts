@@ -1,0 +1,254 @@
+// Validators under test: a temporary run with a worktree and a directory for people, and real commands. Scripts tell of
+// themselves by files in the worktree, and hold by reading a pipe: nothing here waits for time.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { isErrno } from '../../src/base/errno.ts';
+import { ok } from '../../src/base/result.ts';
+import { commandDriver } from '../../src/drivers/command.ts';
+import type { OpcodeContext, OpcodeSettings, Visit, Workspace } from '../../src/drivers/opcodes/context.ts';
+import { opcodeDriver } from '../../src/drivers/opcodes/opcode-driver.ts';
+import { processesOfRun } from '../../src/drivers/process-table.ts';
+import type { Driver } from '../../src/engine/ports.ts';
+import type { Effect, Outcome } from '../../src/ir/effect.ts';
+import type {
+  CommandValidator,
+  Mechanical,
+  OpcodeSpec,
+  ScriptValidator,
+  ValidateSpec,
+  Validator,
+} from '../../src/ir/opcode.ts';
+import type { Outputs } from '../../src/ir/output.ts';
+import { appears, gone, hasEnded } from './driver-command-rig.ts';
+import { find, start } from './driver.ts';
+import type { DriverRig } from './driver.ts';
+
+export interface OpcodeRigOptions {
+  readonly settings?: Partial<OpcodeSettings>;
+  /** What the user has in the environment, beside PATH and HOME. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** In place of a folder without git. */
+  readonly workspace?: Workspace & { readonly folder: string };
+}
+
+let rigs = 0;
+
+export class OpcodeRig implements DriverRig {
+  driver: Driver;
+  readonly runId = `wf-opcodes-${process.pid}-${++rigs}`;
+  readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'meow-opcodes-')));
+  readonly worktree: string;
+  readonly runFolder = join(this.root, "it's a run");
+  readonly runDir: string;
+  readonly history: Visit[] = [];
+  readonly #options: OpcodeRigOptions;
+  #effects = 0;
+
+  constructor(options: OpcodeRigOptions = {}) {
+    this.#options = options;
+    this.worktree = options.workspace?.folder ?? join(this.root, 'tree');
+    this.runDir = join(this.root, '.meow', 'run', this.runId);
+    for (const folder of [this.worktree, this.runFolder, this.runDir]) mkdirSync(folder, { recursive: true });
+    this.driver = this.#newDriver();
+  }
+
+  nextLife(): void {
+    this.driver = this.#newDriver();
+  }
+
+  #newDriver(): Driver {
+    const { settings, environment = {}, workspace } = this.#options;
+    const run = {
+      runId: this.runId,
+      mark: 'm',
+      runFolder: this.runFolder,
+      cwd: this.root,
+      environment: { PATH: process.env['PATH'] ?? '', HOME: this.root, ...environment },
+      binFolder: join(this.root, 'bin'),
+      socket: join(this.root, 'sock'),
+      inbox: join(this.root, 'inbox'),
+    };
+    const command = commandDriver({
+      ...run,
+      environment: { ...run.environment, MEOW_RUN_DIR: this.runDir },
+      graceMs: GRACE_MS,
+    });
+    const context: OpcodeContext = {
+      run,
+      runDir: this.runDir,
+      runDirName: `.meow/run/${this.runId}`,
+      workspace: workspace ?? { open: () => Promise.resolve(ok({ folder: this.worktree, git: null })) },
+      history: () => this.history,
+      turn: command,
+      command,
+      settings: { allowedEntrypoints: [], envAllow: [], protectedBranches: [], ...settings },
+    };
+    return opcodeDriver(context, { graceMs: GRACE_MS });
+  }
+
+  /** Of the step `check`, each a visit of its own, save where it is told which. */
+  validate(
+    validators: readonly Validator[],
+    more: Partial<ValidateSpec> & { readonly visit?: number; readonly attempt?: number } = {},
+  ): Effect {
+    const { visit = ++this.#effects, attempt = 1, ...spec } = more;
+    return this.effectOf(
+      { kind: 'validate', validators, idleMs: null, witnesses: {}, ...spec },
+      `check#${visit}`,
+      attempt,
+    );
+  }
+
+  effectOf(spec: OpcodeSpec, step: string, attempt = 1): Effect {
+    const session = { kind: 'fresh' } as const;
+    return { id: `${step}#${attempt}`, step, attempt, spec, session, lane: 'main', variables: {} };
+  }
+
+  start(effect: Effect): Promise<Outcome> {
+    return start(this, effect);
+  }
+
+  find(effect: Effect): Promise<Outcome> {
+    return find(this, effect);
+  }
+
+  /** A pass of the step `check`, which the next ones know of. */
+  async pass(validators: readonly Validator[], more: Partial<ValidateSpec> = {}): Promise<Outcome> {
+    const effect = this.validate(validators, more);
+    const outcome = await this.start(effect);
+    const visit = Number(effect.step.split('#')[1]);
+    const known = { id: effect.step, step: 'check', visit, kind: 'validate', failure: null } as const;
+    this.history.push({ ...known, outcome: 'error', outputs: outputsOf(outcome), startedAt: 0, endedAt: 0 });
+    return outcome;
+  }
+
+  /** In the worktree. */
+  write(path: string, text: string | Uint8Array, mode = 0o644): string {
+    return put(join(this.worktree, path), text, mode);
+  }
+
+  /** A program in the run's directory, and the validator that runs it. */
+  harness(script: string, more: Partial<ScriptValidator> = {}): ScriptValidator {
+    const name = `${more.id ?? 'harness'}.sh`;
+    put(join(this.runDir, 'harness', name), `#!/bin/sh\n${script}\n`, 0o755);
+    return scriptValidator(`.meow/run/\${run_id}/harness/${name}`, more);
+  }
+
+  /** Of what a validator of a step has written. */
+  attemptFile(effect: Effect, validator: string, name: string): string {
+    return join(this.runFolder, 'steps', `${effect.step}.${validator}`, String(effect.attempt), name);
+  }
+
+  artifact(path: string): string {
+    return readFileSync(join(this.runDir, path), 'latin1');
+  }
+
+  left(): readonly number[] {
+    return processesOfRun(this.runId).map(({ pid }) => pid);
+  }
+
+  /** Resolves when nothing of the run lives. What has left its status may be on its way out. */
+  async over(): Promise<void> {
+    for (const pid of this.left()) await gone(pid);
+  }
+
+  /** For scripts: makes the file NAME and then holds until the pipe NAME.pipe is written to. */
+  holding(name: string): string {
+    execFileSync('mkfifo', [join(this.worktree, `${name}.pipe`)]);
+    return `echo x >> ${name}; read -r line < ${name}.pipe`;
+  }
+
+  async letGo(name: string): Promise<void> {
+    await writeFile(join(this.worktree, `${name}.pipe`), 'go\n');
+  }
+
+  effect(what: 'succeeds' | 'fails' | 'holds'): Effect {
+    const visit = ++this.#effects;
+    const name = `held-${visit}`;
+    const scripts = { succeeds: `echo x >> ${name}`, fails: `echo x >> ${name}; exit 3`, holds: '' };
+    const script = what === 'holds' ? this.holding(name) : scripts[what];
+    return this.validate([builtin('first', ':'), builtin('held', script), builtin('last', ':')], { visit });
+  }
+
+  async begun(effect: Effect): Promise<void> {
+    await appears(join(this.worktree, heldBy(effect)));
+  }
+
+  async release(effect: Effect): Promise<void> {
+    await this.letGo(heldBy(effect));
+    await appears(this.attemptFile(effect, 'held', 'status'), hasEnded);
+  }
+
+  async lose(effect: Effect): Promise<void> {
+    const pid = Number(readFileSync(this.attemptFile(effect, 'held', 'status'), 'utf8').split(' ')[0]);
+    process.kill(-pid, 'SIGKILL');
+    await gone(pid);
+  }
+
+  timesBegun(effect: Effect): number {
+    const path = join(this.worktree, heldBy(effect));
+    return existsSync(path) ? readFileSync(path, 'utf8').length / 2 : 0;
+  }
+
+  close(): Promise<void> {
+    for (const pid of this.left()) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch (error) {
+        // It ended while we looked.
+        if (!isErrno(error, 'ESRCH')) throw error;
+      }
+    }
+    rmSync(this.root, { recursive: true, force: true, maxRetries: 5 });
+    return Promise.resolve();
+  }
+}
+
+const GRACE_MS = 300;
+
+function heldBy(effect: Effect): string {
+  return `held-${effect.step.split('#')[1] ?? ''}`;
+}
+
+export function put(path: string, text: string | Uint8Array, mode = 0o644): string {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text, { mode });
+  return path;
+}
+
+export function builtin(id: string, command: string, more: Partial<CommandValidator> = {}): CommandValidator {
+  return { kind: 'builtin', id, command, cwd: null, artifacts: [], timeoutMs: null, ...more };
+}
+
+export function scriptValidator(entrypoint: string, more: Partial<ScriptValidator> = {}): ScriptValidator {
+  return { kind: 'script', id: 'harness', entrypoint, args: [], cwd: null, artifacts: [], timeoutMs: null, ...more };
+}
+
+/** Whether it failed or not. */
+export function outputsOf(outcome: Outcome): Outputs {
+  return outcome.kind === 'success' ? outcome.outputs : outcome.failure.outputs;
+}
+
+export interface Recorded {
+  readonly id: string;
+  readonly outcome: Mechanical;
+  readonly exit_code: number | null;
+  readonly message: string | null;
+  readonly network: string;
+  readonly artifacts: readonly { readonly path: string; readonly source: string; readonly created: boolean }[];
+}
+
+export function recordsOf(outcome: Outcome): readonly Recorded[] {
+  return outputsOf(outcome)['validators'] as unknown as readonly Recorded[];
+}
+
+/** The only one. */
+export function recordOf(outcome: Outcome): Recorded {
+  const [first] = recordsOf(outcome);
+  if (first === undefined) throw new Error(`there is no record: ${JSON.stringify(outcome)}`);
+  return first;
+}

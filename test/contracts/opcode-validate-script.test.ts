@@ -1,0 +1,233 @@
+// Script validators: what may be run, by what, and what it sees.
+
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { appears } from './driver-command-rig.ts';
+import { OpcodeRig, put, recordOf, scriptValidator } from './opcode-rig.ts';
+import type { Recorded } from './opcode-rig.ts';
+
+let rig: OpcodeRig;
+beforeEach(() => {
+  rig = new OpcodeRig();
+});
+afterEach(async () => {
+  await rig.over();
+  await rig.close();
+});
+
+async function run(...args: Parameters<typeof scriptValidator>): Promise<Recorded> {
+  return recordOf(await rig.start(rig.validate([scriptValidator(...args)])));
+}
+
+/** Beside the worktree: not the run's, and not on any list. */
+function outside(text = '#!/bin/sh\necho ran > ran\n'): string {
+  return put(join(rig.root, 'outside.sh'), text, 0o755);
+}
+
+function ran(): boolean {
+  return existsSync(join(rig.worktree, 'ran'));
+}
+
+const RAN = '#!/bin/sh\necho ran > ran\n';
+const inRunDir = '.meow/run/${run_id}/harness.sh';
+
+describe('an entrypoint', () => {
+  test('in the artifacts folder, below the id of the run, is in the run directory', async () => {
+    put(join(rig.runDir, 'harness.sh'), RAN, 0o755);
+    rig.write(`.meow/run/${rig.runId}/harness.sh`, '#!/bin/sh\nexit 9\n', 0o755);
+    expect(await run(inRunDir)).toMatchObject({ outcome: 'completed', exit_code: 0 });
+    expect(ran()).toBe(true);
+  });
+
+  test('that is not there is looked for at the same path in the worktree', async () => {
+    rig.write(`.meow/run/${rig.runId}/harness.sh`, RAN, 0o755);
+    expect(await run(inRunDir)).toMatchObject({ outcome: 'completed' });
+    expect(ran()).toBe(true);
+  });
+
+  test.for(['${run_dir}/harness.sh', './.meow/run/${run_id}/x/../harness.sh'])('may be written %s', async (path) => {
+    put(join(rig.runDir, 'harness.sh'), RAN, 0o755);
+    expect(await run(path)).toMatchObject({ outcome: 'completed' });
+  });
+
+  test('that is missing is an error', async () => {
+    expect(await run(inRunDir)).toMatchObject({
+      outcome: 'error',
+      exit_code: null,
+      message: expect.stringContaining('harness.sh does not exist') as string,
+    });
+  });
+
+  test.for([
+    'check.sh',
+    'scripts/check.sh',
+    `.meow/run/\${run_id}/../../../check.sh`,
+    '../outside.sh',
+    '/bin/true',
+    '',
+  ])('elsewhere is not run: "%s"', async (path) => {
+    rig.write('check.sh', RAN, 0o755);
+    rig.write('scripts/check.sh', RAN, 0o755);
+    outside();
+    const record = await run(path);
+    expect(record).toMatchObject({ outcome: path === '' ? 'error' : 'killed_policy', exit_code: null });
+    expect(ran()).toBe(false);
+  });
+
+  test('of another run is not run', async () => {
+    put(join(rig.root, '.meow/run/wf-other/harness.sh'), RAN, 0o755);
+    expect(await run('${run_dir}/../wf-other/harness.sh')).toMatchObject({ outcome: 'killed_policy' });
+    expect(await run('.meow/run/wf-other/harness.sh')).toMatchObject({ outcome: 'killed_policy' });
+  });
+
+  test.for([
+    ['scripts/check.sh', ['scripts/check.sh']],
+    ['scripts/check.sh', ['./scripts/*.sh']],
+    ['./scripts/deep/../check.sh', ['scripts/**']],
+    ['/bin/true', ['/bin/{true,false}']],
+  ] as const)('%s is run where %s is on the list', async ([path, allowedEntrypoints]) => {
+    await rig.close();
+    rig = new OpcodeRig({ settings: { allowedEntrypoints } });
+    rig.write('scripts/check.sh', RAN, 0o755);
+    expect(await run(path)).toMatchObject({ outcome: 'completed' });
+  });
+
+  test('that is a link out of where it may be is not run, on the list or not', async () => {
+    await rig.close();
+    rig = new OpcodeRig({ settings: { allowedEntrypoints: ['scripts/**'] } });
+    const target = outside();
+    symlinkSync(target, join(rig.runDir, 'harness.sh'));
+    mkdirSync(join(rig.worktree, 'scripts'));
+    symlinkSync(target, join(rig.worktree, 'scripts', 'check.sh'));
+    symlinkSync(rig.root, join(rig.runDir, 'up'));
+    for (const path of [inRunDir, 'scripts/check.sh', '${run_dir}/up/outside.sh'])
+      expect(await run(path)).toMatchObject({
+        outcome: 'killed_policy',
+        message: expect.stringContaining('link') as string,
+      });
+    expect(ran()).toBe(false);
+  });
+
+  test('that is a folder is an error', async () => {
+    mkdirSync(join(rig.runDir, 'harness.sh'));
+    expect(await run(inRunDir)).toMatchObject({ outcome: 'error' });
+  });
+
+  test('with a name that stands for nothing is an error', async () => {
+    expect(await run('${nothing}/x')).toMatchObject({
+      outcome: 'error',
+      message: '${nothing} stands for nothing; there are run_id, run_dir, worktree, step_id',
+    });
+  });
+});
+
+describe('what is not executable is run', () => {
+  test.for([
+    ['harness', '#!/bin/sh -e\nfalse\nexit 9\n', 1],
+    ['harness.py', 'import sys\nsys.exit(5)\n', 5],
+    ['harness.sh', 'exit 6\n', 6],
+    ['harness.js', 'process.exit(7)\n', 7],
+    ['harness.py', '#! /bin/sh\r\nexit 8\n', 8],
+  ] as const)('by its first line, or by its name: %s', async ([name, text, code]) => {
+    put(join(rig.runDir, name), text);
+    expect(await run(`\${run_dir}/${name}`)).toMatchObject({ outcome: 'error', exit_code: code });
+  });
+
+  test('only where one of them says by what', async () => {
+    put(join(rig.runDir, 'harness.txt'), 'exit 0\n');
+    expect(await run('${run_dir}/harness.txt')).toMatchObject({
+      outcome: 'error',
+      message: expect.stringContaining('make it executable') as string,
+    });
+  });
+});
+
+describe('a script', () => {
+  test('is given its arguments as they are, with places filled in', async () => {
+    const args = ['--report', '${run_dir}/r.json', "it's $HOME `x` *", '', '${step_id}'];
+    const script = rig.harness(`printf '%s\\n' "$@" > args`, { args });
+    await rig.start(rig.validate([script]));
+    expect(readFileSync(join(rig.worktree, 'args'), 'utf8').split('\n')).toEqual([
+      '--report',
+      `${rig.runDir}/r.json`,
+      "it's $HOME `x` *",
+      '',
+      'check',
+      '',
+    ]);
+  });
+
+  test('runs in the worktree, or where its cwd says', async () => {
+    mkdirSync(join(rig.worktree, 'sub'));
+    const pwd = 'pwd -P > "$MEOW_RUN_DIR/pwd"';
+    const seen: string[] = [];
+    for (const cwd of [null, 'sub', '${run_dir}', '${worktree}/sub']) {
+      await rig.start(rig.validate([rig.harness(pwd, { cwd })]));
+      seen.push(rig.artifact('pwd').trim());
+    }
+    const sub = join(rig.worktree, 'sub');
+    expect(seen).toEqual([rig.worktree, sub, rig.runDir, sub]);
+  });
+
+  test('sees nothing of the user that it was not given', async () => {
+    await rig.close();
+    const environment = { SECRET: 's', TOKEN: 't', LANG: 'C.UTF-8', MEOW_ADAPTERS: 'x', 'odd-name': 'o' };
+    rig = new OpcodeRig({ environment, settings: { envAllow: ['TOKEN', 'ABSENT'] } });
+    const outcome = await rig.start(rig.validate([rig.harness('env > seen')]));
+    expect(recordOf(outcome)).toMatchObject({ outcome: 'completed' });
+    const seen = Object.fromEntries(
+      readFileSync(join(rig.worktree, 'seen'), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
+    );
+    // Shells set the last ones themselves.
+    for (const name of ['PWD', 'OLDPWD', 'SHLVL', '_']) delete seen[name];
+    expect(seen).toEqual({
+      PATH: process.env['PATH'],
+      HOME: join(rig.runFolder, 'scratch'),
+      LANG: 'C.UTF-8',
+      TOKEN: 't',
+      MEOW_RUN_DIR: rig.runDir,
+      MEOW_RUN: `${rig.runId}.m:check#1.harness#1`,
+    });
+    expect(existsSync(join(rig.runFolder, 'scratch'))).toBe(true);
+  });
+
+  test('reaches nobody outside where the system can deny that, but itself', async () => {
+    const record = recordOf(
+      await rig.start(rig.validate([rig.harness('cat /proc/net/dev > "$MEOW_RUN_DIR/devices"')])),
+    );
+    const devices = rig
+      .artifact('devices')
+      .split('\n')
+      .slice(2)
+      .flatMap((line) => /^\s*(\S+):/.exec(line)?.[1] ?? []);
+    if (record.network === 'denied')
+      expect(devices.filter((name) => !/^(lo|.*tunl0|sit0|gre.*|erspan0|ip6?_vti0|ip6gre0)$/.test(name))).toEqual([]);
+    else expect(record).toMatchObject({ network_reason: expect.stringMatching(/./) as string });
+  });
+
+  test('is ended to the last grandchild when its time is up', async () => {
+    const script = rig.harness(`setsid sh -c 'trap "" TERM; echo $$ > pid; while :; do sleep 600; done' & sleep 600`, {
+      timeoutMs: 600,
+    });
+    const outcome = await rig.start(rig.validate([script]));
+    expect(recordOf(outcome).outcome).toBe('killed_timeout');
+    expect(existsSync(join(rig.worktree, 'pid'))).toBe(true);
+    expect(rig.left()).toEqual([]);
+  });
+
+  test('that took itself away while it ran is found again by a later life of the engine', async () => {
+    const script = rig.harness(`rm "$0"; ${rig.holding('held')}; exit 4`);
+    const effect = rig.validate([script]);
+    void rig.start(effect);
+    await appears(join(rig.worktree, 'held'));
+    rig.nextLife();
+    const outcome = rig.find(effect);
+    await rig.letGo('held');
+    expect(recordOf(await outcome)).toMatchObject({ exit_code: 4 });
+    expect(readFileSync(join(rig.worktree, 'held'), 'utf8')).toBe('x\n');
+  });
+});

@@ -1,0 +1,309 @@
+// Opcodes under test that need a repository and agents: both are real. An agent is a shell that does what its test says, and
+// keeps what it was told; what happened before in the run is what the test says, and what was performed since.
+
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Json, JsonMap } from '../../src/base/json.ts';
+import { err, ok } from '../../src/base/result.ts';
+import { Asked } from '../../src/drivers/asked.ts';
+import { commandDriver } from '../../src/drivers/command.ts';
+import type { RunSurroundings } from '../../src/drivers/environment.ts';
+import type { OpcodeContext, Perform, Visit, Workspace } from '../../src/drivers/opcodes/context.ts';
+import { performEvaluate } from '../../src/drivers/opcodes/evaluate.ts';
+import { performHalt } from '../../src/drivers/opcodes/halt.ts';
+import { performRollback } from '../../src/drivers/opcodes/rollback.ts';
+import { performWork } from '../../src/drivers/opcodes/work.ts';
+import { workspaceFor, worktreePath } from '../../src/drivers/opcodes/workspace.ts';
+import type { WorkspaceRequest } from '../../src/drivers/opcodes/workspace.ts';
+import { processesOfRun } from '../../src/drivers/process-table.ts';
+import { turnDriver } from '../../src/drivers/turn/turn-driver.ts';
+import type { Driver } from '../../src/engine/ports.ts';
+import type { Effect, Outcome, Progress, Session } from '../../src/ir/effect.ts';
+import type {
+  EvaluateSpec,
+  HaltSpec,
+  OpcodeSpec,
+  Policy,
+  PromptText,
+  RollbackSpec,
+  WorkSpec,
+} from '../../src/ir/opcode.ts';
+import { OUTCOME_OF } from '../../src/ir/opcode.ts';
+import { GitRig } from './git-rig.ts';
+import { FUNCTIONS, shellAdapter, withHoles } from './turn-rig.ts';
+
+export const FREE: Policy = {
+  name: null,
+  text: '',
+  allowedPaths: null,
+  forbiddenPaths: [],
+  forbiddenOperations: [],
+  network: 'allow',
+  execution: 'workspace_write',
+  onPrompt: 'deny',
+  lockfiles: 'allow',
+};
+
+const HINTS = { componentKind: null, evalProfile: null };
+const LIMITS = { idleMs: null, tokensMax: null, usdMax: null };
+
+type Wish<S> = Partial<S> & { step?: string; attempt?: number; session?: Session };
+
+let rigs = 0;
+
+export class WorkRig implements AsyncDisposable {
+  readonly runId = `wf-work-${process.pid}-${++rigs}`;
+  readonly repository: GitRig;
+  readonly runDir: string;
+  /** What was told to whoever asked, before the answer. */
+  readonly notes: Progress[] = [];
+  readonly #run: RunSurroundings;
+  readonly #kind: WorkspaceRequest['kind'];
+  readonly #visits: Visit[] = [];
+  readonly #counts = new Map<string, number>();
+  #asked: Asked | null = null;
+  #workspace: Workspace;
+  #turn: Driver;
+  #command: Driver;
+
+  static async setup(kind: WorkspaceRequest['kind'] = 'worktree'): Promise<WorkRig> {
+    const repository = await GitRig.setup();
+    if (kind === 'in-place') repository.git('user', 'stash', '--quiet', '-u');
+    return new WorkRig(repository, kind);
+  }
+
+  private constructor(repository: GitRig, kind: WorkspaceRequest['kind']) {
+    this.repository = repository;
+    this.#kind = kind;
+    const project = repository.user;
+    const meow = join(project, '.meow');
+    const runFolder = join(meow, 'runs', this.runId);
+    this.runDir = join(meow, 'run', this.runId);
+    for (const folder of [runFolder, this.runDir]) mkdirSync(folder, { recursive: true });
+    writeFileSync(join(meow, '.gitignore'), '*\n');
+    this.#run = {
+      runId: this.runId,
+      mark: 'm',
+      runFolder,
+      cwd: project,
+      environment: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: join(repository.base, 'home'),
+        MEOW_RUN_DIR: this.runDir,
+        RIG: repository.base,
+        GIT_CONFIG_COUNT: '1',
+        GIT_CONFIG_KEY_0: 'commit.gpgSign',
+        GIT_CONFIG_VALUE_0: 'false',
+      },
+      socket: join(repository.base, 'sock'),
+      inbox: join(runFolder, 'inbox'),
+    };
+    [this.#workspace, this.#turn, this.#command] = this.#life();
+  }
+
+  /** Another engine takes the run. */
+  nextLife(): void {
+    [this.#workspace, this.#turn, this.#command] = this.#life();
+  }
+
+  #life(): [Workspace, Driver, Driver] {
+    const sh = join(this.repository.base, 'agent.sh');
+    const headless = {
+      command: withHoles(`sh ${sh} fresh {{session_id}}`),
+      resume: withHoles(`sh ${sh} resume {{session_id}}`),
+    };
+    const adapter = shellAdapter(headless);
+    const adapters = (name: string) => (name === 'shell' ? ok(adapter) : err(`there is no adapter ${name}`));
+    const { runId, runDir, repository } = this;
+    return [
+      workspaceFor({ runId, project: repository.user, runDir, environment: repository.environment, kind: this.#kind }),
+      turnDriver({ ...this.#run, adapters, graceMs: 200 }),
+      commandDriver({ ...this.#run, graceMs: 200 }),
+    ];
+  }
+
+  /** What the agent does from now on, in its worktree. Its prompt is in $RIG/told, and each it ever had in $RIG/told.all. */
+  agent(script: string): void {
+    const lines = [`cat > "$RIG/told"`, `cat "$RIG/told" >> "$RIG/told.all"`, `. '${FUNCTIONS}'`, 'init', script];
+    writeFileSync(join(this.repository.base, 'agent.sh'), `${lines.join('\n')}\n`);
+  }
+
+  get told(): string {
+    return this.file('told');
+  }
+
+  /** Below the folder that has everything. */
+  file(name: string): string {
+    const path = join(this.repository.base, name);
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
+  }
+
+  at(name: string): string {
+    return join(this.repository.base, name);
+  }
+
+  get worktree(): string {
+    return this.#kind === 'worktree' ? worktreePath(this.repository.user, this.runId) : this.repository.user;
+  }
+
+  inTree(name: string): string {
+    return join(this.worktree, name);
+  }
+
+  /** What a run must not touch of the user's. */
+  userPicture(): unknown {
+    const { files, ...rest } = this.repository.userPicture() as { readonly files: readonly [string, string][] };
+    return { ...rest, files: files.filter(([name]) => !name.startsWith('.meow/')) };
+  }
+
+  git(...args: readonly string[]): string {
+    return this.repository.git(this.worktree.slice(this.repository.base.length + 1), ...args);
+  }
+
+  artifact(visit: string, name: string): string {
+    return readFileSync(join(this.runDir, 'artifacts', visit.replace('#', '/'), name), 'utf8');
+  }
+
+  json(visit: string, name: string): JsonMap {
+    return JSON.parse(this.artifact(visit, name)) as JsonMap;
+  }
+
+  /** Something that happened before. */
+  past(visit: Partial<Visit> & Pick<Visit, 'kind'>): void {
+    const step = visit.step ?? visit.kind;
+    const plain = { outcome: 'completed', failure: null, outputs: {}, startedAt: 0, endedAt: 1 };
+    const number = this.#next(step);
+    this.#visits.push({ id: `${step}#${number}`, step, visit: number, ...plain, ...visit });
+  }
+
+  work(wish: Wish<WorkSpec> & { text?: string; effective?: Partial<Policy> } = {}): Promise<Outcome> {
+    const { text = 'Do it.', effective = {}, ...more } = wish;
+    const policy = { requested: null, effective: { ...FREE, ...effective } };
+    return this.#perform<WorkSpec>('implement', performWork, {
+      kind: 'work',
+      adapter: 'shell',
+      model: null,
+      task: prompt(text),
+      inputs: [],
+      policy,
+      limits: LIMITS,
+      hints: HINTS,
+      witnesses: {},
+      ...more,
+    });
+  }
+
+  evaluate(wish: Wish<EvaluateSpec> & { text?: string } = {}): Promise<Outcome> {
+    const { text = 'Judge it.', ...more } = wish;
+    const agent = { kind: 'agent', adapter: 'shell', model: null, inputs: [], limits: LIMITS } as const;
+    return this.#perform<EvaluateSpec>('evaluate', performEvaluate, {
+      kind: 'evaluate',
+      evaluator: { ...agent, prompt: prompt(text) },
+      allowedNext: ['fix', 'gate'],
+      partialMax: 3,
+      hints: HINTS,
+      reprompt: null,
+      ...more,
+    });
+  }
+
+  rollback(target: RollbackSpec['target'], wish: Wish<RollbackSpec> = {}): Promise<Outcome> {
+    return this.#perform<RollbackSpec>('rollback', performRollback, { kind: 'rollback', target, ...wish });
+  }
+
+  halt(verdict: HaltSpec['verdict']): Promise<Outcome> {
+    return this.#perform<HaltSpec>('STOP', performHalt, { kind: 'halt', verdict, reason: null });
+  }
+
+  /** What is under way. */
+  stop(why: 'timeout' | 'run-ending'): void {
+    this.#asked?.stop({ force: false, why });
+  }
+
+  left(): readonly number[] {
+    return processesOfRun(this.runId).map(({ pid }) => pid);
+  }
+
+  async #perform<S extends OpcodeSpec>(
+    name: string,
+    perform: Perform<S>,
+    wish: S & { step?: string; attempt?: number; session?: Session },
+  ): Promise<Outcome> {
+    const { step: visit = `${name}#${this.#next(name)}`, attempt = 1, session = { kind: 'fresh' }, ...rest } = wish;
+    const spec = rest as unknown as S;
+    const id = `${visit}#${attempt}`;
+    const effect: Effect = { id, step: visit, attempt, spec, session, lane: 'main', variables: {} };
+    const asked = new Asked(() => undefined);
+    this.#asked = asked;
+    const note = (progress: Progress): Promise<void> => {
+      this.notes.push(progress);
+      return Promise.resolve();
+    };
+    const outcome = await perform(this.#context(), { effect, spec, asked, note });
+    this.#remember(visit, spec.kind, outcome);
+    return outcome;
+  }
+
+  #context(): OpcodeContext {
+    return {
+      run: this.#run,
+      runDir: this.runDir,
+      runDirName: `.meow/run/${this.runId}`,
+      workspace: this.#workspace,
+      history: () => this.#visits,
+      turn: this.#turn,
+      command: this.#command,
+      settings: { allowedEntrypoints: [], envAllow: [], protectedBranches: ['main', 'release/*'] },
+    };
+  }
+
+  #remember(id: string, kind: Visit['kind'], outcome: Outcome): void {
+    const [step = '', number = ''] = id.split('#');
+    const failure = outcome.kind === 'success' ? null : outcome.failure;
+    const outputs = outcome.kind === 'success' ? outcome.outputs : outcome.failure.outputs;
+    const { status } = outputs;
+    const word = typeof status === 'string' ? status : 'completed';
+    const became = failure === null ? word : (OUTCOME_OF[failure.kind] ?? 'error');
+    const about = { id, step, visit: Number(number), kind, outcome: became };
+    const visit: Visit = { ...about, failure, outputs, startedAt: 0, endedAt: 1 };
+    const known = this.#visits.findIndex((each) => each.id === id);
+    if (known === -1) this.#visits.push(visit);
+    else this.#visits[known] = visit;
+  }
+
+  #next(step: string): number {
+    const number = (this.#counts.get(step) ?? 0) + 1;
+    this.#counts.set(step, number);
+    return number;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const pid of this.left()) process.kill(pid, 'SIGKILL');
+    await this.repository[Symbol.asyncDispose]();
+  }
+}
+
+export function prompt(text: string, inputs: PromptText['inputs'] = []): PromptText {
+  return { id: 'task.test.v1', version: 1, path: 'prompts/task.test.v1.md', text, inputs };
+}
+
+/** A line of shell with which an agent answers. */
+export function answering(answer: Json): string {
+  const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
+  const escaped = JSON.stringify(text).slice(1, -1);
+  return `result '${escaped.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+export function plan(status: string, more: JsonMap = {}): JsonMap {
+  return { status, next_step: null, fix_instructions: null, blockers: [], risk_flags: [], ...more };
+}
+
+export function failureOf(outcome: Outcome) {
+  if (outcome.kind === 'success') throw new Error(`it succeeded: ${JSON.stringify(outcome)}`);
+  return outcome.failure;
+}
+
+export function successOf(outcome: Outcome) {
+  if (outcome.kind === 'failure') throw new Error(`it failed: ${JSON.stringify(outcome.failure)}`);
+  return outcome;
+}

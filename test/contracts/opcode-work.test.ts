@@ -1,0 +1,425 @@
+// Turns of agents that are held to a policy: what they are told, what the engine sees of them, what it makes of that.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Policy } from '../../src/ir/opcode.ts';
+import { appears, gone } from './driver-command-rig.ts';
+import { answering, failureOf, prompt, successOf, WorkRig } from './opcode-work-rig.ts';
+
+let rig: WorkRig;
+beforeEach(async () => {
+  rig = await WorkRig.setup();
+});
+afterEach(() => rig[Symbol.asyncDispose]());
+
+const FINE = answering('All is done, and well done.');
+
+describe('a turn that keeps to its policy', () => {
+  test("works in a worktree of the run's own, and leaves the user's tree as it was", async () => {
+    const before = rig.userPicture();
+    rig.agent(`echo more >> dir/c.txt; echo new > new.txt; rm dir/sub/f; pwd > "$RIG/where"; ${FINE}`);
+    const { outputs, route, session, usage } = successOf(await rig.work());
+    expect(route).toBe('completed');
+    expect(rig.file('where').trim()).toBe(rig.worktree);
+    expect(outputs).toMatchObject({
+      result: 'All is done, and well done.',
+      changes: { files: 3, added: 1, modified: 1, deleted: 1, paths: ['dir/c.txt', 'dir/sub/f', 'new.txt'] },
+      violations: [],
+      head: rig.repository.git('user', 'rev-parse', 'HEAD').trim(),
+      tree: expect.stringMatching(/^[0-9a-f]{40}$/) as unknown,
+    });
+    expect(session).not.toBeNull();
+    expect(rig.notes).toContainEqual({ session });
+    expect(usage).toEqual({ usd: 0.5, tokens: 100 });
+    expect(rig.userPicture()).toEqual(before);
+  });
+
+  test('leaves its artifacts, and a manifest that names them', async () => {
+    rig.agent(`echo new > new.txt; ${FINE}`);
+    const { outputs } = successOf(await rig.work());
+    const manifest = rig.json('implement#1', 'manifest.json');
+    expect(manifest).toMatchObject({ step_id: 'implement', opcode: 'RUN_AGENT', attempt: 1, outcome: 'completed' });
+    expect(manifest['artifacts']).toEqual(outputs['artifacts']);
+    const named = (outputs['artifacts'] as { role: string; path: string }[]).map(({ role, path }) => {
+      expect(existsSync(join(rig.runDir, path))).toBe(true);
+      return role;
+    });
+    expect(new Set(named)).toEqual(
+      new Set([
+        'runner_transcript',
+        'runner_final_response',
+        'runner_metadata',
+        'policy_summary',
+        'workspace_diff',
+        'workspace_status',
+      ]),
+    );
+    expect(rig.artifact('implement#1', 'workspace.patch')).toContain('+new');
+    expect(rig.artifact('implement#1', 'final_response.md')).toBe('All is done, and well done.');
+    expect(rig.artifact('implement#1', 'prompt.md')).toBe(rig.told);
+    expect(rig.json('implement#1', 'runner_metadata.json')).toMatchObject({
+      adapter: 'shell',
+      exit_code: 0,
+      usage: { usd: 0.5, tokens: 100 },
+    });
+  });
+
+  test('may be another one than the first: only what it changed itself is told', async () => {
+    rig.agent(`echo 1 > one; ${FINE}`);
+    await rig.work();
+    rig.agent(`echo 2 > two; ${FINE}`);
+    const { outputs } = successOf(await rig.work());
+    expect(outputs['changes']).toMatchObject({ files: 1, paths: ['two'] });
+    expect(rig.artifact('implement#2', 'workspace.patch')).not.toContain('one');
+    expect(rig.git('for-each-ref', '--format=%(refname)', 'refs/meow')).toContain('/implement#2\n');
+  });
+
+  test('is told of files that it wrote into the directory of the run', async () => {
+    rig.agent(`mkdir "$MEOW_RUN_DIR/harness"; echo x > "$MEOW_RUN_DIR/harness/h.py"; ${FINE}`);
+    expect(successOf(await rig.work()).outputs).toMatchObject({ changes: { files: 0 }, run_files: ['harness/h.py'] });
+  });
+
+  test('that fails hands on what it changed, and what it cost', async () => {
+    rig.agent('echo half > half.txt; TOTAL=0.2 error "no more"');
+    expect(failureOf(await rig.work())).toMatchObject({
+      kind: 'exit-nonzero',
+      usage: { usd: 0.2 },
+      outputs: { changes: { paths: ['half.txt'] } },
+    });
+    expect(rig.json('implement#1', 'manifest.json')).toMatchObject({ outcome: 'error' });
+  });
+});
+
+describe('what an agent is told', () => {
+  test('is its prompt with what it is given, where it works, and what it may not do', async () => {
+    rig.past({
+      kind: 'evaluate',
+      outcome: 'partial',
+      outputs: { fix_instructions: { file: '{{run_id}}' }, blockers: ['b'] },
+    });
+    rig.agent(FINE);
+    const effective: Partial<Policy> = {
+      text: 'Be careful.',
+      allowedPaths: ['src/**'],
+      forbiddenOperations: ['commit'],
+      network: 'deny',
+    };
+    const text = 'Mend {{fix_instructions}} in {{ component_kind }}; braces: {{{{x}}.';
+    const hints = { componentKind: 'cli', evalProfile: null };
+    await rig.work({ text, hints, inputs: ['fix_instructions', 'evaluate.blockers'], effective });
+    expect(rig.told).toContain('Mend {"file":"{{run_id}}"} in cli; braces: {{x}}.\n\n## evaluate.blockers\n\n["b"]\n');
+    for (const line of [
+      'Be careful.',
+      'Change only these paths: src/**.',
+      'commit, or move HEAD',
+      'Do not use the network.',
+    ]) {
+      expect(rig.told).toContain(line);
+    }
+    expect(rig.told).toContain(rig.worktree);
+    expect(rig.told).toContain(rig.runDir);
+  });
+
+  test('has the whole diff of the run, with what is untracked and what was committed', async () => {
+    rig.agent(`echo 1 > one; git add one; git commit --quiet -m one; echo 2 > two; ${FINE}`);
+    await rig.work();
+    await rig.work({ text: 'Look at this:\n{{diff}}' });
+    expect(rig.told).toMatch(/diff --git a\/one b\/one[^]*diff --git a\/two b\/two/);
+  });
+
+  test.each([
+    ['{{harness_report}}', 'needs harness_report, and no validation has left a harness report'],
+    ['{{fix_instructions}}', 'needs fix_instructions, and the latest evaluation gave no fix_instructions'],
+    ['{{component_kind}}', 'needs component_kind, and defaults.component_kind is not set'],
+    ['{{plan.result}}', 'needs plan.result, and plan has not been visited before'],
+    ['{{nonsense}}', 'needs nonsense, and there is no such input'],
+  ])('must be there before it starts: %s', async (text, message) => {
+    rig.agent(FINE);
+    const failure = failureOf(await rig.work({ text }));
+    expect(failure.kind).toBe('unresolved');
+    expect(failure.message).toContain(message);
+    expect(rig.told).toBe('');
+    expect(rig.json('implement#1', 'manifest.json')).toMatchObject({ outcome: 'error' });
+  });
+
+  test('may lack what its prompt calls optional', async () => {
+    rig.agent(FINE);
+    const inputs = [{ name: 'fix_instructions', type: 'any', required: false } as const];
+    successOf(await rig.work({ task: prompt('Mend: [{{fix_instructions}}]', inputs) }));
+    expect(rig.told).toContain('Mend: []');
+  });
+
+  test('must have the type that its prompt asks for', async () => {
+    rig.past({ kind: 'evaluate', outputs: { fix_instructions: { a: 1 } } });
+    const inputs = [{ name: 'fix_instructions', type: 'string', required: true } as const];
+    const failure = failureOf(await rig.work({ task: prompt('{{fix_instructions}}', inputs) }));
+    expect(failure).toMatchObject({ kind: 'unresolved' });
+    expect(failure.message).toContain('expected a string');
+  });
+});
+
+describe('a policy violation stands whatever the agent says (§11)', () => {
+  const ways: readonly (readonly [string, string, Partial<Policy>, string])[] = [
+    ['a path that is not allowed', 'echo x >> a.txt', { allowedPaths: ['dir/**'] }, 'allowed_paths'],
+    ['a forbidden path', 'echo x > dir/c.txt', { forbiddenPaths: ['dir'] }, 'forbidden_paths'],
+    ['a rename out of a forbidden path', 'mv dir/c.txt c.txt', { forbiddenPaths: ['dir/**'] }, 'forbidden_paths'],
+    ['a deletion', 'rm a.txt', { forbiddenOperations: ['delete'] }, 'forbidden_operations'],
+    ['a new mode', 'chmod +x a.txt', { forbiddenOperations: ['chmod'] }, 'forbidden_operations'],
+    ['a link', 'ln -s /etc/passwd l', { forbiddenOperations: ['symlink'] }, 'forbidden_operations'],
+    ['a commit', 'git commit --quiet --allow-empty -m x', { forbiddenOperations: ['commit'] }, 'forbidden_operations'],
+    [
+      'another branch',
+      'git switch --quiet -c other',
+      { forbiddenOperations: ['switch_branch'] },
+      'forbidden_operations',
+    ],
+    ['a protected branch', 'git switch --quiet -c release/1', {}, 'protected_branch'],
+    ['a lockfile', 'echo {} > dir/package-lock.json', { lockfiles: 'deny' }, 'lockfiles'],
+    ['a manifest', 'echo {} > package.json', { lockfiles: 'deny' }, 'lockfiles'],
+    ['any change, where there is to be none', 'echo x > x', { execution: 'read_only' }, 'read_only'],
+    [
+      'a commit, where there is to be none',
+      'git commit --quiet --allow-empty -m x',
+      { execution: 'read_only' },
+      'read_only',
+    ],
+    [
+      'a repository within',
+      'git init --quiet lib; git -C lib commit --quiet --allow-empty -m x',
+      { allowedPaths: ['dir'] },
+      'allowed_paths',
+    ],
+    [
+      'a hook',
+      'h=$(git rev-parse --git-common-dir)/hooks; mkdir -p "$h"; echo x > "$h/pre-commit"',
+      {},
+      'git_tampering',
+    ],
+    ['a setting that runs programs', 'git config core.fsmonitor ./x', {}, 'git_tampering'],
+    [
+      'paths that are hidden from git',
+      'echo "*" >> "$(git rev-parse --git-common-dir)/info/exclude"',
+      {},
+      'git_tampering',
+    ],
+    ['a worktree that is cut off', 'rm .git', {}, 'git_tampering'],
+    ['a worktree that is made another', 'rm .git; git init --quiet .', {}, 'git_tampering'],
+  ];
+  test.each(ways)('%s', async (_what, script, effective, rule) => {
+    const before = rig.repository.git('user', 'rev-parse', 'HEAD', 'main');
+    rig.agent(`{ ${script}; } >&2; ${FINE}`);
+    const failure = failureOf(await rig.work({ effective }));
+    expect(failure.kind).toBe('policy');
+    expect(failure.outputs['violations']).toContainEqual(expect.objectContaining({ rule }));
+    expect(rig.json('implement#1', 'policy_summary.json')['violations']).toEqual(failure.outputs['violations']);
+    expect(rig.json('implement#1', 'manifest.json')).toMatchObject({ outcome: 'killed_policy' });
+    expect(failure.usage).toEqual({ usd: 0.5, tokens: 100 });
+    expect(rig.repository.git('user', 'rev-parse', 'HEAD', 'main')).toBe(before);
+    expect(rig.git('rev-parse', '--show-toplevel').trim()).toBe(rig.worktree);
+  });
+
+  test('and though it fails', async () => {
+    rig.agent('rm a.txt; error "I could not do it"');
+    const failure = failureOf(await rig.work({ effective: { forbiddenOperations: ['delete'] } }));
+    expect(failure).toMatchObject({ kind: 'policy', message: expect.stringContaining('a.txt was deleted') as unknown });
+  });
+
+  test('and though it is out of time', async () => {
+    rig.agent('rm a.txt; echo > "$RIG/there"; sleep 1000');
+    const outcome = rig.work({ effective: { forbiddenOperations: ['delete'] } });
+    await appears(rig.at('there'));
+    rig.stop('timeout');
+    expect(failureOf(await outcome).kind).toBe('policy');
+  });
+
+  test('where it asked for what it may not do, and that is to fail', async () => {
+    const denials = `'"permission_denials":[{"tool_name":"Bash"},{"tool_name":"Bash"}],'`;
+    rig.agent(`result fine ${denials} | sed 's/"permission_denials":\\[\\],//'`);
+    const failure = failureOf(await rig.work({ effective: { onPrompt: 'fail' } }));
+    expect(failure.outputs['violations']).toMatchObject([{ rule: 'on_prompt' }]);
+  });
+
+  test('what it allows is none', async () => {
+    rig.agent(`echo x > dir/x; echo {} > dir/package.json; git commit --quiet --allow-empty -m x; ${FINE}`);
+    successOf(await rig.work({ effective: { allowedPaths: ['dir/'], forbiddenPaths: ['a.txt'] } }));
+  });
+});
+
+describe('what a turn may cost', () => {
+  test.each([
+    [{ tokensMax: 99 }, 'it used 100 tokens, and may use 99'],
+    [{ usdMax: 0.4 }, 'it cost 0.5 USD, and may cost 0.4'],
+  ])('is a limit: %j', async (limit, message) => {
+    rig.agent(`echo x > x; ${FINE}`);
+    const failure = failureOf(await rig.work({ limits: { idleMs: null, tokensMax: null, usdMax: null, ...limit } }));
+    expect(failure).toMatchObject({
+      kind: 'budget',
+      usage: { usd: 0.5, tokens: 100 },
+      outputs: { changes: { files: 1 } },
+    });
+    expect(failure.message).toContain(message);
+    expect(rig.json('implement#1', 'manifest.json')).toMatchObject({ outcome: 'killed_policy' });
+  });
+});
+
+describe('a witness', () => {
+  const witness = (command: string, dependsOn: readonly string[] = []) => ({
+    completed: { command, expect: { exitCode: 0, output: null }, dependsOn, timeoutMs: null },
+  });
+
+  test('that bears it out is told of, with the tree that it saw', async () => {
+    rig.agent(`echo new > new.txt; ${FINE}`);
+    const { outputs, route } = successOf(await rig.work({ witnesses: witness('test -e new.txt; echo x > left') }));
+    expect(route).toBe('completed');
+    expect(outputs['witness']).toMatchObject({ holds: true, exit_code: 0, tree: outputs['tree'] });
+    expect(outputs['changes']).toMatchObject({ paths: ['new.txt'] });
+  });
+
+  test('that does not makes the claim a failure, and what it cost is still told', async () => {
+    rig.agent(FINE);
+    const failure = failureOf(await rig.work({ witnesses: witness('test -e new.txt') }));
+    expect(failure).toMatchObject({
+      kind: 'unproven',
+      usage: { usd: 0.5 },
+      outputs: { witness: { holds: false, exit_code: 1 }, changes: { files: 0 } },
+    });
+    expect(rig.json('implement#1', 'manifest.json')).toMatchObject({ outcome: 'error' });
+  });
+
+  test('is none where the agent has touched what it depends on', async () => {
+    rig.agent(`echo true > run.sh; ${FINE}`);
+    const failure = failureOf(await rig.work({ witnesses: witness('sh run.sh', ['*.sh']) }));
+    expect(failure).toMatchObject({ kind: 'unproven', outputs: { witness: { touched: ['run.sh'] } } });
+  });
+
+  test('is not asked about a turn that failed', async () => {
+    rig.agent('error no');
+    expect(failureOf(await rig.work({ witnesses: witness('echo > "$RIG/asked"') })).kind).toBe('exit-nonzero');
+    expect(existsSync(rig.at('asked'))).toBe(false);
+  });
+
+  test('leaves what it changes itself to nobody, though the engine dies after it', async () => {
+    rig.agent(FINE);
+    const wish = { witnesses: witness('echo x > left'), effective: { allowedPaths: ['dir'] } };
+    successOf(await rig.work(wish));
+    rig.nextLife();
+    successOf(await rig.work({ ...wish, step: 'implement#1' }));
+  });
+});
+
+describe('the whole tree of processes ends, to the last grandchild', () => {
+  const grandchild = `setsid sh -c 'echo $$ > "$RIG/grandchild"; exec sleep 1000' </dev/null >/dev/null 2>&1 &`;
+  const waits = 'while [ ! -s "$RIG/grandchild" ]; do sleep 0.01; done';
+  const ended = async (): Promise<void> => {
+    await gone(Number(rig.file('grandchild')));
+    expect(rig.left()).toEqual([]);
+  };
+
+  test('killed_timeout', async () => {
+    rig.agent(`${grandchild} ${waits}; echo > "$RIG/there"; sleep 1000`);
+    const outcome = rig.work();
+    await appears(rig.at('there'));
+    rig.stop('timeout');
+    expect(failureOf(await outcome).kind).toBe('stopped');
+    expect(rig.json('implement#1', 'manifest.json')).toMatchObject({ outcome: 'killed_timeout' });
+    await ended();
+  });
+
+  test('killed_idle', async () => {
+    rig.agent(`${grandchild} ${waits}; sleep 1000`);
+    const failure = failureOf(await rig.work({ limits: { idleMs: 300, tokensMax: null, usdMax: null } }));
+    expect(failure.kind).toBe('idle');
+    expect(rig.json('implement#1', 'manifest.json')).toMatchObject({ outcome: 'killed_idle' });
+    await ended();
+  });
+
+  test('killed_policy', async () => {
+    rig.agent(`${grandchild} ${waits}; rm a.txt; ${FINE}`);
+    const failure = failureOf(await rig.work({ effective: { forbiddenOperations: ['delete'] } }));
+    expect(failure.kind).toBe('policy');
+    await ended();
+  });
+
+  test('and so does what a turn that is fine has left, before anything is looked at', async () => {
+    rig.agent(`${grandchild} ${waits}; ${FINE}`);
+    successOf(await rig.work());
+    await ended();
+  });
+});
+
+describe('an engine that dies', () => {
+  test('finds the turn that it had begun, and what was there before it', async () => {
+    rig.agent(
+      `echo x >> "$RIG/begun"; rm a.txt; echo > "$RIG/there"; while [ ! -e "$RIG/go" ]; do sleep 0.01; done; ${FINE}`,
+    );
+    void rig.work();
+    await appears(rig.at('there'));
+    rig.nextLife();
+    const again = rig.work({ step: 'implement#1', text: '{{nonsense}}' });
+    rig.repository.write('../go', '');
+    const { outputs } = successOf(await again);
+    expect(outputs['changes']).toMatchObject({ deleted: 1, paths: ['a.txt'] });
+    expect(rig.file('begun')).toBe('x\n');
+    expect(rig.git('ls-tree', '--name-only', `refs/meow/${rig.runId}/implement#1`)).toContain('a.txt');
+  });
+
+  test('takes what the turn has left, and does not begin it again', async () => {
+    rig.agent(`echo x >> "$RIG/begun"; echo new > new.txt; ${FINE}`);
+    const first = successOf(await rig.work());
+    rig.nextLife();
+    const second = successOf(await rig.work({ step: 'implement#1' }));
+    expect(rig.file('begun')).toBe('x\n');
+    expect(second.outputs).toEqual(first.outputs);
+  });
+
+  test('counts what an attempt did that was lost', async () => {
+    rig.agent('rm a.txt; echo $$ > "$RIG/pid"; echo > "$RIG/there"; sleep 1000');
+    void rig.work({ effective: { forbiddenOperations: ['delete'] } });
+    await appears(rig.at('there'));
+    rig.nextLife();
+    for (const pid of rig.left()) process.kill(pid, 'SIGKILL');
+    expect(failureOf(await rig.work({ step: 'implement#1' })).kind).toBe('lost');
+    rig.agent(FINE);
+    const failure = failureOf(
+      await rig.work({ step: 'implement#1', attempt: 2, effective: { forbiddenOperations: ['delete'] } }),
+    );
+    expect(failure.kind).toBe('policy');
+  });
+
+  test('leaves a turn that is stopped with its run to the next attempt', async () => {
+    rig.agent('echo > "$RIG/there"; sleep 1000');
+    const outcome = rig.work();
+    await appears(rig.at('there'));
+    rig.stop('run-ending');
+    expect(failureOf(await outcome).kind).toBe('stopped');
+    expect(existsSync(join(rig.runDir, 'artifacts/implement/1/manifest.json'))).toBe(false);
+  });
+});
+
+describe('where a run works', () => {
+  test('in the tree of the user, if that is asked for and clean', async () => {
+    await rig[Symbol.asyncDispose]();
+    rig = await WorkRig.setup('in-place');
+    rig.agent(`echo new > new.txt; ${FINE}`);
+    successOf(await rig.work());
+    expect(readFileSync(join(rig.repository.user, 'new.txt'), 'utf8')).toBe('new\n');
+  });
+
+  test('in a folder as it is, where nothing is to be changed', async () => {
+    await rig[Symbol.asyncDispose]();
+    rig = await WorkRig.setup('as-it-is');
+    rig.agent(`pwd > "$RIG/where"; ${FINE}`);
+    expect(failureOf(await rig.work()).message).toContain('execution: read_only');
+    successOf(await rig.work({ effective: { execution: 'read_only' } }));
+    expect(rig.file('where').trim()).toBe(rig.repository.user);
+    expect(rig.json('implement#2', 'policy_summary.json')['not_enforced']).toEqual(['execution']);
+  });
+
+  test('nowhere, with a sentence that says why and what helps', async () => {
+    rig.repository.git('user', 'branch', `meow/run-${rig.runId}`);
+    const failure = failureOf(await rig.work());
+    expect(failure).toMatchObject({ kind: 'refused' });
+    expect(failure.message).toMatch(/there is a branch .*; run with another --id/);
+  });
+});
