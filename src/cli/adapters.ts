@@ -51,6 +51,12 @@ export class Adapters {
     return err(found === null ? `${message}. ${hint}` : message);
   }
 
+  /** The one that a name means: its own, or another that one goes by; the name itself where nothing goes by it. */
+  meant(name: string): string {
+    if (this.find(name) !== null) return name;
+    return this.all().find(({ adapter }) => adapter?.alias === name)?.name ?? name;
+  }
+
   /** Why nothing can be started with it; null where it can. */
   refusal(name: string): AdapterRefusal | null {
     const found = this.find(name);

@@ -38,6 +38,8 @@ export interface AgentDriversRequest {
 export interface AgentDrivers {
   readonly drivers: Readonly<Record<'turn' | 'spawn' | 'attend' | 'prompt' | 'kill', Driver>>;
   readonly agents: AgentsDriver;
+  /** Of headless turns, in another environment. */
+  readonly turns: (environment: Readonly<Record<string, string>>) => Driver;
 }
 
 export function agentDrivers({ run, adapters, config, simScript, parks, heard }: AgentDriversRequest): AgentDrivers {
@@ -68,8 +70,10 @@ export function agentDrivers({ run, adapters, config, simScript, parks, heard }:
     config.channel,
   );
   const agents = agentDriver({ ...run, hosts });
-  const turn = turnDriver({ ...run, adapters: named, parks });
-  return { drivers: { turn, spawn: agents, attend: agents, prompt: agents, kill: agents }, agents };
+  const turns = (environment: Readonly<Record<string, string>>): Driver =>
+    turnDriver({ ...run, environment, adapters: named, parks });
+  const drivers = { turn: turns(run.environment), spawn: agents, attend: agents, prompt: agents, kill: agents };
+  return { drivers, agents, turns };
 }
 
 /** Headless turns of the simulated agent read their script from the run's folder. */

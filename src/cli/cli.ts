@@ -104,6 +104,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--language <name>', 'meow, raymond or conductor, where PATH does not tell')
     .option('--adapter <name>', 'the adapter of every agent, whatever the workflow says; sim needs no account')
     .option('--allow-outside', 'states of a state machine may work in folders outside of this one')
+    .option('--in-place', 'a Conductor workflow works in this very tree, which must be clean')
     .option('--resume <id>', 'take up a run again; the same as: meow resume ID')
     .option('--workflow <file.yaml>', 'the same, named by its state file');
   addRunFlags(run).action(async (path: string | undefined, options: object) => {
@@ -222,6 +223,15 @@ function commandLine(answer: (status: number) => void): Command {
       answer(await (await import('./commands/doctor.ts')).doctor(options));
     });
 
+  command('Setting up', 'gc [RUN…] [--force] [--dry-run]', 'remove what ended runs left in the repository', GC_NOTES)
+    .argument('[run...]')
+    .option('--force', 'also where work is lost by it; for runs that are named')
+    .option('--dry-run', 'only say what would be removed')
+    .option('--json', 'as a JSON array')
+    .action(async (runs: string[], options: object) => {
+      answer(await (await import('./commands/gc.ts')).gc(runs, options));
+    });
+
   addConversationCommands(command, answer);
 
   command('Other', 'help [COMMAND]', 'show help', '')
@@ -250,8 +260,6 @@ function addRunFlags(command: Command): Command {
   limit('--budget-tokens <n>', 'tokens', positive);
   limit('--max-agents <n>', 'turns at once (default: the number of cores, at least 4)', positive);
   limit('--max-transitions <n>', 'transitions of a state machine (default: 1000)', positive);
-  // For a language that is to come: taken, so that a command line that has it is no mistake.
-  command.addOption(new Option('--in-place').hideHelp());
   command.addOption(new Option('--as-engine').hideHelp());
   return command;
 }
@@ -364,8 +372,9 @@ Examples:
 `;
 
 const AGENTS_NOTES = `
-The agents of the runs that are not over; with --workflow those of one run, whatever became of it. An agent is
-starting, active (it works on a step), idle, stopped (a step killed it) or gone.
+The agents of the runs that are not over, and those that live on though theirs is; with --workflow all of one
+run. An agent is starting, active (it works on a step), idle, stopped (it was ended, or has no terminal and its run
+is over) or gone.
 
 Examples:
   meow agents
@@ -445,6 +454,16 @@ Exit status: 0 whatever is needed to run anything is there, 1 something needed i
 Examples:
   meow doctor
   meow doctor --json | jq '.[] | select(.status != "ok")'
+`;
+
+const GC_NOTES = `
+A run of opcodes works in a worktree and on a branch of its own, and keeps what was there before each step. When it has
+ended, all that goes, unless something would be lost: changes that are not committed, or commits that no other branch has.
+
+Examples:
+  meow gc
+  meow gc --dry-run
+  meow gc wf-ab12cd34 --force
 `;
 
 const GRAPH_NOTES = `

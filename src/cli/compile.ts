@@ -6,16 +6,19 @@ import { UsageError } from '../base/usage-error.ts';
 import type { Compiled } from '../languages/meow/compile.ts';
 import { compileMeow, validateMeow } from '../languages/meow/compile.ts';
 import type { Config } from '../languages/config.ts';
+import { compileConductor } from '../languages/conductor/compile.ts';
+import type { ConductorInput } from '../languages/conductor/compile.ts';
 import type { AdapterKnowledge } from '../languages/raymond/check-text.ts';
 import { compileRaymond, validateRaymond } from '../languages/raymond/compile.ts';
 import type { RaymondInput } from '../languages/raymond/compile.ts';
 import type { Found } from '../languages/raymond/source.ts';
 import type { Adapters } from './adapters.ts';
+import { findPrompt, findValidator } from './conductor-source.ts';
 import { foreignWorkflows } from './foreign.ts';
 import type { Project } from './project.ts';
 import { findOthers, readRaymond } from './raymond-source.ts';
 import type { FoundWorkflow, WorkflowText } from './workflow.ts';
-import { findWorkflow, readMeow, searchedFolders, shownPath } from './workflow.ts';
+import { findWorkflow, readMeow, readText, searchedFolders } from './workflow.ts';
 
 export interface CompileRequest {
   readonly project: Project;
@@ -40,32 +43,64 @@ export interface CompiledWorkflow extends Compiled {
   readonly path: string;
 }
 
+/** What is done with a workflow of one language. */
+interface LanguageWays {
+  compile(request: CompileRequest, found: FoundWorkflow, given: Given | null): Compiled;
+  validate(request: CompileRequest, found: FoundWorkflow): readonly Diagnostic[];
+  /** For states that lead to it by its path; null: they are of the same language. */
+  readonly program:
+    | ((request: CompileRequest, found: FoundWorkflow) => Pick<Compiled, 'program' | 'diagnostics'>)
+    | null;
+}
+
+const WAYS: Readonly<Record<FoundWorkflow['language'], LanguageWays>> = {
+  meow: {
+    compile: (request, found, given) => {
+      const values = given?.values ?? {};
+      const names = given === null ? null : Object.keys(values);
+      const source = withForeign(request, readMeow(request.project, found, values));
+      const adapters = meowAdapters(request, given === null);
+      return compileMeow({ ...source, given: names, values, limits: request.config.limits, adapters });
+    },
+    validate: (request, found) => {
+      const source = withForeign(request, readMeow(request.project, found, {}));
+      const adapters = meowAdapters(request, true);
+      // With #WORKFLOW what it would take to run that one; variables that a run would have to be given are no problem.
+      if (source.workflow === null) return validateMeow({ ...source, adapters });
+      return compileMeow({ ...source, adapters, given: null }).diagnostics;
+    },
+    program: (request, found) => {
+      const source = readMeow(request.project, found, {});
+      const adapters = meowAdapters(request, true);
+      return compileMeow({ ...source, given: null, limits: request.config.limits, adapters });
+    },
+  },
+  raymond: {
+    compile: (request, { path }, given) => {
+      const names = given === null ? [] : [...Object.keys(given.values), ...given.meta];
+      const { limits } = request.config;
+      return { fileVariables: [], ...compileRaymond({ ...raymondInput(request, path), given: names, limits }) };
+    },
+    validate: (request, { path }) => validateRaymond(raymondInput(request, path)),
+    program: null,
+  },
+  conductor: {
+    compile: (request, found) => ({ fileVariables: [], ...compileConductor(conductorInput(request, found)) }),
+    validate: (request, found) => compileConductor(conductorInput(request, found)).diagnostics,
+    program: (request, found) => compileConductor(conductorInput(request, found)),
+  },
+};
+
 /** `given`: null where nothing will run, and all that is required counts as given. */
 export function compileWorkflow(request: CompileRequest, given: Given | null): CompiledWorkflow {
-  const { project, config } = request;
   const found = locate(request);
-  const { path } = found;
-  if (found.language === 'meow') {
-    const values = given?.values ?? {};
-    const names = given === null ? null : Object.keys(values);
-    const source = withForeign(request, readMeow(project, found, values));
-    const adapters = meowAdapters(request, given === null);
-    return { path, ...compileMeow({ ...source, given: names, values, limits: config.limits, adapters }) };
-  }
-  const names = given === null ? [] : [...Object.keys(given.values), ...given.meta];
-  const compiled = compileRaymond({ ...raymondInput(request, path), given: names, limits: config.limits });
-  return { path, fileVariables: [], ...compiled };
+  return { path: found.path, ...WAYS[found.language].compile(request, found, given) };
 }
 
 /** Every problem of a file, whoever would run which part of it. */
 export function validateWorkflow(request: CompileRequest): readonly Diagnostic[] {
   const found = locate(request);
-  if (found.language === 'raymond') return validateRaymond(raymondInput(request, found.path));
-  const source = withForeign(request, readMeow(request.project, found, {}));
-  const adapters = meowAdapters(request, true);
-  // With #WORKFLOW what it would take to run that one; variables that a run would have to be given are no problem.
-  if (source.workflow === null) return validateMeow({ ...source, adapters });
-  return compileMeow({ ...source, adapters, given: null }).diagnostics;
+  return WAYS[found.language].validate(request, found);
 }
 
 function locate({ project, reference, language }: CompileRequest): FoundWorkflow {
@@ -102,6 +137,20 @@ function meowAdapters({ config, adapters, adapter }: CompileRequest, refuses: bo
   };
 }
 
+function conductorInput(request: CompileRequest, { path, file }: FoundWorkflow): ConductorInput {
+  const { project, config, adapters } = request;
+  const { forced, fallback, refusal, canChoose } = knowledgeOf(request);
+  return {
+    source: { file, text: readText(path, file) },
+    config: config.conductor,
+    adapters: { forced, fallback, refusal, canChoose, adapterNamed: (name) => adapters.meant(name) },
+    prompts: (id) => findPrompt(project, path, id),
+    validators: (id) => findValidator(project, id),
+    artifactsDirDefault: '.meow/run',
+    limits: config.limits,
+  };
+}
+
 function raymondInput(request: CompileRequest, path: string): Omit<RaymondInput, 'given'> {
   const { project } = request;
   const source = readRaymond(project, path);
@@ -121,24 +170,30 @@ function knowledgeOf({ config, adapters, adapter }: CompileRequest): AdapterKnow
   return {
     forced: adapter,
     fallback: config.defaultAdapter ?? adapters.default(),
+    canChoose: (name, what) => {
+      const ways = headless(name);
+      return ways === null || (what === 'model' ? ways.modelArgs : ways.effortArgs) !== null;
+    },
     refusal: (name) => {
       const refusal = adapters.refusal(name);
       if (refusal !== null || headless(name) !== null) return refusal;
       const message = `the adapter ${name} has no way to work without a terminal`;
       return { message, hint: 'Use one that has: meow adapter list.' };
     },
-    canFork: (name) => (headless(name)?.fork ?? null) !== null,
+    canFork: (name) => {
+      const ways = headless(name);
+      return ways !== null && (ways.fork !== null || ways.replays === true);
+    },
   };
 }
 
-/** A MEOW workflow that states lead to: its blocks, by names that no other file has. */
+/** A workflow of another language that states lead to: its blocks, by names that no other file has. */
 function otherBlocks(request: CompileRequest, path: string): Found | null {
-  const { project, config } = request;
-  const file = shownPath(project, path);
-  if (findWorkflow(project, path, null).language !== 'meow') return null;
-  const source = readMeow(project, { path, file, workflow: null, language: 'meow' }, {});
-  const adapters = meowAdapters(request, true);
-  const { program, diagnostics } = compileMeow({ ...source, given: null, limits: config.limits, adapters });
+  const found = findWorkflow(request.project, path, null);
+  const { program: compile } = WAYS[found.language];
+  if (compile === null) return null;
+  const { file } = found;
+  const { program, diagnostics } = compile(request, found);
   if (program === null) {
     const [first] = diagnostics.filter(({ severity }) => severity === 'error');
     const message = `${file} has problems${first === undefined ? '' : `: ${first.message}`}`;

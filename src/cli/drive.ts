@@ -9,6 +9,7 @@ import type { Journal } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
 import type { AgentsDriver } from '../drivers/agents.ts';
 import { commandDriver } from '../drivers/command.ts';
+import { outsideOfRuns } from '../drivers/environment.ts';
 import { readDriver } from '../drivers/read.ts';
 import { SIM_SCRIPT } from '../drivers/sim-host.ts';
 import { steered } from '../drivers/steered.ts';
@@ -26,7 +27,10 @@ import { refusalOf } from '../stores/refusal.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
 import { agentDrivers, reachingTerminals } from './agent-drivers.ts';
+import { conductorRun } from './conductor-run.ts';
+import type { ConductorRun } from './conductor-run.ts';
 import { workingOn } from './exit.ts';
+import { GateReminders } from './gate-reminders.ts';
 import type { Reporter } from './reporters/reporter.ts';
 import { ownEnvironment } from './own-environment.ts';
 import { openRun } from './runs.ts';
@@ -64,12 +68,22 @@ export async function drive(request: DriveRequest): Promise<Driven> {
   let program: Program | null = null;
   let agents: AgentsDriver | null = null;
   let reception: Reception | null = null;
+  let conducted: ConductorRun | null = null;
+  let reminders: GateReminders | null = null;
+  let isDirectoryOpen = false;
 
   // A run that comes to nothing leaves nothing behind, so it is not talked to before there is a record of it; and no step
   // starts before it can be.
   const receive = (): void => {
     reception ??= receptionOf(runId, runFolder, mark, reporter, () => agents);
+    openDirectory();
     if (run !== null) reception.open(run);
+  };
+
+  const openDirectory = (): void => {
+    if (conducted === null || isDirectoryOpen) return;
+    isDirectoryOpen = true;
+    conducted.directory.open(before);
   };
 
   // The last state is on disk before the run is released: who waits for its end, or takes it after us, finds it complete.
@@ -102,6 +116,8 @@ export async function drive(request: DriveRequest): Promise<Driven> {
       async close() {
         // Also one that is refused, for it is done: a crash after its last record has left the file behind it.
         if (!begun && journal.records.length > 0) file.seen([], fold(journal.program, journal.records));
+        reminders?.close();
+        if (run !== null) await conducted?.finish(run.state);
         await reception?.close(run?.durable === true && run.state.phase === 'ended' && run.state.end === 'done');
         await file.finish();
         await journal.close();
@@ -123,7 +139,7 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         mark,
         runFolder,
         cwd: asked.cwd,
-        environment: ownEnvironment(),
+        environment: outsideOfRuns(ownEnvironment()),
         binFolder: BIN_FOLDER,
         ...addressOf(runFolder, mark),
       };
@@ -141,6 +157,15 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         heard,
       });
       agents = ofAgents.agents;
+      reminders = new GateReminders({ runId, cwd: asked.cwd, config: config.gates, environment, note: reporter.note });
+      conducted = conductorRun({
+        run: around,
+        program: of,
+        config,
+        turns: ofAgents.turns,
+        state: () => run?.state ?? null,
+      });
+      if (before.length > 0) openDirectory();
       // Where the folder is that has the runs.
       const within = asked.allowOutside ? null : resolve(runFolder, '../../..');
       const steering = { program: of, runFolder, cwd: asked.cwd, within };
@@ -149,11 +174,14 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         command: steered(commandDriver({ ...around, environment, shell: config.shell }), steering),
         turn: steered(ofAgents.drivers.turn, steering),
         read: readDriver({ runFolder, cwd: asked.cwd }),
+        ...conducted?.drivers,
       };
     },
     observe(records, state) {
       reception?.seen(records, state);
       refresh?.seen(records, state);
+      conducted?.directory.seen(records, state);
+      reminders?.seen(state);
       begin(state);
       reporter.seen(records, state);
       if (request.waits === false && runStatus(state) === 'waiting') run?.pause(waitsFor(state));

@@ -14,6 +14,7 @@ import type { OtherFiles } from '../languages/meow/compile.ts';
 import type { MeowFile } from '../languages/meow/modules.ts';
 import { isPlaced, spellingsOf } from '../languages/meow/reference.ts';
 import { createSearch } from '../languages/meow/search.ts';
+import type { Source } from '../ir/program.ts';
 import { isErrno, isSystemError } from '../stores/refusal.ts';
 import type { Paint } from '../view/paint.ts';
 import { renderDiagnostic } from '../view/diagnostics.ts';
@@ -40,7 +41,7 @@ export interface FoundWorkflow {
   readonly path: string;
   /** After `#`; null is the main one. */
   readonly workflow: string | null;
-  readonly language: 'meow' | 'raymond';
+  readonly language: Language;
 }
 
 /** What a reference names, `PATH[#WORKFLOW]` or a bare name, and in which language it is. */
@@ -48,7 +49,6 @@ export function findWorkflow(project: Project, reference: string, language: stri
   const { path, workflow } = locate(project, reference);
   const file = shownPath(project, path);
   const spoken = checkLanguage(language) ?? languageOf(path, file);
-  if (spoken === 'conductor') throw otherLanguage(file);
   return { file, path, workflow, language: spoken };
 }
 
@@ -172,7 +172,7 @@ function missingWorkflow(project: Project, name: string): UsageError {
   );
 }
 
-type Language = 'meow' | 'raymond' | 'conductor';
+type Language = Source['language'];
 const LANGUAGES: readonly Language[] = ['meow', 'raymond', 'conductor'];
 
 function checkLanguage(name: string | null): Language | null {
@@ -203,13 +203,6 @@ function languageOf(path: string, file: string): Language {
       break;
   }
   throw new UsageError(`cannot tell the language of ${file}`, 'name it NAME.meow.toml, or say --language meow');
-}
-
-function otherLanguage(file: string): InvalidWorkflow {
-  return new InvalidWorkflow(
-    `${file} is a Conductor workflow, which this version of meow does not run`,
-    'write it as NAME.meow.toml, or as a folder of prompts; an example: meow init',
-  );
 }
 
 /** More than this is not even looked at; from 10 MB on it is the language that refuses, with a place. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { LOOSEST } from '../ir/policy.ts';
 import { DEFAULT_CONFIG, readConfig } from './config.ts';
 
 const read = (text: string): ReturnType<typeof readConfig> => readConfig({ file: '.meow/config.toml', text });
@@ -18,6 +19,28 @@ max_workflow_file_size = "10MB"
 [agents]
 default_adapter = "codex"
 channel = "headless"
+[gates]
+remind = "notify-send"
+remind_every = "1h"
+[conductor]
+allowed_entrypoints = ["scripts/*"]
+env_allow = ["CI"]
+allow_lockfiles = true
+protected_branches = ["trunk"]
+[policy.docs]
+text = "Write documents."
+allowed_paths = ["./docs/", "*.md"]
+forbidden_paths = ["docs/secret/"]
+forbidden_operations = ["delete", "commit"]
+network = "deny"
+execution = "read_only"
+on_prompt = "fail"
+lockfiles = "deny"
+[validators.tests]
+command = "npm test"
+cwd = "app"
+timeout = 90
+artifacts = ["junit.xml"]
 `);
   expect(diagnostics).toEqual([]);
   expect(config).toEqual({
@@ -26,7 +49,51 @@ channel = "headless"
     defaultAdapter: 'codex',
     channel: 'headless',
     limits: { ...DEFAULT_CONFIG.limits, expansionDepthMax: 50, stepsMax: 1000, stateFileBytesMax: 10_000_000 },
+    gates: { remind: 'notify-send', remindEveryMs: 3_600_000 },
+    conductor: {
+      allowedEntrypoints: ['scripts/*'],
+      envAllow: ['CI'],
+      allowLockfiles: true,
+      protectedBranches: ['trunk'],
+      policies: {
+        docs: {
+          name: 'docs',
+          text: 'Write documents.',
+          // A folder is meant with a slash at its end or without.
+          allowedPaths: ['docs', '*.md'],
+          forbiddenPaths: ['docs/secret'],
+          forbiddenOperations: ['delete', 'commit'],
+          network: 'deny',
+          execution: 'read_only',
+          onPrompt: 'fail',
+          lockfiles: 'deny',
+        },
+      },
+      validators: { tests: { command: 'npm test', cwd: 'app', timeoutMs: 90_000, artifacts: ['junit.xml'] } },
+    },
   });
+});
+
+test('protected are the branches that most projects have, until a configuration says otherwise', () => {
+  expect(DEFAULT_CONFIG.conductor.protectedBranches).toEqual(['main', 'master', 'release/*']);
+  expect(read('[conductor]\nprotected_branches = []').config?.conductor.protectedBranches).toEqual([]);
+});
+
+test('a policy that says nothing allows everything', () => {
+  const { policies } = read('[policy.none]').config?.conductor ?? DEFAULT_CONFIG.conductor;
+  expect(policies['none']).toEqual({ ...LOOSEST, name: 'none' });
+});
+
+test('policies and validators of two files stand side by side, and of one name the later', () => {
+  const person = '[validators.tests]\ncommand = "a"\n[validators.lint]\ncommand = "b"';
+  const base = read(person).config ?? DEFAULT_CONFIG;
+  const { config } = readConfig({ file: 'c.toml', text: '[validators.tests]\ncommand = "c"', base });
+  const commands = Object.entries(config?.conductor.validators ?? {}).map(([name, { command }]) => [name, command]);
+  expect(Object.fromEntries(commands)).toEqual({ tests: 'c', lint: 'b' });
+});
+
+test('of a gate that is told of every 0 seconds people are told once', () => {
+  expect(read('[gates]\nremind = "x"\nremind_every = 0').config?.gates).toEqual({ remind: 'x', remindEveryMs: null });
 });
 
 test('a file is read over what holds without it', () => {
@@ -72,6 +139,25 @@ describe('a wrong value is an error, and there is no configuration', () => {
     ['tmux = "mine"', 'invalid-value'],
     ['tmux = true', 'wrong-type'],
     ['[limits', 'syntax'],
+    ['conductor = 3', 'wrong-type'],
+    ['[conductor]\nenv_allow = "CI"', 'wrong-type'],
+    ['[conductor]\nenv_allow = [3]', 'wrong-type'],
+    ['[conductor]\nallow_lockfiles = "yes"', 'wrong-type'],
+    ['policy = ["a"]', 'wrong-type'],
+    ['[policy]\nx = 1', 'wrong-type'],
+    ['[policy.x]\nforbiden_paths = ["a"]', 'unknown-key'],
+    ['[policy.x]\nforbidden_paths = ["../a"]', 'invalid-path'],
+    ['[policy.x]\nallowed_paths = ["/a"]', 'invalid-path'],
+    ['[policy.x]\nforbidden_operations = ["push"]', 'invalid-value'],
+    ['[policy.x]\nnetwork = "none"', 'invalid-value'],
+    ['[validators.x]', 'missing-key'],
+    ['[validators.x]\ncommand = ""', 'invalid-value'],
+    ['[validators.x]\ncommand = "a"\nargs = []', 'unknown-key'],
+    ['[validators.x]\ncommand = "a"\ncwd = "/tmp"', 'invalid-path'],
+    ['[validators.x]\ncommand = "a"\ntimeout = "soon"', 'invalid-duration'],
+    ['[validators."a b"]\ncommand = "a"', 'invalid-id'],
+    ['[gates]\nremind = ""', 'invalid-value'],
+    ['[gates]\nremind_every = "often"', 'invalid-duration'],
   ])('%j', (text, code) => {
     const { config, diagnostics } = read(text);
     expect(config).toBeNull();

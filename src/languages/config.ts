@@ -8,10 +8,12 @@ import type { Channel } from '../ir/adapter.ts';
 import { OPEN_CHANNELS } from '../ir/adapter.ts';
 import type { Limits } from '../ir/program.ts';
 import { DEFAULT_LIMITS } from '../ir/program.ts';
+import type { ConductorConfig } from './conductor/config.ts';
+import { CONDUCTOR_SECTIONS, DEFAULT_CONDUCTOR, readConductorConfig } from './conductor/config.ts';
 import type { Report } from './report.ts';
 import { createReport } from './report.ts';
 import { readToml } from './toml.ts';
-import { checkKeys, countAt, stringAt, tableAt, wordAt } from './toml-fields.ts';
+import { checkKeys, countAt, durationAt, stringAt, tableAt, wordAt } from './toml-fields.ts';
 import type { TomlTable } from './toml-tree.ts';
 import { describeToml } from './toml-tree.ts';
 
@@ -25,6 +27,15 @@ export interface Config {
   readonly channel: Channel | null;
   /** Where terminals are: in a server of our own, or in the user's. */
   readonly tmux: 'private' | 'shared';
+  readonly conductor: ConductorConfig;
+  readonly gates: GatesConfig;
+}
+
+export interface GatesConfig {
+  /** A command that tells people of a gate that is open; null: nobody is told. */
+  readonly remind: string | null;
+  /** It is told again that often while it stays open; null: once. */
+  readonly remindEveryMs: number | null;
 }
 
 export const DEFAULT_CONFIG: Config = {
@@ -33,6 +44,8 @@ export const DEFAULT_CONFIG: Config = {
   defaultAdapter: null,
   channel: null,
   tmux: 'private',
+  conductor: DEFAULT_CONDUCTOR,
+  gates: { remind: null, remindEveryMs: null },
 };
 
 export interface ConfigInput {
@@ -56,7 +69,8 @@ export function readConfig({ file, text, base = DEFAULT_CONFIG }: ConfigInput): 
 }
 
 function read(report: Report, root: TomlTable, base: Config): Config {
-  checkKeys(report, root, ['limits', 'shell', 'tmux', 'agents', 'agent'], 'the configuration', 'warning');
+  const known = ['limits', 'shell', 'tmux', 'agents', 'agent', 'gates', ...CONDUCTOR_SECTIONS];
+  checkKeys(report, root, known, 'the configuration', 'warning');
   const agents = readAgents(report, root, 'agents');
   const agent = readAgents(report, root, 'agent');
   return {
@@ -65,7 +79,27 @@ function read(report: Report, root: TomlTable, base: Config): Config {
     defaultAdapter: agents.defaultAdapter ?? agent.defaultAdapter ?? base.defaultAdapter,
     channel: agents.channel ?? agent.channel ?? base.channel,
     tmux: wordAt(report, root, 'tmux', ['private', 'shared'] as const) ?? base.tmux,
+    conductor: readConductorConfig(report, root, base.conductor),
+    gates: readGates(report, root, base.gates),
   };
+}
+
+function readGates(report: Report, root: TomlTable, base: GatesConfig): GatesConfig {
+  const table = tableAt(report, root, 'gates', 'Write [gates] and below it remind = "COMMAND".');
+  if (table === null) return base;
+  checkKeys(report, table, ['remind', 'remind_every'], '[gates]', 'warning');
+  const every = durationAt(report, table, 'remind_every');
+  return {
+    remind: readCommand(report, table, 'remind') ?? base.remind,
+    remindEveryMs: every === 0 ? null : (every ?? base.remindEveryMs),
+  };
+}
+
+function readCommand(report: Report, table: TomlTable, key: string): string | null {
+  const command = stringAt(report, table, key);
+  if (command === null || command.value.trim() !== '') return command?.value ?? null;
+  report.error('invalid-value', command.place, `"${key}" is empty`, 'Write a command, or leave it out.');
+  return null;
 }
 
 function readLimits(report: Report, root: TomlTable, base: Limits): Limits {

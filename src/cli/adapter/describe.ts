@@ -1,7 +1,7 @@
 // What an adapter does, for people who want to know before they use it: every command that it starts, and what else it
 // says about its agent.
 
-import type { Json } from '../../base/json.ts';
+import type { Json, JsonMap } from '../../base/json.ts';
 import type { Adapter, DialogPattern, HookNames } from '../../ir/adapter.ts';
 import { channelsOf } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
@@ -38,20 +38,104 @@ export function labelled(rows: readonly (readonly [string, string])[]): readonly
   });
 }
 
-/** Headed paragraphs, one for each thing that the adapter speaks of. */
-export function describeAdapter(adapter: Adapter): readonly string[] {
-  const { environment, home, files, hooks, terminal, limits } = adapter;
-  const paragraphs: readonly (readonly [string, readonly (readonly [string, string])[]])[] = [
+/**
+ * Headed paragraphs, one for each thing that the adapter speaks of, with the keys of its file. `written`: what stands in the
+ * file, `ready.deadline`; all else that holds is the default.
+ */
+export function describeAdapter(adapter: Adapter, written: ReadonlySet<string>): readonly string[] {
+  const { program, environment, home, files, hooks, terminal, limits } = adapter;
+  const about = program === null ? {} : { name: program.name, tried: program.tried, install: program.install };
+  const paragraphs: readonly (readonly [string, readonly Row[]])[] = [
     ['Commands', commandsOf(adapter)],
-    ['Environment', Object.entries(environment).map(([name, text]) => [name, writtenText(text) || '(taken away)'])],
-    ['Home folder of its own', home === null ? [] : [[home.variable, homeText(home)]]],
-    ['Files that are written for it', files.map(({ path, format }) => [writtenText(path), format])],
-    ['Hooks', hooks === null ? [] : hookRows(hooks)],
-    ['Questions that are recognised', (terminal?.dialogs ?? []).map((dialog) => [dialog.name, dialogText(dialog)])],
-    ['Limits', limits.map(({ pattern, reset }) => [pattern, reset === null ? '' : `tells when it ends: ${reset}`])],
+    ['What must be installed  [program]', rowsOf('program', about, written)],
+    [
+      'Environment  [environment]',
+      Object.entries(environment).map(([name, text]) => [name, writtenText(text) || '(taken away)']),
+    ],
+    ['Home folder of its own  [home]', home === null ? [] : [[home.variable, homeText(home)]]],
+    ['Files that are written for it  [[files]]', files.map(({ path, format }) => [writtenText(path), format])],
+    ['Hooks  [hooks]', hooks === null ? [] : hookRows(hooks)],
+    ...sectionsOf(adapter).map(
+      ([section, values]) => [`${HEADS[section]}  [${section}]`, rowsOf(section, values, written)] as const,
+    ),
+    [
+      'Questions that are recognised  [[dialogs]]',
+      (terminal?.dialogs ?? []).map((dialog) => [dialog.name, dialogText(dialog)]),
+    ],
+    [
+      'Limits of its account  [[limits]]',
+      limits.map(({ pattern, reset }) => ['says', reset === null ? pattern : `${pattern}\nwhen it ends: ${reset}`]),
+    ],
   ];
   return paragraphs.flatMap(([head, rows]) => (rows.length === 0 ? [] : ['', head, ...labelled(rows)]));
 }
+
+type Row = readonly [string, string];
+
+const HEADS = {
+  spawn: 'In a terminal',
+  ready: 'When it can take a prompt',
+  prompt_injection: 'How a prompt is put in',
+  acknowledge: 'How a prompt is known to have arrived',
+  liveness: 'How long it may give no sign of life',
+  graceful_stop: 'How it is interrupted and ended',
+  headless: 'Without a terminal',
+  acp: 'By the Agent Client Protocol',
+} as const;
+
+type Section = keyof typeof HEADS;
+
+/** What holds in each section of the file that is about one channel, but for the commands. */
+function sectionsOf({ terminal, headless, acp }: Adapter): readonly (readonly [Section, object])[] {
+  const sections: readonly (readonly [Section, object | null | undefined])[] = [
+    ['spawn', terminal && { sessionId: terminal.sessionId, startupDelayMs: terminal.startupMs }],
+    ['ready', terminal?.ready],
+    ['prompt_injection', terminal?.injection],
+    ['acknowledge', terminal && { hook: terminal.acknowledge.byHook, ...terminal.acknowledge, byHook: null }],
+    ['liveness', terminal?.liveness],
+    ['graceful_stop', terminal?.stop],
+    ['headless', headless && { ...headless, ...UNTOLD }],
+    ['acp', acp && { ...acp, ...UNTOLD }],
+  ];
+  return sections.flatMap(([section, values]) => (values ? [[section, values] as const] : []));
+}
+
+/** Those stand among the commands. */
+const UNTOLD = { command: null, resume: null, fork: null, modelArgs: null, effortArgs: null };
+
+/** What is not there is left out. */
+function rowsOf(section: string, values: object, written: ReadonlySet<string>): readonly Row[] {
+  return Object.entries(values).flatMap(([name, value]) => {
+    const key = keyOf(name);
+    const text = valueText(name, value);
+    if (text === '') return [];
+    return [[key, written.has(`${section}.${key}`) ? text : `${text}  (default)`] as const];
+  });
+}
+
+/** As it is written in a file: `deadlineMs` is its `deadline`. */
+function keyOf(name: string): string {
+  return name.replace(/Ms$/, '').replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function valueText(name: string, value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (Array.isArray(value)) return value.map((item) => valueText('', item)).join(name.endsWith('Keys') ? ' ' : '\n');
+  if (typeof value === 'number') return name.endsWith('Ms') ? durationText(value) : String(value);
+  return typeof value === 'boolean' ? String(value) : writtenText(value as Text);
+}
+
+/** As one would write it. */
+function durationText(ms: number): string {
+  const [unit, size] = UNITS.find(([, each]) => ms > 0 && ms % each === 0) ?? ['ms', 1];
+  return `${ms / size}${unit}`;
+}
+
+const UNITS = [
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
 
 function homeText({ from, link, copy }: NonNullable<Adapter['home']>): string {
   const shared = link.length === 0 ? [] : [`shares ${link.join(', ')}`];
@@ -74,19 +158,25 @@ function hookRows(hooks: HookNames): readonly (readonly [string, string])[] {
   return rows.flatMap(([what, name]) => (name === null ? [] : [[what, name] as const]));
 }
 
-function dialogText({ answer, approve, reject, cure }: DialogPattern): string {
+function dialogText({ pattern, answer, approve, reject, cure, atStart }: DialogPattern): string {
+  const keys = [
+    ...(approve === null ? [] : [`yes is ${approve.join(' ')}`]),
+    ...(reject === null ? [] : [`no is ${reject.join(' ')}`]),
+  ];
   const who =
     answer !== null
       ? `is answered: ${answer.join(' ')}`
-      : approve === null && reject === null
+      : keys.length === 0
         ? 'a person must answer it in the terminal'
-        : 'a person decides';
-  return cure === null ? who : `${who}; ${cure}`;
+        : `a person decides: ${keys.join(', ')}`;
+  const lines = [pattern, atStart ? `${who}; only until it has been ready` : who, ...(cure === null ? [] : [cure])];
+  return lines.join('\n');
 }
 
 /** The same as data; null is what it does not say. */
 export function adapterJson(adapter: Adapter): Readonly<Record<string, Json>> {
   const { description, program, environment, home, files, terminal, limits } = adapter;
+  const sections = new Map(sectionsOf(adapter).map(([section, values]) => [section, sectionJson(values)]));
   return {
     description,
     channels: channelsOf(adapter),
@@ -95,15 +185,30 @@ export function adapterJson(adapter: Adapter): Readonly<Record<string, Json>> {
     home: home === null ? null : { ...home },
     files: files.map(({ path, format }) => ({ path: writtenText(path), format })),
     hooks: adapter.hooks === null ? {} : Object.fromEntries(hookRows(adapter.hooks)),
-    dialogs: (terminal?.dialogs ?? []).map(({ name, pattern, answer, approve, reject, cure }) => ({
+    dialogs: (terminal?.dialogs ?? []).map(({ name, pattern, answer, approve, reject, cure, atStart }) => ({
       name,
       pattern,
       answer,
       approve,
       reject,
       cure,
+      at_start: atStart,
     })),
     limits: limits.map(({ pattern, reset }) => ({ pattern, reset })),
+    ...Object.fromEntries(SECTIONS.map((section) => [section, sections.get(section) ?? null])),
     program: program === null ? null : { name: program.name, tried: program.tried, install: program.install },
   };
+}
+
+const SECTIONS = Object.keys(HEADS) as readonly Section[];
+
+/** With durations as they are written. */
+function sectionJson(values: object): JsonMap {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]: [string, unknown]) => {
+      if (Object.hasOwn(UNTOLD, name) || name === 'byHook') return [];
+      const isPlain = value === null || typeof value === 'boolean' || Array.isArray(value);
+      return [[keyOf(name), isPlain ? (value as Json) : valueText(name, value)]];
+    }),
+  );
 }

@@ -6,8 +6,11 @@ import { join } from 'node:path';
 import { present } from '../../base/assert.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
 import { nearest } from '../../base/nearest.ts';
+import { makeSource } from '../../base/source.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { channelsOf } from '../../ir/adapter.ts';
+import { createReport } from '../../languages/report.ts';
+import { readToml } from '../../languages/toml.ts';
 import { diagnosticJson } from '../../view/diagnostics.ts';
 import { tame } from '../../view/row.ts';
 import { adapterJson, commandsOf, describeAdapter, labelled } from '../adapter/describe.ts';
@@ -22,7 +25,7 @@ import type { Project } from '../project.ts';
 import { findProject } from '../project.ts';
 import { complain, say } from '../say.ts';
 import { readSettings } from '../settings.ts';
-import { complainAll, shownPath } from '../workflow.ts';
+import { complainAll, readText, shownPath } from '../workflow.ts';
 
 export interface AdapterOptions {
   readonly project?: true;
@@ -149,8 +152,18 @@ function show(project: Project, name: string, { json }: AdapterOptions): number 
     ['from', `${found.origin}: ${found.file}${shadows}`],
     ['channels', channelsOf(found.adapter).join(', ')],
   ] as const;
-  for (const line of [...labelled(head), ...describeAdapter(found.adapter)]) say(line);
+  for (const line of [...labelled(head), ...describeAdapter(found.adapter, writtenIn(found))]) say(line);
   return EXIT.done;
+}
+
+/** The keys of its file, with their sections: `ready.deadline`. */
+function writtenIn({ folder, file }: FoundAdapter): ReadonlySet<string> {
+  const root = readToml(createReport(makeSource(file, readText(join(folder, ADAPTER_FILE), file))));
+  return new Set(
+    [...(root?.entries.values() ?? [])].flatMap(({ key: section, value }) =>
+      value.kind === 'table' ? [...value.entries.keys()].map((key) => `${section}.${key}`) : [],
+    ),
+  );
 }
 
 function remove(project: Project, name: string, { project: inProject }: AdapterOptions): number {
@@ -172,7 +185,8 @@ function remove(project: Project, name: string, { project: inProject }: AdapterO
   removeFolder(target);
   say(`removed ${shownPath(project, target)}`);
   const next = new Adapters(project).find(name);
-  if (next !== null) complain(`note: ${name} is from now on the one that is ${next.origin}: ${next.file}`);
+  if (next !== null && found.origin === origin)
+    complain(`note: ${name} is from now on the one that is ${next.origin}: ${next.file}`);
   return EXIT.done;
 }
 

@@ -1,8 +1,10 @@
-// `meow agents`: who works for the runs of this project, and on what.
+// `meow agents`: who works for the runs of this project, and on what; and who is left of runs that are over.
 
-import { brief, tame } from '../../view/row.ts';
+import { runStatus, statusView } from '../../view/status.ts';
 import type { AgentView } from '../../view/status.ts';
-import { statusView } from '../../view/status.ts';
+import { brief, tame } from '../../view/row.ts';
+import type { FileStore } from '../../stores/files.ts';
+import { agentsLeft, runsWithProcesses } from '../agent-lives.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
@@ -11,23 +13,23 @@ import { complain, say } from '../say.ts';
 
 interface ListedAgent extends AgentView {
   readonly workflow: string;
+  /** How the run stands. */
+  readonly run: string;
 }
 
-/** Of one run all that it ever had; of all runs those of the runs that are not over. */
+/** Of one run all that it ever had; of all runs those of the runs that are not over, and those that live on. */
 export async function agents(options: { readonly workflow?: string; readonly json?: true }): Promise<number> {
   const store = storeOf(findProject());
-  const ids = options.workflow === undefined ? await runsGoingOn(store) : [await resolveRun(store, options.workflow)];
-  const listed: ListedAgent[] = [];
-  for (const id of ids) {
-    const { state } = await readRun(store, id);
-    listed.push(...statusView(state).agents.map((agent) => ({ workflow: id, ...agent })));
-  }
+  const listed =
+    options.workflow === undefined
+      ? await agentsOfAll(store)
+      : await agentsOf(store, await resolveRun(store, options.workflow));
   if (options.json) {
-    say(JSON.stringify(listed, null, 2));
+    say(JSON.stringify(listed.map(withoutRun), null, 2));
     return EXIT.done;
   }
-  const rows = listed.map(({ workflow, id, status, adapter, current_step: step, terminal, workdir }) => [
-    workflow,
+  const rows = listed.map(({ workflow, run, id, status, adapter, current_step: step, terminal, workdir }) => [
+    run === 'running' ? workflow : `${workflow} (${run})`,
     tame(id),
     status,
     adapter ?? '',
@@ -35,6 +37,32 @@ export async function agents(options: { readonly workflow?: string; readonly jso
     tame(terminal ?? workdir ?? ''),
   ]);
   for (const line of inColumns(['RUN', 'AGENT', 'STATUS', 'ADAPTER', 'STEP', 'WHERE'], rows)) say(line);
-  if (listed.length === 0) complain('there are no agents');
+  if (listed.length === 0 && options.workflow === undefined) {
+    complain('there are no agents: no run that goes on has any, and none is left of another');
+    complain('  those of a run that is over: meow agents --workflow ID');
+  } else if (listed.length === 0) complain('the run has no agents');
   return EXIT.done;
+}
+
+async function agentsOfAll(store: FileStore): Promise<readonly ListedAgent[]> {
+  const goingOn = await runsGoingOn(store);
+  const left = runsWithProcesses();
+  const over = (await store.list()).map(({ id }) => id).filter((id) => left.has(id) && !goingOn.includes(id));
+  const listed: ListedAgent[] = [];
+  for (const id of goingOn) listed.push(...(await agentsOf(store, id)));
+  for (const id of over) {
+    const living = (await agentsOf(store, id)).filter(({ status }) => status !== 'gone' && status !== 'stopped');
+    listed.push(...living);
+  }
+  return listed;
+}
+
+async function agentsOf(store: FileStore, id: string): Promise<readonly ListedAgent[]> {
+  const run = await readRun(store, id);
+  const known = (await store.holder(id)) === null ? agentsLeft(store, run) : statusView(run.state).agents;
+  return known.map((agent) => ({ workflow: id, run: runStatus(run.state), ...agent }));
+}
+
+function withoutRun({ run: _run, ...agent }: ListedAgent): object {
+  return agent;
 }

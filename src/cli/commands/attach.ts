@@ -3,18 +3,28 @@
 
 import { spawnSync } from 'node:child_process';
 import { constants } from 'node:os';
+import { join } from 'node:path';
 import { UsageError } from '../../base/usage-error.ts';
+import { AgentFolder } from '../../drivers/agent-folder.ts';
+import type { AgentStart } from '../../drivers/agent-folder.ts';
+import { markerOf } from '../../drivers/environment.ts';
+import { TRANSCRIPT } from '../../drivers/terminal/agent.ts';
 import { findProgram } from '../../drivers/wrapper.ts';
 import { placeOfSocket } from '../../drivers/tmux/private-socket.ts';
+import { MARKER_OPTION } from '../../drivers/tmux/terminal-pane.ts';
 import { shellWord } from '../../ir/quote.ts';
-import { brief } from '../../view/row.ts';
+import { brief, tame } from '../../view/row.ts';
+import type { AgentView } from '../../view/status.ts';
 import { statusView } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
-import { findProject } from '../project.ts';
-import { readRun, resolveRun, storeOf } from '../runs.ts';
-import { say } from '../say.ts';
-import { readSettings } from '../settings.ts';
 import { ownEnvironment } from '../own-environment.ts';
+import type { Project } from '../project.ts';
+import { findProject } from '../project.ts';
+import type { ReadRun } from '../runs.ts';
+import { readRun, resolveRun, storeOf } from '../runs.ts';
+import { complain, say } from '../say.ts';
+import { readSettings } from '../settings.ts';
+import { shownPath } from '../workflow.ts';
 
 export async function attach(
   wanted: string,
@@ -23,43 +33,69 @@ export async function attach(
 ): Promise<number> {
   const project = findProject();
   const store = storeOf(project);
-  const id = await resolveRun(store, wanted);
-  const { state } = await readRun(store, id);
-  const { agents } = statusView(state);
-  const found = agents.find((each) => each.id === agent);
-  if (found === undefined) {
-    const names = agents.map((each) => brief(each.id)).join(', ');
-    throw new UsageError(`run ${id} has no agent ${agent}`, names === '' ? 'it has no agents' : `it has: ${names}`);
-  }
-  if (found.terminal === null) {
+  const run = await readRun(store, await resolveRun(store, wanted));
+  const { id, state } = run;
+  const found = agentOf(run, agent);
+  const around = { runId: id, runFolder: store.runFolder(id), mark: state.request?.mark ?? '' };
+  const folder = new AgentFolder({ ...around, markerOf: (effect) => markerOf(around, effect) }, agent);
+  const start = folder.current();
+  if (start === null || start.channel !== 'terminal') {
     const what = found.adapter === null ? '' : ` (adapter ${found.adapter})`;
     throw new UsageError(`agent ${agent} has no terminal${what}`, `what it does: meow trace ${id} --follow`);
   }
   const environment = ownEnvironment();
   const program = findProgram('tmux', environment['PATH'] ?? '');
   if (program === null) throw new UsageError('there is no tmux on PATH', 'install tmux 3.2 or later');
-  const { TMUX: _around, ...without } = environment;
   const shared = readSettings(project).config.tmux === 'shared';
-  const run = { runFolder: store.runFolder(id), mark: state.request?.mark ?? '' };
-  const socket = shared ? null : placeOfSocket(run).socket;
-  const args = [
-    ...(socket === null ? [] : ['-S', socket]),
-    'attach-session',
-    ...(options.readOnly ? ['-r'] : []),
-    '-t',
-    `=${found.terminal}`,
-  ];
+  const server = shared ? [] : ['-S', placeOfSocket(around).socket];
+  // From within a session of the user's own server ours is another server, which is no nesting; the same one is.
+  const { TMUX: _around, ...without } = environment;
+  const tmux = { program, server, environment: shared ? environment : without };
+  const session = sessionOf(tmux, start);
+  if (session === null) return tellGone(project, id, start);
+  const args = [...server, 'attach-session', ...(options.readOnly ? ['-r'] : []), '-t', `=${session}`];
   if (options.print || !process.stdin.isTTY || !process.stdout.isTTY) {
     say(['tmux', ...args].map(shellWord).join(' '));
     return EXIT.done;
   }
-  // From within a session of the user's own server ours is another server, which is no nesting; the same one is.
-  const { status, signal, error } = spawnSync(program, args, { stdio: 'inherit', env: shared ? environment : without });
+  const { status, signal, error } = spawnSync(program, args, { stdio: 'inherit', env: tmux.environment });
   if (error !== undefined) throw error;
   if (signal !== null) return 128 + constants.signals[signal];
-  if (status === 0) return EXIT.done;
-  throw new UsageError(
-    `agent ${agent} has no session ${found.terminal} any more`,
-    `how it stands: meow agents --workflow ${id}`,
-  );
+  // It may have ended under our eyes, or in the moment before.
+  return status === 0 ? EXIT.done : tellGone(project, id, start);
+}
+
+function agentOf({ id, state }: ReadRun, agent: string): AgentView {
+  const { agents } = statusView(state);
+  const found = agents.find((each) => each.id === agent);
+  if (found !== undefined) return found;
+  const names = agents.map((each) => brief(each.id)).join(', ');
+  throw new UsageError(`run ${id} has no agent ${agent}`, names === '' ? 'it has no agents' : `it has: ${names}`);
+}
+
+/** The name that its session has by now; null where there is none. */
+function sessionOf(
+  tmux: {
+    readonly program: string;
+    readonly server: readonly string[];
+    readonly environment: Readonly<Record<string, string>>;
+  },
+  { marker }: AgentStart,
+): string | null {
+  const list = ['-u', '-N', ...tmux.server, 'list-panes', '-a', '-F', `#{session_name} #{${MARKER_OPTION}}`];
+  const { stdout, error } = spawnSync(tmux.program, list, {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    encoding: 'utf8',
+    env: tmux.environment,
+  });
+  if (error !== undefined) throw error;
+  const line = stdout.split('\n').find((each) => each.endsWith(` ${marker}`));
+  return line?.slice(0, -marker.length - 1) ?? null;
+}
+
+function tellGone(project: Project, id: string, { agent, folder }: AgentStart): number {
+  complain(`meow: the terminal of agent ${tame(agent)} is gone`);
+  complain(`  what it printed: ${shownPath(project, join(folder.path, TRANSCRIPT))}`);
+  complain(`  how it stands:   meow agents --workflow ${id}`);
+  return EXIT.failed;
 }

@@ -6,7 +6,7 @@ import type { JsonMap } from '../../base/json.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { addressOf, makePrivateFolder } from '../../ipc/address.ts';
 import { ask, leave, newMessageId } from '../../ipc/client.ts';
-import { afterDecision } from '../../ipc/desk.ts';
+import { afterDecision, notAnApprover } from '../../ipc/desk.ts';
 import { keptMessages } from '../../ipc/kept.ts';
 import type { Answer } from '../../ipc/protocol.ts';
 import type { GateVerdict } from '../../kernel/input.ts';
@@ -79,6 +79,8 @@ async function leaveWord(store: FileStore, run: ReadRun, wanted: string | null, 
   const reach = reachOf(store, run);
   const stands = state.gates.get(gate)?.verdict ?? keptVerdict(reach.inbox, id, gate);
   if (stands !== null) return afterDecision(gate, stands, verdict);
+  const problem = notAnApprover(state, gate, verdict);
+  if (problem !== null) throw new UsageError(problem);
   makePrivateFolder(reach.inbox);
   if (!leave(reach, messageOf(id, gate, verdict))) {
     throw new UsageError(`the inbox of run ${id} cannot be written: ${reach.inbox}`);

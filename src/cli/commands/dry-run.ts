@@ -54,10 +54,17 @@ function describe(step: Step): readonly string[] {
       ? [`up to ${step.retry.attemptsMax} attempts, ${formatDuration(step.retry.delayMs)} apart`]
       : []),
     ...(step.onError.kind === 'fail' ? [] : [`on error: ${step.onError.kind}`]),
-    ...(below.length === 0 ? [] : [`leads to ${below.join(', ')}`]),
+    ...(below.length === 0 ? [] : [`leads to ${someOf(below)}`]),
   ];
   return [`${step.id}  (${notes.join('; ')})`, ...textOf(step).map((line) => `    ${line}`)];
 }
+
+function someOf(names: readonly string[]): string {
+  const more = names.length - NAMES_MAX;
+  return more <= 0 ? names.join(', ') : `${names.slice(0, NAMES_MAX).join(', ')} and ${more} more`;
+}
+
+const NAMES_MAX = 8;
 
 function aboutAgent({ act }: Step): readonly string[] {
   if (act.kind !== 'effect') return [];

@@ -7,6 +7,9 @@ import type { Writable } from 'node:stream';
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { AgentFolder } from '../../drivers/agent-folder.ts';
+import { TRANSCRIPT } from '../../drivers/terminal/agent.ts';
+import { partsOf } from '../../drivers/tmux/parts.ts';
+import type { Part } from '../../drivers/tmux/parts.ts';
 import { readExit, stepFolder } from '../../drivers/step-folder.ts';
 import type { StepFolder } from '../../drivers/step-folder.ts';
 import { CLEANUP_STEP, effectId } from '../../kernel/state.ts';
@@ -140,10 +143,20 @@ class Copy {
 
   async #copy(name: 'stdout' | 'stderr', to: Writable): Promise<void> {
     // A terminal shows both as one.
-    const terminal = join(this.#folder.path, 'transcript');
+    const terminal = join(this.#folder.path, TRANSCRIPT);
     const path = name === 'stdout' && existsSync(terminal) ? terminal : join(this.#folder.path, name);
+    for (const part of partsOf(path)) {
+      const forgotten = part.at - this.#offsets[name];
+      if (forgotten > 0) complain(`[${forgotten} bytes of what it printed are not kept]`);
+      await this.#copyPart(part, name, to);
+    }
+  }
+
+  async #copyPart({ path, at, size }: Part, name: 'stdout' | 'stderr', to: Writable): Promise<void> {
+    if (at + size <= this.#offsets[name]) return;
+    this.#offsets[name] = Math.max(this.#offsets[name], at);
     try {
-      for await (const chunk of createReadStream(path, { start: this.#offsets[name] })) {
+      for await (const chunk of createReadStream(path, { start: this.#offsets[name] - at })) {
         if (this.deaf) return;
         this.#offsets[name] += (chunk as Buffer).length;
         await this.#write(to, chunk as Buffer);

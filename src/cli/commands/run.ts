@@ -9,9 +9,11 @@ import type { Json } from '../../base/json.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { createRun, resumeRun, startRun } from '../../engine/client.ts';
 import type { LiveRun, World } from '../../engine/client.ts';
+import { conductorOf, withWorkplace } from '../../ir/conductor.ts';
 import type { Allowance, Program, RunRequest } from '../../ir/program.ts';
 import { UNLIMITED } from '../../ir/program.ts';
 import type { RunState } from '../../kernel/state.ts';
+import { Repository } from '../../drivers/git/repository.ts';
 import { SIM_SCRIPT } from '../../drivers/sim-host.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { checkRunId } from '../../stores/refusal.ts';
@@ -21,6 +23,7 @@ import { compileWorkflow } from '../compile.ts';
 import { drive } from '../drive.ts';
 import { reportToStarter, startEngine } from '../engine-process.ts';
 import { EXIT } from '../exit.ts';
+import { ownEnvironment } from '../own-environment.ts';
 import type { Project } from '../project.ts';
 import { findProject } from '../project.ts';
 import { jsonReporter } from '../reporters/json.ts';
@@ -52,6 +55,7 @@ export interface RunOptions {
   /** False with `--no-wait`. */
   readonly wait?: boolean;
   readonly allowOutside?: true;
+  readonly inPlace?: true;
   readonly maxAgents?: number;
   readonly maxTransitions?: number;
   readonly budgetUsd?: number;
@@ -87,12 +91,13 @@ async function start(project: Project, path: string, options: RunOptions): Promi
   const simScript = readScriptBeside(compiled.path, project.cwd);
   const diagnostics = [...settings.diagnostics, ...compiled.diagnostics, ...simScript.diagnostics];
   complainAll(diagnostics, paint);
-  const program = compiled.program === null ? null : withAttachment(compiled.program, simScript.text);
-  if (program === null || hasErrors(diagnostics)) {
+  const written = compiled.program === null ? null : withAttachment(compiled.program, simScript.text);
+  if (written === null || hasErrors(diagnostics)) {
     // What is missing is missing on the command line: the workflow is as it should be.
     const errors = diagnostics.filter(({ severity }) => severity === 'error');
     return errors.every(({ code }) => code === 'missing-variable') ? EXIT.usage : EXIT.failed;
   }
+  const program = await placed(written, project.cwd, options);
   const id = options.id ?? newId();
   const at = Date.now();
   const { fileVariables } = compiled;
@@ -132,7 +137,21 @@ async function resume(project: Project, wanted: string, options: RunOptions): Pr
 }
 
 function withAttachment(program: Program, script: string | null): Program {
-  return script === null ? program : { ...program, attachments: { [SIM_SCRIPT]: script } };
+  return script === null ? program : { ...program, attachments: { ...program.attachments, [SIM_SCRIPT]: script } };
+}
+
+/** With the commit that a run of opcodes begins at: what its repository does not allow is said before anything begins. */
+async function placed(program: Program, cwd: string, options: RunOptions): Promise<Program> {
+  const inPlace = options.inPlace === true;
+  const conducted = conductorOf(program);
+  if (conducted === null) {
+    if (inPlace) throw new UsageError('--in-place is for Conductor workflows', 'other runs work in place anyway');
+    return program;
+  }
+  if (!conducted.mutates || options.dryRun === true) return withWorkplace(program, { base: null, inPlace });
+  const repository = await Repository.open(cwd, ownEnvironment());
+  if (!repository.ok) throw new UsageError(repository.error.message, repository.error.cure);
+  return withWorkplace(program, { base: repository.value.head, inPlace });
 }
 
 /** What the flags allow; they leave out what they do not name. */

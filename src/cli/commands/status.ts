@@ -8,6 +8,7 @@ import type { FileStore } from '../../stores/files.ts';
 import { census } from '../../view/census.ts';
 import { statusView } from '../../view/status.ts';
 import { treeLines } from '../../view/tree.ts';
+import { agentsLeft } from '../agent-lives.ts';
 import { canRedraw, paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { follow } from '../follow.ts';
@@ -42,7 +43,9 @@ export async function status(wanted: string | null, { json, watch }: StatusOptio
 /** The contract's object, and who works on the run. */
 export async function statusObject(store: FileStore, run: ReadRun): Promise<object> {
   const holder = await store.holder(run.id);
-  return { ...statusView(run.state, { id: run.id }), engine: holder === null ? null : { pid: holder.pid } };
+  const view = statusView(run.state, { id: run.id });
+  if (holder === null) return { ...view, agents: agentsLeft(store, run), engine: null };
+  return { ...view, engine: { pid: holder.pid } };
 }
 
 async function statusLines(store: FileStore, { id, state }: ReadRun): Promise<readonly string[]> {

@@ -34,8 +34,8 @@ export async function statusOf(around: Surroundings, step: string, gone?: AbortS
 
 /** Null where there is no such step. */
 async function knownStatus(around: Surroundings, step: string, gone?: AbortSignal): Promise<string | null> {
-  const { workflow, inbox, step: asker } = around;
-  const answer = await askSoon(around, { type: 'step_status', workflow, step, asker }, gone);
+  const { workflow, inbox, step: asker, agent } = around;
+  const answer = await askSoon(around, { type: 'step_status', workflow, step, asker, agent }, gone);
   if (answer?.kind === 'step-status') return answer.status;
   if (answer?.kind === 'error' && answer.code === 'unknown-step') return null;
   if (answer?.kind === 'error') throw new UsageError(answer.message);

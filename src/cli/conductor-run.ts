@@ -1,0 +1,85 @@
+// What a run of opcodes has beside any other: its directory, its worktree, and the drivers that work in it.
+
+import { resolve } from 'node:path';
+import { commandDriver } from '../drivers/command.ts';
+import type { RunSurroundings } from '../drivers/environment.ts';
+import { branchOf } from '../drivers/git/repository.ts';
+import { opcodeDriver } from '../drivers/opcodes/opcode-driver.ts';
+import { workspaceFor, worktreePath } from '../drivers/opcodes/workspace.ts';
+import type { Driver } from '../engine/ports.ts';
+import { conductorOf, workplaceOf } from '../ir/conductor.ts';
+import type { OpcodeSpec } from '../ir/opcode.ts';
+import type { Program } from '../ir/program.ts';
+import type { RunState } from '../kernel/state.ts';
+import type { Config } from '../languages/config.ts';
+import { visitsOf } from '../view/visits.ts';
+import { RunDirectory } from './run-directory.ts';
+import { complain } from './say.ts';
+
+export interface ConductorRunRequest {
+  readonly run: RunSurroundings;
+  readonly program: Program;
+  readonly config: Config;
+  /** A driver of headless turns whose agents have this environment. */
+  readonly turns: (environment: Readonly<Record<string, string>>) => Driver;
+  /** As far as the journal holds it; null before it has begun. */
+  readonly state: () => RunState | null;
+}
+
+export interface ConductorRun {
+  readonly drivers: Readonly<Record<OpcodeSpec['kind'], Driver>>;
+  readonly directory: RunDirectory;
+  /** Before the run is released. */
+  finish(state: RunState): Promise<void>;
+}
+
+/** Null for a run of another language. */
+export function conductorRun({ run, program, config, turns, state }: ConductorRunRequest): ConductorRun | null {
+  const conducted = conductorOf(program);
+  if (conducted === null) return null;
+  const { base, inPlace } = workplaceOf(program);
+  const project = resolve(run.runFolder, '../../..');
+  const runDirName = `${conducted.artifactsDir}/${run.runId}`;
+  const runDir = resolve(project, runDirName);
+  const environment = { ...run.environment, MEOW_RUN_DIR: runDir };
+  const kind = !conducted.mutates ? 'as-it-is' : inPlace ? 'in-place' : 'worktree';
+  const workspace = workspaceFor({ runId: run.runId, project, runDir, environment: run.environment, kind });
+  const driver = opcodeDriver({
+    run,
+    runDir,
+    runDirName,
+    workspace,
+    history: () => visitsOf(state()?.steps.values() ?? []),
+    turn: turns(environment),
+    command: commandDriver({ ...run, environment, shell: config.shell }),
+    settings: config.conductor,
+  });
+  const directory = new RunDirectory({
+    path: runDir,
+    runs: resolve(run.runFolder, '..'),
+    runId: run.runId,
+    mark: run.mark,
+    program,
+    workflowId: conducted.workflowId,
+    base,
+    worktree: kind === 'worktree' ? worktreePath(project, run.runId) : project,
+    branch: kind === 'worktree' ? branchOf(run.runId) : null,
+  });
+  return {
+    drivers: { work: driver, validate: driver, evaluate: driver, rollback: driver, halt: driver },
+    directory,
+    async finish(ended) {
+      // A worktree that no step has needed is not made for its sake.
+      const worked = visitsOf(ended.steps.values()).some(({ kind: what }) => what === 'work' || what === 'rollback');
+      const opened = kind === 'as-it-is' || !worked ? null : await workspace.open();
+      const git = opened?.ok === true ? opened.value.git : null;
+      await directory.finish(ended, async (file) => {
+        if (git === null || base === null) return;
+        const written = await git.diff({ against: base, to: file });
+        if (!written.ok) complain(`meow: diff.patch could not be written: ${written.error.message}`);
+      });
+      // Of a tree that is the user's, nothing is to be left but the work.
+      if (kind === 'in-place' && ended.phase === 'ended' && ended.end !== 'paused') await git?.release();
+    },
+  };
+}

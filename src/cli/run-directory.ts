@@ -1,0 +1,225 @@
+// The directory of a run of opcodes: what people, planners and scripts read along in. The journal is the truth, and all that
+// is written here follows from it: what a crash cuts off is written when the run is resumed.
+//
+//   metadata.json      what the run is: written once
+//   status.json        where it stands: replaced as it changes
+//   events.ndjson      what happened, a line each
+//   artifacts/STEP/N/  of the Nth visit of a step; what gates asked and were told is written here, the rest by performers
+//   diff.patch, transcript.md, final-state.txt   when the engine lets go of the run
+
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { JsonMap } from '../base/json.ts';
+import { formatMoment } from '../base/time.ts';
+import { UsageError } from '../base/usage-error.ts';
+import type { Program } from '../ir/program.ts';
+import type { JournalRecord } from '../kernel/decision.ts';
+import type { RunState, StepState } from '../kernel/state.ts';
+import { isErrno, refusalOf } from '../stores/refusal.ts';
+import { stateFile } from '../stores/state-file.ts';
+import type { StateFile } from '../stores/state-file.ts';
+import { RunEvents } from '../view/run-events.ts';
+import { openGates, runError, runStatus } from '../view/status.ts';
+import { visitsOf } from '../view/visits.ts';
+import type { VisitView } from '../view/visits.ts';
+import { complain } from './say.ts';
+
+export interface RunDirectoryOptions {
+  /** Absolute. */
+  readonly path: string;
+  /** Where runs are kept, whatever their language. Absolute. */
+  readonly runs: string;
+  readonly runId: string;
+  /** Tells the run from another of the same id. */
+  readonly mark: string;
+  readonly program: Program;
+  readonly workflowId: string;
+  /** The commit that the run began with; null where it works without git. */
+  readonly base: string | null;
+  /** Where the work is done. Absolute. */
+  readonly worktree: string;
+  readonly branch: string | null;
+}
+
+export class RunDirectory {
+  readonly #options: RunDirectoryOptions;
+  readonly #events: RunEvents;
+  readonly #status: StateFile;
+  #file: number | null = null;
+  #complained = false;
+
+  constructor(options: RunDirectoryOptions) {
+    this.#options = options;
+    this.#events = new RunEvents(options.program, options.runId);
+    this.#status = stateFile(join(options.path, 'status.json'));
+  }
+
+  /** Makes it, or takes it up again. `before`: what the journal holds. */
+  open(before: readonly JournalRecord[]): void {
+    const { path, runId, mark, program, workflowId, base, worktree, branch } = this.#options;
+    try {
+      mkdirSync(join(path, '..'), { recursive: true });
+      if (!this.#isOurs()) mkdirSync(path, 0o700);
+      for (const [folder, ignored] of this.#ignored()) {
+        mkdirSync(folder, { recursive: true });
+        const file = join(folder, '.gitignore');
+        if (!existsSync(file)) writeFileSync(file, ignored);
+      }
+      mkdirSync(join(path, 'artifacts'), { recursive: true });
+      const source = program.source.name;
+      const metadata = { run_id: runId, mark, workflow_id: workflowId, source, base_commit: base, worktree, branch };
+      const started_at = formatMoment(before[0]?.at ?? Date.now());
+      writeFileSync(join(path, 'metadata.json'), `${JSON.stringify({ ...metadata, started_at }, null, 2)}\n`);
+      this.#file = openSync(join(path, 'events.ndjson'), 'w', 0o600);
+      this.#tell(before);
+    } catch (error) {
+      if (isErrno(error, 'EEXIST')) {
+        throw new UsageError(
+          `the run directory ${path} is there already, and not of this run`,
+          'choose another id with --id, or another defaults.artifacts_dir',
+        );
+      }
+      throw refusalOf(error, `make the run directory of ${runId}`, path);
+    }
+  }
+
+  seen(records: readonly JournalRecord[], state: RunState): void {
+    if (this.#file === null) return;
+    this.#tell(records);
+    for (const step of gatesTouched(records, state)) this.#writeGate(step, state);
+    this.#status.write(`${JSON.stringify(this.#statusOf(state), null, 2)}\n`).catch((error: unknown) => {
+      if (!(error instanceof UsageError)) throw error;
+      // The run does not depend on it; what is lacking is written at the latest when the run is resumed.
+      if (!this.#complained) complain(`meow: ${error.message}`);
+      this.#complained = true;
+    });
+  }
+
+  /** `diff`: writes the run's changes to a file. */
+  async finish(state: RunState, diff: (file: string) => Promise<void>): Promise<void> {
+    if (this.#file === null) return;
+    const { path } = this.#options;
+    const visits = visitsOf(state.steps.values());
+    await diff(join(path, 'diff.patch'));
+    writeFileSync(join(path, 'transcript.md'), transcript(this.#options.runId, visits));
+    writeFileSync(join(path, 'final-state.txt'), finalState(state, visits));
+    await this.#status.write(`${JSON.stringify(this.#statusOf(state), null, 2)}\n`);
+    closeSync(this.#file);
+    this.#file = null;
+  }
+
+  /** Nothing that runs leave is anybody's work: no `git status` is to tell of it. Workflows may be kept beside runs. */
+  #ignored(): readonly (readonly [string, string])[] {
+    const { path, runs } = this.#options;
+    return [
+      [path, '*\n'],
+      [runs, '/.gitignore\n/*/\n/*.yaml\n/*.yaml.*\n'],
+      [join(runs, '..', 'worktrees'), '*\n'],
+    ];
+  }
+
+  #isOurs(): boolean {
+    const file = join(this.#options.path, 'metadata.json');
+    if (!existsSync(file)) return false;
+    const { run_id, mark } = JSON.parse(readFileSync(file, 'utf8')) as JsonMap;
+    return run_id === this.#options.runId && mark === this.#options.mark;
+  }
+
+  #tell(records: readonly JournalRecord[]): void {
+    const lines = records.flatMap((record) => this.#events.of(record).map((event) => `${JSON.stringify(event)}\n`));
+    if (lines.length > 0 && this.#file !== null) writeSync(this.#file, lines.join(''));
+  }
+
+  #writeGate(step: StepState, state: RunState): void {
+    const [visit] = visitsOf([step]);
+    if (visit === undefined) return;
+    const folder = join(this.#options.path, 'artifacts', visit.step, String(visit.visit));
+    mkdirSync(folder, { recursive: true });
+    const gate = openGates(state).find(({ step: asker }) => asker === step.id);
+    const spec = step.definition.act.kind === 'effect' ? step.definition.act.effect : null;
+    const artifacts: JsonMap[] = [];
+    const write = (role: string, content: JsonMap): void => {
+      const name = `${role}.json`;
+      writeFileSync(join(folder, name), `${JSON.stringify(content, null, 2)}\n`);
+      const path = join('artifacts', visit.step, String(visit.visit), name);
+      artifacts.push({ role, path, media_type: 'application/json', required: true });
+    };
+    write('gate_request', {
+      run_id: this.#options.runId,
+      step_id: visit.step,
+      gate: visit.step,
+      reason: gate?.prompt ?? (spec?.kind === 'gate' && typeof spec.prompt === 'string' ? spec.prompt : null),
+      approvers: spec?.kind === 'gate' ? [...(spec.approvers ?? [])] : [],
+      requested_at: momentOf(visit.startedAt),
+      required_decision: 'approve or reject',
+    });
+    if (visit.outcome !== null && visit.outcome !== 'completed') {
+      const { decided_by = null, notes = null } = visit.outputs;
+      write('gate_outcome', { outcome: visit.outcome, decided_by, notes, decided_at: momentOf(visit.endedAt) });
+    }
+    const manifest = {
+      step_id: visit.step,
+      opcode: 'GATE',
+      attempt: visit.visit,
+      started_at: momentOf(visit.startedAt),
+      ended_at: momentOf(visit.endedAt),
+      outcome: visit.outcome,
+      artifacts,
+    };
+    writeFileSync(join(folder, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  }
+
+  #statusOf(state: RunState): JsonMap {
+    const visits = visitsOf(state.steps.values());
+    const last = visits.at(-1);
+    return {
+      run_id: this.#options.runId,
+      workflow_id: this.#options.workflowId,
+      status: runStatus(state),
+      current_step: last !== undefined && last.endedAt === null ? last.id : null,
+      last_outcome: visits.findLast(({ outcome }) => outcome !== null)?.outcome ?? null,
+      visits: visits.length,
+      open_gates: openGates(state).map(({ id }) => id),
+      error: runError(state)?.message ?? null,
+      started_at: momentOf(state.startedAt),
+      ended_at: momentOf(state.endedAt),
+    };
+  }
+}
+
+/** Steps that are gates, and were asked for or decided in these records. */
+function gatesTouched(records: readonly JournalRecord[], state: RunState): ReadonlySet<StepState> {
+  const touched = new Set<StepState>();
+  for (const { decisions } of records) {
+    for (const decision of decisions) {
+      if (decision.kind !== 'gate-asked' && decision.kind !== 'step-done' && decision.kind !== 'step-failed') continue;
+      const step = state.steps.get(decision.step);
+      if (step?.definition.executor === 'gate') touched.add(step);
+    }
+  }
+  return touched;
+}
+
+function transcript(runId: string, visits: readonly VisitView[]): string {
+  const parts = visits.map((visit) => {
+    const { result } = visit.outputs;
+    const said = visit.failure?.message ?? (typeof result === 'string' ? result : '');
+    return [`## ${visit.id}: ${visit.outcome ?? 'under way'}`, ...(said === '' ? [] : ['', said.trim()])].join('\n');
+  });
+  return `${[`# ${runId}`, ...parts].join('\n\n')}\n`;
+}
+
+function finalState(state: RunState, visits: readonly VisitView[]): string {
+  const error = runError(state);
+  const lines = [
+    `status: ${runStatus(state)}`,
+    `reason: ${state.reason ?? error?.message ?? '-'}`,
+    `last step: ${visits.at(-1)?.id ?? '-'}`,
+    ...visits.map(({ id, outcome }) => `  ${id} ${outcome ?? '-'}`),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function momentOf(at: number | null): string | null {
+  return at === null ? null : formatMoment(at);
+}

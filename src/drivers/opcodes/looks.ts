@@ -1,0 +1,242 @@
+// What is seen of a worktree before somebody works in it, and afterwards.
+//
+// K1  Before a visit, a snapshot is taken, once: by whichever attempt comes first, in whichever life of the engine. What is
+//     known of it is kept beside what the attempts leave, and not in the run's directory, where agents may write. So is
+//     what is seen afterwards: a witness may change things that nobody is to answer for.
+// K2  What the turn has left running is ended before anything is looked at: nothing changes behind our back.
+// K3  A worktree leads to its repository by a file `.git`. Without it, git would take the repository around the worktree for
+//     the one that is meant, and that is the user's own: it is put back before git is asked for anything.
+
+import { createHash } from 'node:crypto';
+import { lstatSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { ABSENT, isErrno, REFUSED } from '../../base/errno.ts';
+import type { JsonMap } from '../../base/json.ts';
+import { err, ok } from '../../base/result.ts';
+import type { Result } from '../../base/result.ts';
+import type { Effect } from '../../ir/effect.ts';
+import { markerOf } from '../environment.ts';
+import type { RunSurroundings } from '../environment.ts';
+import type { Change } from '../git/diff.ts';
+import type { GitProblem } from '../git/problem.ts';
+import type { Snapshot } from '../git/snapshot.ts';
+import type { Worktree } from '../git/worktree.ts';
+import { endProcesses } from '../remains.ts';
+import { makeFolder, stepFolder } from '../step-folder.ts';
+import { readJsonFile, writeJsonFile } from '../turn/json-file.ts';
+import { snapshotName } from './workspace.ts';
+
+/** What was there. */
+export interface Before extends Snapshot {
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  /** The file `.git`; null where that is a folder. */
+  readonly pointer: string | null;
+  readonly governing: Governing;
+}
+
+/** What decides about git itself, by names of files and settings: a print of each. */
+type Governing = Readonly<Record<string, string>>;
+
+export interface After extends Snapshot {
+  readonly changes: readonly Change[];
+  readonly tampered: readonly string[];
+}
+
+export async function lookBefore(
+  git: Worktree,
+  run: RunSurroundings,
+  effect: Effect,
+): Promise<Result<Before, GitProblem>> {
+  const file = beforeFile(run, effect);
+  const known = readJsonFile(file) as Before | null;
+  if (known !== null) return ok(known);
+  const at = Date.now();
+  const taken = await git.snapshot(snapshotName(effect.step));
+  if (!taken.ok) return taken;
+  const before: Before = { ...taken.value, at, pointer: pointerOf(git.path), governing: governingOf(git.path) };
+  makeFolder(dirname(file));
+  writeJsonFile(file, before);
+  return ok(before);
+}
+
+export async function lookAfter(
+  git: Worktree,
+  run: RunSurroundings,
+  effect: Effect,
+  before: Before,
+): Promise<Result<After, GitProblem>> {
+  const file = join(stepFolder(run.runFolder, effect.step, effect.attempt).path, 'after.json');
+  const known = readJsonFile(file) as After | null;
+  if (known !== null) return ok(known);
+  const led = leadBack(git, run, effect, before);
+  if (!led.ok) return led;
+  const tampered = [...(led.value ? ['.git'] : []), ...differences(before.governing, governingOf(git.path))];
+  const now = await git.snapshot('now');
+  if (!now.ok) return now;
+  const changes = await git.changes({ kind: 'snapshot', name: before.name }, 'now');
+  if (!changes.ok) return changes;
+  const after: After = { ...now.value, changes: changes.value, tampered };
+  writeJsonFile(file, after);
+  return ok(after);
+}
+
+/** Makes sure that the worktree leads to its repository (K3), for whoever comes later than a visit that looked at it. */
+export function leadBackFrom(
+  git: Worktree,
+  run: RunSurroundings,
+  effect: Effect,
+  earlier: readonly string[],
+): Result<boolean, GitProblem> {
+  const looked = earlier.map((step) => readJsonFile(beforeFile(run, { step })) as Before | null);
+  const latest = looked.findLast((before) => before !== null) ?? null;
+  return latest === null ? ok(false) : leadBack(git, run, effect, latest);
+}
+
+/** Whether it did not. */
+function leadBack(
+  git: Worktree,
+  run: RunSurroundings,
+  effect: Effect,
+  { pointer }: Before,
+): Result<boolean, GitProblem> {
+  if (pointerOf(git.path) === pointer && commonDirOf(git.path) !== null) return ok(false);
+  makeFolder(dirname(beforeFile(run, effect)));
+  const aside = join(dirname(beforeFile(run, effect)), `replaced-git-${effect.attempt}`);
+  const back = putBack(git.path, pointer, aside);
+  return back.ok ? ok(true) : back;
+}
+
+/** Ends what an attempt has left running (K2). */
+export async function endLeft(run: RunSurroundings, effect: Effect): Promise<void> {
+  await endProcesses({ marker: markerOf(run, effect.id), leader: null }, { graceMs: LEFT_GRACE_MS }).done;
+}
+
+/** As outputs and evidence have it. */
+export function changeSummary(changes: readonly Change[]): JsonMap {
+  const count = (...statuses: readonly Change['status'][]): number =>
+    changes.filter(({ status }) => statuses.includes(status)).length;
+  return {
+    files: changes.length,
+    added: count('added'),
+    modified: count('modified', 'typechange', 'renamed'),
+    deleted: count('deleted'),
+    paths: changes.slice(0, PATHS_MAX).map(({ path }) => path),
+  };
+}
+
+/** What was written into the run's directory by others than the engine, since a moment. */
+export function writtenSince(runDir: string, at: number): readonly string[] {
+  const found: string[] = [];
+  const look = (folder: string): void => {
+    for (const entry of entriesOf(join(runDir, folder))) {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      if (folder === '' && OF_THE_ENGINE.test(entry.name)) continue;
+      if (found.length >= PATHS_MAX) return;
+      if (entry.isDirectory()) look(path);
+      else if (changedAt(join(runDir, path)) > at - CLOCK_STEP_MS) found.push(path);
+    }
+  };
+  look('');
+  return found;
+}
+
+const PATHS_MAX = 200;
+const LEFT_GRACE_MS = 2_000;
+/** The clock of a file system may be that much behind. */
+const CLOCK_STEP_MS = 20;
+const OF_THE_ENGINE =
+  /^(?:artifacts|metadata\.json|status\.json.*|events\.ndjson|final-state\.txt|diff\.patch|transcript\.md|\.gitignore)$/;
+
+function beforeFile(run: RunSurroundings, { step }: Pick<Effect, 'step'>): string {
+  return join(dirname(stepFolder(run.runFolder, step, 1).path), 'before.json');
+}
+
+function putBack(folder: string, pointer: string | null, aside: string): Result<null, GitProblem> {
+  const path = join(folder, '.git');
+  const refused = (why: string): Result<null, GitProblem> =>
+    err({ kind: 'gone', message: `${path} is not what it was: ${why}`, cure: 'start another run' });
+  if (pointer === null) return refused('the repository in it is gone');
+  try {
+    if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) renameSync(path, aside);
+    writeFileSync(path, pointer, { flag: 'wx' });
+    return ok(null);
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED, 'EXDEV', 'EEXIST', 'ENOTEMPTY')) return refused(error.message);
+    throw error;
+  }
+}
+
+/** Null where it is a folder, or absent, or no file. */
+function pointerOf(folder: string): string | null {
+  return readFileIfAny(join(folder, '.git'));
+}
+
+/** Hooks, excluded paths, and settings that name a program. Empty where there is no repository. */
+function governingOf(folder: string): Governing {
+  const common = commonDirOf(folder);
+  if (common === null) return {};
+  const prints: Record<string, string> = {};
+  for (const { name } of entriesOf(join(common, 'hooks'))) {
+    prints[`.git/hooks/${name}`] = String(changedAt(join(common, 'hooks', name)));
+  }
+  for (const name of ['info/exclude', 'info/attributes', 'info/grafts']) {
+    const text = readFileIfAny(join(common, name));
+    if (text !== null) prints[`.git/${name}`] = hash(text);
+  }
+  const settings = readFileIfAny(join(common, 'config')) ?? '';
+  for (const [line] of settings.matchAll(PROGRAM_SETTING)) prints[`.git/config: ${line.trim()}`] = '';
+  return prints;
+}
+
+const PROGRAM_SETTING =
+  /^[ \t]*(?:hooksPath|fsmonitor|sshCommand|editor|pager|worktree|attributesFile|excludesFile|textconv|external|command|clean|smudge|process|driver|helper|program|askPass|gitProxy|path|insteadOf|pushInsteadOf)[ \t]*=.*$/gim;
+
+function differences(before: Governing, after: Governing): readonly string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].filter((name) => before[name] !== after[name]);
+}
+
+/** Null where there is none to be found. */
+function commonDirOf(folder: string): string | null {
+  const path = join(folder, '.git');
+  if (entriesOf(path).length > 0) return path;
+  const [, target] = /^gitdir: (.+)\n?$/.exec(readFileIfAny(path) ?? '') ?? [];
+  if (target === undefined) return null;
+  const gitDir = resolve(folder, target);
+  const common = readFileIfAny(join(gitDir, 'commondir'));
+  return common === null ? gitDir : resolve(gitDir, common.trimEnd());
+}
+
+function entriesOf(folder: string): readonly { readonly name: string; isDirectory(): boolean }[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED)) return [];
+    throw error;
+  }
+}
+
+/** Of contents or mode: nobody can set it back. */
+function changedAt(path: string): number {
+  try {
+    return lstatSync(path).ctimeMs;
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED)) return 0;
+    throw error;
+  }
+}
+
+function readFileIfAny(path: string): string | null {
+  try {
+    // A pipe would never end.
+    return statSync(path).isFile() ? readFileSync(path, 'latin1') : null;
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED)) return null;
+    throw error;
+  }
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text, 'latin1').digest('hex');
+}

@@ -1,0 +1,250 @@
+// What a policy allows: as an agent is told it before its turn, and as the engine finds it kept or not afterwards, by what it
+// sees in the worktree. What an agent says about it counts for nothing.
+//
+//   - A pattern of forbidden paths stands for what is below a folder that it matches, too. One of allowed paths does so only
+//     where it is a plain name: `docs` is all of docs, `docs/*` what is right in it.
+//   - A rename is the deletion of one path and the creation of another.
+//   - Where HEAD is another commit afterwards, that counts as a commit, however it came about.
+//   - A protected branch may be the one that a run in place began on; but then it must not move.
+
+import type { Json } from '../../base/json.ts';
+import type { Operation, Policy } from '../../ir/opcode.ts';
+import type { Change } from '../git/diff.ts';
+import { foldersOf } from '../git/names.ts';
+import { isProtected } from '../git/restore.ts';
+import { globs, literalOf } from './globs.ts';
+
+export type Violation = {
+  readonly rule: Rule;
+  /** Seen from the top of the worktree; null where it is about no path. */
+  readonly path: string | null;
+  readonly message: string;
+};
+
+export type Rule =
+  | 'read_only'
+  | 'allowed_paths'
+  | 'forbidden_paths'
+  | 'forbidden_operations'
+  | 'lockfiles'
+  | 'protected_branch'
+  | 'git_tampering'
+  | 'on_prompt';
+
+export interface Conduct {
+  readonly changes: readonly Change[];
+  readonly before: HeadState;
+  readonly after: HeadState;
+  /** What git would do otherwise than before: names of files and settings. */
+  readonly tampered: readonly string[];
+  /** How often the agent was denied what it asked for. */
+  readonly denied: number;
+}
+
+export interface HeadState {
+  readonly head: string | null;
+  readonly branch: string | null;
+}
+
+export function checkPolicy(
+  policy: Policy,
+  conduct: Conduct,
+  protectedBranches: readonly string[],
+): readonly Violation[] {
+  const { allowedPaths, forbiddenPaths } = policy;
+  const paths: PathRules = {
+    isHeld: allowedPaths !== null || forbiddenPaths.length > 0,
+    isAllowed: allowedPaths === null ? () => true : allows(allowedPaths),
+    isForbidden: forbids(forbiddenPaths),
+  };
+  return [
+    ...conduct.changes.flatMap((change) => violationsOf(policy, paths, change)),
+    ...headViolations(policy, conduct, protectedBranches),
+    ...conduct.tampered.map((name) =>
+      violation('git_tampering', name, `${name} decides what git does, and was changed`),
+    ),
+    ...(policy.onPrompt === 'fail' && conduct.denied > 0
+      ? [violation('on_prompt', null, `it asked for what it may not do, and was denied it ${times(conduct.denied)}`)]
+      : []),
+  ];
+}
+
+/** One that allows nothing but to look: for whoever is asked for a judgement. */
+export const LOOK_ONLY: Policy = {
+  name: null,
+  text: '',
+  allowedPaths: null,
+  forbiddenPaths: [],
+  forbiddenOperations: [],
+  network: 'allow',
+  execution: 'read_only',
+  onPrompt: 'deny',
+  lockfiles: 'deny',
+};
+
+/** As it stands in outputs and summaries. */
+export function policyRecord(policy: Policy): Json {
+  return {
+    name: policy.name,
+    allowed_paths: policy.allowedPaths,
+    forbidden_paths: policy.forbiddenPaths,
+    forbidden_operations: policy.forbiddenOperations,
+    network: policy.network,
+    execution: policy.execution,
+    on_prompt: policy.onPrompt,
+    lockfiles: policy.lockfiles,
+  };
+}
+
+/** What an agent is told of its policy, one rule a line; the last is what follows if it does otherwise. */
+export function policyRules(policy: Policy, protectedBranches: readonly string[]): readonly string[] {
+  const { allowedPaths, forbiddenPaths, forbiddenOperations, network, execution, lockfiles } = policy;
+  const isReadOnly = execution === 'read_only';
+  return [
+    ...(isReadOnly ? ['Change nothing: no file, no commit, no branch.'] : []),
+    ...(!isReadOnly && allowedPaths !== null ? [`Change only these paths: ${allowedPaths.join(', ') || 'none'}.`] : []),
+    ...(!isReadOnly && forbiddenPaths.length > 0 ? [`Do not change these paths: ${forbiddenPaths.join(', ')}.`] : []),
+    ...(!isReadOnly && forbiddenOperations.length > 0
+      ? [`Do not do any of this: ${forbiddenOperations.map((operation) => DEEDS[operation]).join('; ')}.`]
+      : []),
+    ...(!isReadOnly && lockfiles === 'deny' ? ['Do not change lockfiles, or manifests of packages.'] : []),
+    ...(network === 'deny' ? ['Do not use the network.'] : []),
+    ...(protectedBranches.length > 0 ? [`Leave these branches alone: ${protectedBranches.join(', ')}.`] : []),
+    "Leave git's configuration and hooks alone.",
+    'All of this is checked when you are done, and what breaks it fails the step, whatever you say about it.',
+  ];
+}
+
+const DEEDS: Readonly<Record<Operation, string>> = {
+  create: 'create files',
+  modify: 'modify files',
+  delete: 'delete files',
+  rename: 'rename files',
+  chmod: 'change permissions',
+  symlink: 'make symbolic links',
+  commit: 'commit, or move HEAD in another way',
+  switch_branch: 'switch to another branch',
+};
+
+interface PathRules {
+  readonly isHeld: boolean;
+  readonly isAllowed: (path: string) => boolean;
+  readonly isForbidden: (path: string) => boolean;
+}
+
+function violationsOf(
+  policy: Policy,
+  { isHeld, isAllowed, isForbidden }: PathRules,
+  change: Change,
+): readonly Violation[] {
+  const { path, from } = change;
+  const deed = from === null ? `${path} was ${change.status}` : `${from} was renamed to ${path}`;
+  if (policy.execution === 'read_only') {
+    return [violation('read_only', path, `${deed}, and nothing was to be changed`)];
+  }
+  const paths = from === null ? [path] : [from, path];
+  return [
+    ...(isHeld && !change.isExact
+      ? [violation('allowed_paths', path, `${deed}, and its name is no text that a policy could allow`)]
+      : []),
+    ...paths
+      .filter((each) => !isAllowed(each))
+      .map((each) => violation('allowed_paths', each, `${deed}, and ${each} is not among the allowed paths`)),
+    ...paths
+      .filter(isForbidden)
+      .map((each) => violation('forbidden_paths', each, `${deed}, and ${each} is a forbidden path`)),
+    ...operationsOf(change)
+      .filter((operation) => policy.forbiddenOperations.includes(operation))
+      .map((operation) => violation('forbidden_operations', path, `${deed}, and it must not ${DEEDS[operation]}`)),
+    ...(policy.lockfiles === 'deny' ? paths : [])
+      .filter(isOfPackages)
+      .map((each) => violation('lockfiles', each, `${deed}, and lockfiles and manifests of packages must not change`)),
+  ];
+}
+
+function operationsOf({ status, modeBefore, modeAfter }: Change): readonly Operation[] {
+  const operations: Operation[] = [...OPERATIONS_OF[status]];
+  const isFile = (mode: string): boolean => mode.startsWith('100');
+  if (isFile(modeBefore) && isFile(modeAfter) && modeBefore !== modeAfter) operations.push('chmod');
+  if (modeAfter === '120000') operations.push('symlink');
+  return operations;
+}
+
+const OPERATIONS_OF: Readonly<Record<Change['status'], readonly Operation[]>> = {
+  added: ['create'],
+  modified: ['modify'],
+  typechange: ['modify'],
+  deleted: ['delete'],
+  renamed: ['rename', 'create', 'delete'],
+};
+
+function headViolations(
+  { execution, forbiddenOperations }: Policy,
+  { before, after }: Conduct,
+  protectedBranches: readonly string[],
+): readonly Violation[] {
+  const isReadOnly = execution === 'read_only';
+  const hasMoved = before.head !== after.head;
+  const hasSwitched = before.branch !== after.branch;
+  const { branch } = after;
+  const moved = `HEAD was at ${short(before.head)} and is at ${short(after.head)}`;
+  const switched = `HEAD was on ${before.branch ?? 'no branch'} and is on ${branch ?? 'no branch'}`;
+  const found: Violation[] = [];
+  const forbid = (operation: Operation, what: string): void => {
+    if (isReadOnly) found.push(violation('read_only', null, `${what}, and nothing was to be changed`));
+    else if (forbiddenOperations.includes(operation))
+      found.push(violation('forbidden_operations', null, `${what}, and it must not ${DEEDS[operation]}`));
+  };
+  if (hasMoved) forbid('commit', moved);
+  if (hasSwitched) forbid('switch_branch', switched);
+  if ((hasMoved || hasSwitched) && branch !== null && isProtected(branch, protectedBranches)) {
+    found.push(violation('protected_branch', null, `${hasSwitched ? switched : moved}, and ${branch} is protected`));
+  }
+  return found;
+}
+
+function allows(patterns: readonly string[]): (path: string) => boolean {
+  const names = patterns.map(withoutSlash);
+  const matches = globs(names);
+  const folders = names.flatMap((name) => literalOf(name) ?? []).map((name) => `${name}/`);
+  return (path) => matches(path) || folders.some((folder) => path.startsWith(folder));
+}
+
+function forbids(patterns: readonly string[]): (path: string) => boolean {
+  const matches = globs(patterns.map(withoutSlash));
+  return (path) => matches(path) || foldersOf(path).some(matches);
+}
+
+function withoutSlash(pattern: string): string {
+  return pattern.replace(/^\.\//, '').replace(/\/+$/, '');
+}
+
+/** What says which packages a project is made of, in the ecosystems that there are. */
+function isOfPackages(path: string): boolean {
+  const name = path.slice(path.lastIndexOf('/') + 1);
+  return PACKAGE_FILES.has(name.toLowerCase()) || PACKAGE_PATTERNS.some((pattern) => pattern.test(name));
+}
+
+const PACKAGE_FILES: ReadonlySet<string> = new Set(
+  `package.json package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml pnpm-workspace.yaml bun.lock bun.lockb
+  deno.lock jsr.json cargo.toml cargo.lock go.mod go.sum go.work go.work.sum pyproject.toml poetry.lock uv.lock pdm.lock
+  pipfile pipfile.lock pylock.toml setup.py setup.cfg environment.yml conda-lock.yml pixi.toml pixi.lock gemfile gemfile.lock
+  composer.json composer.lock pom.xml build.gradle build.gradle.kts settings.gradle settings.gradle.kts gradle.lockfile
+  build.sbt mix.exs mix.lock rebar.config rebar.lock pubspec.yaml pubspec.lock package.swift package.resolved podfile
+  podfile.lock cartfile cartfile.resolved packages.lock.json packages.config paket.lock directory.packages.props flake.lock
+  stack.yaml stack.yaml.lock cabal.project.freeze conanfile.txt conanfile.py conan.lock vcpkg.json deps.edn project.clj
+  renv.lock`.split(/\s+/),
+);
+const PACKAGE_PATTERNS = [/^requirements.*\.(?:txt|in)$/i, /\.(?:csproj|fsproj|vbproj|gemspec|cabal|podspec|nimble)$/i];
+
+function short(commit: string | null): string {
+  return commit?.slice(0, 12) ?? 'no commit';
+}
+
+function times(count: number): string {
+  return count === 1 ? 'once' : `${count} times`;
+}
+
+function violation(rule: Rule, path: string | null, message: string): Violation {
+  return { rule, path, message };
+}

@@ -1,0 +1,382 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { stringify } from 'yaml';
+import { hasErrors } from '../../base/diagnostic.ts';
+import { checkProgram } from '../../ir/check.ts';
+import { conductorOf } from '../../ir/conductor.ts';
+import type { EffectSpec } from '../../ir/effect.ts';
+import type { OpcodeSpec } from '../../ir/opcode.ts';
+import { DEFAULT_LIMITS } from '../../ir/program.ts';
+import type { Program } from '../../ir/program.ts';
+import type { Text } from '../../ir/text.ts';
+import type { CompiledConductor, ConductorInput } from './compile.ts';
+import { compileConductor, validateConductor } from './compile.ts';
+import { DEFAULT_CONDUCTOR } from './config.ts';
+
+const PROMPTS: Readonly<Record<string, string>> = {
+  'task.do.v1': '---\nprompt_id: task.do\nversion: 1\nrole: task\n---\nDo it.\n',
+  './plain.md': 'Do {{diff}} in {{worktree}}, \r\nas {{{{always}}.\n\n',
+};
+
+const INPUT: Omit<ConductorInput, 'source'> = {
+  config: DEFAULT_CONDUCTOR,
+  adapters: {
+    forced: null,
+    fallback: 'sim',
+    adapterNamed: (name) => (name === 'alias' ? 'real' : name),
+    refusal: () => null,
+    canChoose: () => true,
+  },
+  prompts: (id) => {
+    const text = PROMPTS[id];
+    return text === undefined ? null : { path: `p/${id}`, text };
+  },
+  validators: (id) => (id === 'tests' ? { command: 'make test', from: 'Makefile' } : null),
+  artifactsDirDefault: '.meow/run/',
+};
+
+function compileText(text: string, more: Partial<ConductorInput> = {}): CompiledConductor {
+  return compileConductor({ ...INPUT, source: { file: 'w.yaml', text }, ...more });
+}
+
+interface Written {
+  readonly steps: readonly object[];
+  readonly [key: string]: unknown;
+}
+
+/** The first step is the one that it begins with. */
+function compile(written: Written, more: Partial<ConductorInput> = {}): CompiledConductor {
+  const [first] = written.steps as readonly { readonly id?: string }[];
+  const around = { workflow_id: 'w', version: 1, description: 'd', entry_step: first?.id };
+  return compileText(stringify({ ...around, ...written }), more);
+}
+
+const TO_STOP = {
+  completed: 'STOP',
+  error: 'STOP',
+  killed_timeout: 'STOP',
+  killed_idle: 'STOP',
+  killed_policy: 'STOP',
+};
+const WORK = { id: 'work', opcode: 'RUN_AGENT', agent: 'alias', prompt: 'task.do.v1', routes: TO_STOP };
+const CHECK = { id: 'check', opcode: 'RUN_VALIDATION', run: ['tests'], routes: TO_STOP };
+
+function effectOf<K extends OpcodeSpec['kind']>(
+  { program }: CompiledConductor,
+  block: string,
+  kind: K,
+): Extract<OpcodeSpec, { kind: K }> {
+  const act = program?.blocks[block]?.steps[0]?.act;
+  const effect: EffectSpec<Text> | null = act?.kind === 'effect' ? act.effect : null;
+  if (effect?.kind !== kind) throw new Error(`${block} has no effect ${kind}`);
+  return effect as Extract<OpcodeSpec, { kind: K }>;
+}
+
+function codes({ diagnostics }: Pick<CompiledConductor, 'diagnostics'>): readonly string[] {
+  return diagnostics.map(({ code }) => code);
+}
+
+describe('what is known of the whole workflow', () => {
+  test('is found again in its Program', () => {
+    const gate = {
+      id: 'ask',
+      opcode: 'GATE',
+      gate: 'queue_for_review',
+      routes: { completed: 'STOP' },
+    };
+    const steps = [{ ...WORK, routes: { ...TO_STOP, completed: 'ask' } }, gate];
+    const compiled = compile({ workflow_id: 'x', description: 'y', steps, defaults: { artifacts_dir: './out//' } });
+    expect(compiled).toMatchObject({ diagnostics: [], artifactsDir: 'out', mutates: true });
+    const stored = JSON.parse(JSON.stringify(compiled.program)) as Program;
+    expect(conductorOf(stored)).toEqual({
+      workflowId: 'x',
+      description: 'y',
+      artifactsDir: 'out',
+      mutates: true,
+      gates: { ask: 'queue_for_review' },
+    });
+  });
+
+  test('is nothing for a Program of another language', () => {
+    const { program } = compile({ steps: [CHECK] });
+    expect(program === null ? undefined : conductorOf({ ...program, attachments: {} })).toBeNull();
+  });
+
+  test('is that it changes nothing, where no agent works and nothing is put back', () => {
+    const undo = { id: 'undo', opcode: 'ROLLBACK', target: 'pre_run', routes: { completed: 'STOP', error: 'STOP' } };
+    expect(compile({ steps: [CHECK] }).mutates).toBe(false);
+    expect(compile({ steps: [undo] }).mutates).toBe(true);
+    expect(compile({ steps: [CHECK] }).artifactsDir).toBe('.meow/run');
+  });
+
+  test('takes the limits of the configuration', () => {
+    const limits = { ...DEFAULT_LIMITS, stepsMax: 5 };
+    expect(compile({ steps: [CHECK] }, { limits }).program?.limits).toEqual(limits);
+  });
+});
+
+describe('validators', () => {
+  test('that a project has a command for are told of, once', () => {
+    const { notes } = compile({
+      steps: [
+        { ...CHECK, routes: { ...TO_STOP, completed: 'again' } },
+        { ...CHECK, id: 'again' },
+      ],
+    });
+    expect(notes).toEqual(['validator tests: make test (Makefile)']);
+  });
+
+  test('have the time of their own, else of their step, else of the workflow', () => {
+    const registered = { command: 'x', cwd: null, artifacts: [], timeoutMs: 7_000 };
+    const config = { ...DEFAULT_CONDUCTOR, validators: { slow: registered } };
+    const run = ['tests', 'slow', { id: 'slow2', kind: 'script', entrypoint: 'a', timeout: 1 }];
+    const times = (defaults: object, step: object): readonly (number | null)[] =>
+      effectOf(
+        compile({ defaults, steps: [{ ...CHECK, run, ...step }] }, { config }),
+        'check',
+        'validate',
+      ).validators.map(({ timeoutMs }) => timeoutMs);
+    expect(times({}, {})).toEqual([null, 7_000, 1_000]);
+    expect(times({ limits: { timeout: '2m' } }, {})).toEqual([120_000, 7_000, 1_000]);
+    expect(times({ limits: { timeout: '2m' } }, { limits: { timeout: '3m' } })).toEqual([180_000, 7_000, 1_000]);
+    expect(times({ limits: { timeout: '2m' } }, { limits: { timeout: 0 } })).toEqual([null, 7_000, 1_000]);
+  });
+
+  test('of a configuration stand before what the project has', () => {
+    const tests = { command: 'npm test', cwd: null, artifacts: [], timeoutMs: null };
+    const compiled = compile({ steps: [CHECK] }, { config: { ...DEFAULT_CONDUCTOR, validators: { tests } } });
+    expect(effectOf(compiled, 'check', 'validate').validators).toEqual([{ kind: 'builtin', id: 'tests', ...tests }]);
+    expect(compiled.notes).toEqual([]);
+  });
+
+  test('of kind builtin say what is otherwise here', () => {
+    const run = [{ id: 'tests', kind: 'builtin', cwd: 'app', artifacts: ['*.xml'], timeout: '1m' }];
+    expect(effectOf(compile({ steps: [{ ...CHECK, run }] }), 'check', 'validate').validators).toEqual([
+      { kind: 'builtin', id: 'tests', command: 'make test', cwd: 'app', artifacts: ['*.xml'], timeoutMs: 60_000 },
+    ]);
+  });
+
+  test('with names that every object has are not there', () => {
+    expect(codes(compile({ steps: [{ ...CHECK, run: ['constructor', '__proto__'] }] }))).toEqual([
+      'unknown-validator',
+      'unknown-validator',
+    ]);
+  });
+});
+
+describe('agents', () => {
+  test('are adapters, which may have other names', () => {
+    expect(effectOf(compile({ steps: [WORK] }), 'work', 'work').adapter).toBe('real');
+  });
+
+  test('are all the same one where whoever runs it says so', () => {
+    const adapters = { ...INPUT.adapters, forced: 'sim', refusal: (name: string) => (name === 'sim' ? null : REFUSED) };
+    expect(effectOf(compile({ steps: [WORK] }, { adapters }), 'work', 'work').adapter).toBe('sim');
+  });
+
+  const REFUSED = { message: 'there is no such adapter', hint: 'Use another.' };
+
+  test('that cannot work are told of where they are named', () => {
+    const adapters = { ...INPUT.adapters, refusal: () => REFUSED };
+    expect(compile({ steps: [WORK] }, { adapters }).diagnostics).toMatchObject([
+      { code: 'adapter-unavailable', span: { line: 8, column: 12 } },
+    ]);
+  });
+
+  test('may be silent for ten minutes, unless it is said otherwise', () => {
+    const idle = (limits: object): number | null =>
+      effectOf(compile({ steps: [{ ...WORK, limits }] }), 'work', 'work').limits.idleMs;
+    expect([idle({}), idle({ idle_timeout: 0 }), idle({ idle_timeout: '30s' })]).toEqual([600_000, null, 30_000]);
+  });
+});
+
+describe('prompts', () => {
+  test('are told without their front matter and the lines around them', () => {
+    expect(effectOf(compile({ steps: [WORK] }), 'work', 'work').task).toEqual({
+      id: 'task.do.v1',
+      version: 1,
+      path: 'p/task.do.v1',
+      text: 'Do it.',
+      inputs: [],
+    });
+  });
+
+  test('by their paths need none, and what steps give them is of any type', () => {
+    const compiled = compile({ steps: [{ ...WORK, prompt: './plain.md', inputs: ['diff', 'transcript'] }] });
+    expect(compiled.diagnostics).toEqual([]);
+    expect(effectOf(compiled, 'work', 'work').task).toMatchObject({
+      version: null,
+      text: 'Do {{diff}} in {{worktree}}, \r\nas {{{{always}}.',
+      inputs: [{ name: 'diff', type: 'any', required: true }],
+    });
+  });
+
+  test('are looked for once', () => {
+    const asked: string[] = [];
+    const prompts: ConductorInput['prompts'] = (id) => {
+      asked.push(id);
+      return null;
+    };
+    compile(
+      {
+        steps: [
+          { ...WORK, routes: { ...TO_STOP, completed: 'two' } },
+          { ...WORK, id: 'two' },
+        ],
+      },
+      { prompts },
+    );
+    expect(asked).toEqual(['task.do.v1']);
+  });
+
+  test.each(['task.do', 'task.do.v', 'task.do.vx', 'v1', '.v1', 'task..do.v1', 'task do.v1', 'task.do.v1.x'])(
+    'are not named %j',
+    (prompt) => {
+      const none: ConductorInput['prompts'] = () => {
+        throw new Error('nothing is looked for');
+      };
+      expect(codes(compile({ steps: [{ ...WORK, prompt }] }, { prompts: none }))).toEqual(['invalid-prompt-id']);
+    },
+  );
+});
+
+test('what is checked is what would run', () => {
+  const source = { file: 'w.yaml', text: 'workflow_id: x' };
+  const { diagnostics, notes } = compileConductor({ ...INPUT, source });
+  expect(validateConductor({ ...INPUT, source })).toEqual({ diagnostics, notes });
+});
+
+describe('ids', () => {
+  test.each(['a', 'A-b_9', 'constructor', 'toString'])('%s is one', (id) => {
+    const compiled = compile({ steps: [{ ...CHECK, id }] });
+    expect(compiled.diagnostics).toEqual([]);
+    expect(Object.hasOwn(compiled.program?.blocks ?? {}, id)).toBe(true);
+  });
+
+  test.each(['9a', 'a.b', 'a b', '-a', '_a', 'é', '__proto__'])('%s is none', (id) => {
+    expect(codes(compile({ steps: [{ ...CHECK, id }] }))).toContain('invalid-id');
+  });
+});
+
+describe('any text', () => {
+  const fine = (text: string): void => {
+    const compiled = compileText(text);
+    expect(compiled.program === null).toBe(hasErrors(compiled.diagnostics));
+    if (compiled.program !== null) expect(checkProgram(compiled.program)).toEqual([]);
+  };
+
+  test('is read without an accident', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fine), { numRuns: 500 });
+  });
+
+  test('of words that workflows have is read without an accident', () => {
+    const word = fc.constantFrom(
+      ...['workflow_id', 'version', 'description', 'entry_step', 'steps', 'defaults', 'id', 'opcode', 'routes', 'run'],
+      ...[
+        'RUN_AGENT',
+        'RUN_VALIDATION',
+        'EVALUATE',
+        'GATE',
+        'ROLLBACK',
+        'STOP',
+        'a',
+        '1',
+        ': ',
+        '\n',
+        '\n  - ',
+        '\n    ',
+      ],
+      ...[
+        '- ',
+        '[',
+        ']',
+        '{',
+        '}',
+        ', ',
+        '"',
+        "'",
+        '&x ',
+        '*x ',
+        '!!map ',
+        '|\n',
+        '? ',
+        '<<',
+        '${',
+        '}',
+        '{{',
+        '#',
+        '\t',
+      ],
+    );
+    fc.assert(
+      fc.property(
+        fc.array(word, { maxLength: 60 }).map((words) => words.join('')),
+        fine,
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+
+  test('of the shape of a workflow is read without an accident', () => {
+    const id = fc.constantFrom('a', 'b', 'c', 'STOP', '9', '');
+    const value = fc.oneof(
+      { weight: 6, arbitrary: id },
+      fc.constantFrom<unknown>(
+        null,
+        0,
+        1,
+        true,
+        [],
+        {},
+        ['a'],
+        ['tests'],
+        'pre_run',
+        'requires_approval',
+        '5m',
+        './plain.md',
+      ),
+      fc.constantFrom<unknown>('task.do.v1', { command: 'x' }, { to: 'a', witness: { command: 'x' } }, [{ id: 'x' }]),
+    );
+    const key = fc.constantFrom(
+      ...['agent', 'model', 'prompt', 'inputs', 'policy', 'limits', 'witness', 'run', 'evaluator', 'max_partial'],
+      ...[
+        'allowed_next_steps',
+        'gate',
+        'reason',
+        'approvers',
+        'timeout',
+        'target',
+        'verdict',
+        'allow_unreachable',
+        'x',
+      ],
+    );
+    const route = fc.constantFrom(
+      ...['completed', 'error', 'killed_timeout', 'success', 'partial', 'blocked', 'unsafe', 'needs_human'],
+      ...['gate_approved', 'gate_rejected', 'gate_timed_out', 'toString'],
+    );
+    const opcode = fc.constantFrom('RUN_AGENT', 'RUN_VALIDATION', 'EVALUATE', 'GATE', 'ROLLBACK', 'STOP', 'NONE');
+    const step = fc
+      .tuple(id, opcode, fc.dictionary(key, value, { maxKeys: 5 }), fc.dictionary(route, value, { maxKeys: 6 }))
+      .map(([name, kind, keys, routes]) => ({ id: name, opcode: kind, ...keys, routes }));
+    const workflow = fc
+      .tuple(id, fc.array(step, { maxLength: 4 }), fc.dictionary(key, value, { maxKeys: 2 }))
+      .map(([entry, steps, defaults]) =>
+        stringify({ workflow_id: 'w', version: 1, description: 'd', entry_step: entry, defaults, steps }),
+      );
+    fc.assert(fc.property(workflow, fine), { numRuns: 1_000 });
+  });
+
+  test('that is a little off is read without an accident', () => {
+    const good = stringify({
+      workflow_id: 'w',
+      version: 1,
+      description: 'd',
+      entry_step: 'work',
+      steps: [{ ...WORK, routes: { ...TO_STOP, completed: 'check' } }, CHECK],
+    });
+    const edit = fc.tuple(fc.nat(good.length), fc.nat(12), fc.string({ maxLength: 4 }));
+    const edited = edit.map(([at, length, put]) => good.slice(0, at) + put + good.slice(at + length));
+    fc.assert(fc.property(edited, fine), { numRuns: 500 });
+  });
+});

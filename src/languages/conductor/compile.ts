@@ -1,0 +1,117 @@
+// A YAML text → Program. The way: text → steps as syntax → the graph that they form → a block for each. Every problem is
+// reported, of the workflow and of the prompts that it names; a Program is made only where none of them is an error.
+
+import type { Diagnostic } from '../../base/diagnostic.ts';
+import { hasErrors } from '../../base/diagnostic.ts';
+import { makeSource } from '../../base/source.ts';
+import type { ConductorFacts } from '../../ir/conductor.ts';
+import { attachConductor } from '../../ir/conductor.ts';
+import type { Limits, Program } from '../../ir/program.ts';
+import { DEFAULT_LIMITS } from '../../ir/program.ts';
+import { createReport } from '../report.ts';
+import type { ConductorConfig } from './config.ts';
+import { readDocument } from './document.ts';
+import type { Steps } from './graph.ts';
+import { checkGoldens, checkInputs, checkReach, checkTargets } from './graph.ts';
+import { lowerSteps } from './lower.ts';
+import { tidyPath } from './path-problem.ts';
+import { Policies } from './policies.ts';
+import type { FindPrompt } from './prompts.ts';
+import { Prompts } from './prompts.ts';
+import type { ConductorAdapters, FindValidator, Reading } from './reading.ts';
+import { readStep } from './step.ts';
+import type { Outline } from './syntax.ts';
+
+export interface ConductorInput {
+  /** `file`: the path as the user knows it. */
+  readonly source: { readonly file: string; readonly text: string };
+  readonly config: ConductorConfig;
+  readonly adapters: ConductorAdapters;
+  readonly prompts: FindPrompt;
+  readonly validators: FindValidator;
+  /** Where the directories of runs are made of which the workflow does not say it; seen from the project. */
+  readonly artifactsDirDefault: string;
+  readonly limits?: Limits;
+}
+
+export interface CompiledConductor {
+  /** Null where a diagnostic is an error. */
+  readonly program: Program | null;
+  readonly diagnostics: readonly Diagnostic[];
+  /** Without a slash at its end. */
+  readonly artifactsDir: string;
+  /** It has steps that write to the worktree, or put it back. */
+  readonly mutates: boolean;
+  /** Which validators were found where, a sentence each. */
+  readonly notes: readonly string[];
+}
+
+const DRAIN_MS = 600_000;
+
+export function compileConductor(input: ConductorInput): CompiledConductor {
+  const report = createReport(makeSource(input.source.file, input.source.text));
+  const document = readDocument(report);
+  const prompts = new Prompts(report, input.prompts);
+  const policies = new Policies(report, input.config, prompts);
+  const notes = new Set<string>();
+  const reading: Reading = {
+    report,
+    config: input.config,
+    adapters: input.adapters,
+    prompts,
+    policies,
+    findValidator: input.validators,
+    defaults: { ...document.defaults, policy: policies.at(document.defaultsMap) },
+    steps: byId(document.steps),
+    note: (text) => notes.add(text),
+  };
+  const steps = byId(document.steps.map((outline) => readStep(reading, outline, document.id)));
+  checkTargets(report, steps);
+  checkReach(report, steps, document.entry);
+  checkGoldens(report, steps);
+  checkInputs(report, steps);
+  const diagnostics = [...report.diagnostics(), ...prompts.diagnostics()];
+  const artifactsDir = document.artifactsDir ?? tidyPath(input.artifactsDirDefault);
+  const mutates = [...steps.values()].some(({ opcode }) => opcode === 'RUN_AGENT' || opcode === 'ROLLBACK');
+  const program =
+    hasErrors(diagnostics) || document.entry === null
+      ? null
+      : lower(input, document.entry.text, steps, {
+          workflowId: document.id,
+          description: document.description,
+          artifactsDir,
+          mutates,
+          gates: Object.fromEntries([...steps.values()].flatMap(({ id, gate }) => (gate === null ? [] : [[id, gate]]))),
+        });
+  return { program, diagnostics, artifactsDir, mutates, notes: [...notes] };
+}
+
+/** The same: all of a workflow is read, whatever a run would come to. */
+export function validateConductor(input: ConductorInput): Pick<CompiledConductor, 'diagnostics' | 'notes'> {
+  const { diagnostics, notes } = compileConductor(input);
+  return { diagnostics, notes };
+}
+
+/** Of two with one id the first is meant by that name. */
+function byId<T extends Outline>(steps: readonly T[]): ReadonlyMap<string, T> {
+  const map = new Map<string, T>();
+  for (const step of steps) if (!map.has(step.id)) map.set(step.id, step);
+  return map;
+}
+
+function lower(input: ConductorInput, entry: string, steps: Steps, facts: ConductorFacts): Program {
+  return {
+    format: 2,
+    source: { language: 'conductor', name: input.source.file },
+    entry,
+    // Not by assignment: a step may be called constructor.
+    blocks: Object.fromEntries(lowerSteps(steps, entry).map((block) => [block.name, block])),
+    machines: {},
+    steerings: {},
+    cleanup: { success: null, failure: null, stop: null },
+    limits: input.limits ?? DEFAULT_LIMITS,
+    drainMs: DRAIN_MS,
+    onFailure: 'drain',
+    attachments: attachConductor(facts),
+  };
+}

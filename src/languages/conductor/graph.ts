@@ -1,0 +1,114 @@
+// Where the steps of a workflow lead: targets that do not exist, what an evaluation may lead to, steps that nothing leads
+// to, and goldens that nobody would be asked about.
+
+import type { Report } from '../report.ts';
+import { listed, suggest } from '../report.ts';
+import type { YamlScalar } from '../yaml-tree.ts';
+import { STOP } from './ids.ts';
+import { splitInput } from './inputs.ts';
+import type { Route, StepSyntax } from './syntax.ts';
+import { named, waits } from './syntax.ts';
+
+export type Steps = ReadonlyMap<string, StepSyntax>;
+
+export function checkTargets(report: Report, steps: Steps): void {
+  for (const step of steps.values()) {
+    for (const { to, place, key } of step.routes) {
+      if (to === STOP || steps.has(to)) continue;
+      missingTarget(report, steps, to, place, `the route "${key}" of ${named(step)} leads to no step`);
+    }
+    for (const { text, place } of step.allowedNext) {
+      if (text === STOP || steps.has(text)) continue;
+      missingTarget(report, steps, text, place, `${named(step)} allows a step that is none`);
+    }
+    if (step.opcode === 'EVALUATE') checkEvaluation(report, steps, step);
+  }
+}
+
+function missingTarget(report: Report, steps: Steps, id: string, place: Route['place'], message: string): void {
+  const known = [...new Set([...steps.keys(), STOP])];
+  report.error('missing-target', place, `${message}: "${id}"`, () => suggest(id, known, `Steps are ${listed(known)}.`));
+}
+
+/** What an evaluation comes to may be said by an agent; where that leads may not. */
+function checkEvaluation(report: Report, steps: Steps, step: StepSyntax): void {
+  const allowed = step.allowedNext.map(({ text }) => text);
+  for (const { key, to, place, keyPlace } of step.routes) {
+    const target = steps.get(to);
+    if (target === undefined && to !== STOP) continue;
+    const opcode = target?.opcode ?? 'STOP';
+    if (step.map.entries.get('allowed_next_steps')?.value.kind === 'list' && to !== STOP && !allowed.includes(to)) {
+      const message = `the route "${key}" leads to "${to}", which "allowed_next_steps" does not allow`;
+      report.error('target-not-allowed', place, message, 'Add it there, or lead elsewhere.');
+    }
+    const legal = LEGAL[key];
+    if (legal !== undefined && opcode !== legal && opcode !== 'STOP') {
+      const message = `"${key}" may lead to a ${legal} step or STOP only, and "${to}" is ${opcode}`;
+      report.error('illegal-target', place, message, `Name a step with the opcode ${legal}, or STOP.`);
+    }
+    if (key === 'needs_human' && opcode === 'GATE' && target !== undefined && !waits(target.gate)) {
+      if (target.gate === null) continue;
+      const message = `"needs_human" leads to a gate of type ${target.gate}, which waits for nobody`;
+      report.warning('gate-does-not-wait', keyPlace, message, 'Use a gate of type requires_approval.');
+    }
+  }
+}
+
+const LEGAL: Readonly<Record<string, 'ROLLBACK' | 'GATE' | undefined>> = { unsafe: 'ROLLBACK', needs_human: 'GATE' };
+
+/** `entry`: null where it is not said. */
+export function checkReach(report: Report, steps: Steps, entry: YamlScalar | null): void {
+  // Where there are no steps, that has been said.
+  if (entry === null || steps.size === 0) return;
+  if (!steps.has(entry.text)) {
+    const hint = (): string => suggest(entry.text, steps.keys(), `Steps are ${listed(steps.keys())}.`);
+    report.error('missing-target', entry.place, `"entry_step" names no step: "${entry.text}"`, hint);
+    return;
+  }
+  const reached = reachedFrom(steps, entry.text);
+  for (const step of steps.values()) {
+    if (reached.has(step.id) || step.allowUnreachable) continue;
+    const hint = 'Let a route lead to it, remove it, or write allow_unreachable: true.';
+    report.error('unreachable-step', step.place, `nothing leads to ${named(step)}`, hint);
+  }
+}
+
+/** Goldens that a harness proposes must be able to come before a person. */
+export function checkGoldens(report: Report, steps: Steps): void {
+  for (const step of steps.values()) {
+    if (step.harness === null) continue;
+    const reached = [...reachedFrom(steps, step.id)].map((id) => steps.get(id));
+    // A gate with a wrong type has been complained of.
+    if (reached.some((other) => other?.opcode === 'GATE' && (other.gate === null || waits(other.gate)))) continue;
+    const message = `${named(step)} may propose goldens, and leads to no gate where somebody could approve them`;
+    const hint = 'Let needs_human of the evaluation lead to a GATE step of type requires_approval.';
+    report.error('golden-without-gate', step.harness, message, hint);
+  }
+}
+
+/** An output is there only when the step that hands it on has been before. */
+export function checkInputs(report: Report, steps: Steps): void {
+  for (const step of steps.values()) {
+    for (const { text, place } of step.inputs) {
+      const [id = '', output] = splitInput(text);
+      const giver = output === undefined ? undefined : steps.get(id);
+      if (giver === undefined || leadsTo(steps, giver, step.id)) continue;
+      const message = `no way leads from ${named(giver)} to ${named(step)}: it would never have "${text}"`;
+      report.error('unknown-input', place, message, 'Name an output of a step that comes before.');
+    }
+  }
+}
+
+function leadsTo(steps: Steps, from: StepSyntax, id: string): boolean {
+  return from.routes.some(({ to }) => steps.has(to) && reachedFrom(steps, to).has(id));
+}
+
+/** Ids of the steps that control can come to, itself included. */
+function reachedFrom(steps: Steps, id: string): ReadonlySet<string> {
+  const reached = new Set([id]);
+  // What is added while it is walked over is walked over as well.
+  for (const each of reached) {
+    for (const { to } of steps.get(each)?.routes ?? []) if (steps.has(to)) reached.add(to);
+  }
+  return reached;
+}

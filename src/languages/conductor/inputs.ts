@@ -1,0 +1,72 @@
+// `inputs: [diff, evaluate.blockers]`: words that every run knows, and what earlier steps have handed on.
+
+import type { Report } from '../report.ts';
+import { listed, suggest } from '../report.ts';
+import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
+import { textsAt } from './fields.ts';
+import type { Opcode, Outline } from './syntax.ts';
+import { named } from './syntax.ts';
+
+const WORDS: readonly string[] = [
+  'diff',
+  'component_kind',
+  'eval_profile',
+  'harness_report',
+  'fix_instructions',
+  'transcript',
+  'validation',
+];
+
+/** What a step hands on. */
+const OUTPUTS: Readonly<Record<Opcode, readonly string[]>> = {
+  RUN_AGENT: ['result', 'changes', 'violations', 'policy', 'head', 'tree', 'witness', 'artifacts'],
+  RUN_VALIDATION: ['validators', 'harness_report', 'report_summary', 'proposed_goldens', 'witness', 'artifacts'],
+  EVALUATE: [
+    'status',
+    'planner_status',
+    'next_step',
+    'fix_instructions',
+    'blockers',
+    'risk_flags',
+    'escalations',
+    'contradictions',
+    'artifacts',
+  ],
+  GATE: ['decided_by', 'notes', 'reason', 'answer'],
+  ROLLBACK: ['target', 'before_diff', 'after_diff', 'undone_ref', 'restored_tree', 'artifacts'],
+  STOP: [],
+};
+
+/** Those that there can be. `steps`: all of the workflow. */
+export function readInputs(report: Report, map: YamlMap, steps: ReadonlyMap<string, Outline>): readonly YamlScalar[] {
+  const inputs = textsAt(report, map, 'inputs', 'inputs: [diff, evaluate.blockers]') ?? [];
+  return inputs.filter((input) => isInput(report, input, steps));
+}
+
+function isInput(report: Report, { text, place }: YamlScalar, steps: ReadonlyMap<string, Outline>): boolean {
+  if (WORDS.includes(text)) return true;
+  const [id = '', output = ''] = splitInput(text);
+  const step = steps.get(id);
+  if (output !== '' && step !== undefined) {
+    const outputs = OUTPUTS[step.opcode];
+    const [name = ''] = output.split('.');
+    if (outputs.includes(name)) return true;
+    const hint = (): string => suggest(name, outputs, `It hands on ${listed(outputs) || 'nothing'}.`);
+    report.error('unknown-input', place, `${named(step)} hands on no "${name}"`, hint);
+    return false;
+  }
+  if (output !== '') {
+    const hint = (): string => suggest(id, steps.keys(), `Steps are ${listed(steps.keys())}.`);
+    report.error('unknown-input', place, `there is no step "${id}" to hand on "${output}"`, hint);
+    return false;
+  }
+  const otherwise = `Inputs are ${listed(WORDS)}, and STEP.OUTPUT for what an earlier step handed on.`;
+  report.error('unknown-input', place, `there is no input "${text}"`, () => suggest(text, WORDS, otherwise));
+  return false;
+}
+
+/** `evaluate.blockers` is the step and its output, or a part of that; a word of the run is alone. */
+export function splitInput(input: string): readonly string[] {
+  const dot = input.indexOf('.');
+  return dot === -1 ? [input] : [input.slice(0, dot), input.slice(dot + 1)];
+}

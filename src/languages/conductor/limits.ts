@@ -1,0 +1,67 @@
+// `limits: { timeout, idle_timeout, max_tokens, max_cost_usd }`, of a step or of all.
+
+import type { WorkLimits } from '../../ir/opcode.ts';
+import type { Report } from '../report.ts';
+import { countAt, durationAt, mapAt } from '../yaml-fields.ts';
+import type { YamlMap } from '../yaml-tree.ts';
+import { shown, strictKeys } from './fields.ts';
+
+/** Null where it is not said; 0 is no limit. */
+export interface LimitsSyntax {
+  readonly timeoutMs: number | null;
+  readonly idleMs: number | null;
+  readonly tokensMax: number | null;
+  readonly usdMax: number | null;
+}
+
+export const NO_LIMITS: LimitsSyntax = { timeoutMs: null, idleMs: null, tokensMax: null, usdMax: null };
+
+const TIMES = ['timeout', 'idle_timeout'];
+const COSTS = ['max_tokens', 'max_cost_usd'];
+
+/** `costs`: whether it is about something that costs money. */
+export function readLimits(report: Report, map: YamlMap, owner: string, costs: boolean): LimitsSyntax {
+  const limits = mapAt(report, map, 'limits', 'For example limits: { timeout: 30m, max_cost_usd: 5 }.');
+  if (limits === null) return NO_LIMITS;
+  const elsewhere = (key: string): string | null =>
+    COSTS.includes(key) ? 'Only turns of agents cost tokens and money.' : null;
+  strictKeys(report, limits, costs ? [...TIMES, ...COSTS] : TIMES, `"limits" of ${owner}`, elsewhere);
+  return {
+    timeoutMs: durationAt(report, limits, 'timeout'),
+    idleMs: durationAt(report, limits, 'idle_timeout'),
+    tokensMax: costs ? countAt(report, limits, 'max_tokens', 1) : null,
+    usdMax: costs ? amountAt(report, limits, 'max_cost_usd') : null,
+  };
+}
+
+/** What the first says, and where that says nothing, the second; a time of 0 is null, no limit, in what comes of it. */
+export function overLimits(first: LimitsSyntax, second: LimitsSyntax): LimitsSyntax {
+  return {
+    timeoutMs: (first.timeoutMs ?? second.timeoutMs) || null,
+    idleMs: first.idleMs ?? second.idleMs,
+    tokensMax: first.tokensMax ?? second.tokensMax,
+    usdMax: first.usdMax ?? second.usdMax,
+  };
+}
+
+/** An agent that says nothing for that long is taken to hang, unless the workflow says otherwise. */
+const IDLE_MS = 600_000;
+
+/** Of a turn of an agent; the time that it may take in all is the step's. */
+export function turnLimits({ idleMs, tokensMax, usdMax }: LimitsSyntax): WorkLimits {
+  return { idleMs: (idleMs ?? IDLE_MS) || null, tokensMax, usdMax };
+}
+
+function amountAt(report: Report, map: YamlMap, key: string): number | null {
+  const value = map.entries.get(key)?.value;
+  if (value === undefined || value.kind === 'nothing') return null;
+  const amount = value.kind === 'number' ? Number(value.text) : Number.NaN;
+  if (Number.isFinite(amount) && amount > 0) return amount;
+  report.error(
+    'wrong-type',
+    value.place,
+    `"${key}" must be an amount, got ${shown(value)}`,
+    `For example ${key}: 2.50.`,
+  );
+  return null;
+}

@@ -1,0 +1,67 @@
+// What is at hand while the steps of a workflow are read.
+
+import type { Policy } from '../../ir/opcode.ts';
+import type { Report } from '../report.ts';
+import type { YamlScalar } from '../yaml-tree.ts';
+import type { ConductorConfig } from './config.ts';
+import type { LimitsSyntax } from './limits.ts';
+import type { Policies } from './policies.ts';
+import type { Prompts } from './prompts.ts';
+import type { Outline } from './syntax.ts';
+
+export interface ConductorAdapters {
+  /** In place of all that workflows say; null leaves them the choice. */
+  readonly forced: string | null;
+  /** Where they say nothing. */
+  readonly fallback: string;
+  /** The adapter that a workflow means by a name, which may be an alias. */
+  readonly adapterNamed: (name: string) => string;
+  /** Why nothing can be started with one. */
+  readonly refusal: (adapter: string) => { readonly message: string; readonly hint: string } | null;
+  /** Whether it can be told which model is to work. */
+  readonly canChoose: (adapter: string, what: 'model') => boolean;
+}
+
+/** The command that a project has for a validator, and where that was found. */
+export type FindValidator = (id: string) => { readonly command: string; readonly from: string } | null;
+
+export interface Reading {
+  readonly report: Report;
+  readonly config: ConductorConfig;
+  readonly adapters: ConductorAdapters;
+  readonly prompts: Prompts;
+  readonly policies: Policies;
+  readonly findValidator: FindValidator;
+  readonly defaults: Defaults;
+  /** All steps, by their ids. */
+  readonly steps: ReadonlyMap<string, Outline>;
+  /** Says where something was found that the workflow does not say itself. */
+  readonly note: (text: string) => void;
+}
+
+export interface Defaults {
+  readonly policy: Policy | null;
+  readonly limits: LimitsSyntax;
+  readonly componentKind: string | null;
+  readonly evalProfile: string | null;
+}
+
+/** Who works, by the key `agent`; what cannot work is reported. */
+export function adapterFor({ report, adapters }: Reading, agent: YamlScalar | null, { place }: Outline): string {
+  const said = agent === null ? adapters.fallback : adapters.adapterNamed(agent.text);
+  const adapter = adapters.forced ?? said;
+  const refusal = adapters.refusal(adapter);
+  if (refusal !== null) report.error('adapter-unavailable', agent?.place ?? place, refusal.message, refusal.hint);
+  return adapter;
+}
+
+/** Which model is to work; null leaves the choice to the adapter. */
+export function modelFor({ report, adapters }: Reading, model: YamlScalar | null, adapter: string): string | null {
+  if (model === null) return null;
+  if (adapters.refusal(adapter) === null && !adapters.canChoose(adapter, 'model')) {
+    const message = `the adapter "${adapter}" has no way to choose a model`;
+    const hint = 'Remove "model", or give the adapter model_args in its [headless].';
+    report.error('cannot-choose', model.place, message, hint);
+  }
+  return model.text;
+}

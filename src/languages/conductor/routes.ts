@@ -1,0 +1,181 @@
+// Where a step leads. Which keys its routes can have depends on its opcode, and so do the outcomes of the effect that each
+// key stands for.
+
+import type { Place } from '../../base/source.ts';
+import type { FailureKind } from '../../ir/failure.ts';
+import type { Mechanical } from '../../ir/opcode.ts';
+import { MECHANICAL, OUTCOME_OF, STATUSES } from '../../ir/opcode.ts';
+import type { Report } from '../report.ts';
+import { listed, suggest } from '../report.ts';
+import { mapAt } from '../yaml-fields.ts';
+import type { YamlEntry, YamlMap, YamlScalar } from '../yaml-tree.ts';
+import { isScalar, missingKey, neededText, shown, strictKeys } from './fields.ts';
+import { STOP } from './ids.ts';
+import type { GateType, Opcode, Outline, Route, StepSyntax } from './syntax.ts';
+import { named, waits } from './syntax.ts';
+import { readWitness } from './witness.ts';
+
+interface RouteKeys {
+  /** Each key, and what the effect answers then: routes of its success, or kinds of its failure. */
+  readonly known: Readonly<Record<string, readonly string[]>>;
+  /** Without these there is no workflow. */
+  readonly required: readonly string[];
+  /** Without these a run may come to a point where nothing says how to go on. */
+  readonly expected: readonly string[];
+  readonly example: string;
+}
+
+function kindsOf(...outcomes: readonly Mechanical[]): readonly FailureKind[] {
+  const kinds = Object.keys(OUTCOME_OF) as readonly FailureKind[];
+  return kinds.filter((kind) => outcomes.some((outcome) => OUTCOME_OF[kind] === outcome));
+}
+
+const BY_MECHANICS = Object.fromEntries(
+  MECHANICAL.map((key) => [key, key === 'completed' ? ['completed'] : kindsOf(key)]),
+);
+
+const MECHANICAL_KEYS: RouteKeys = {
+  known: BY_MECHANICS,
+  required: [],
+  expected: MECHANICAL,
+  example: 'routes: { completed: NEXT, error: STOP }',
+};
+
+const KEYS: Readonly<Record<Exclude<Opcode, 'STOP'>, RouteKeys>> = {
+  RUN_AGENT: MECHANICAL_KEYS,
+  RUN_VALIDATION: MECHANICAL_KEYS,
+  ROLLBACK: { ...MECHANICAL_KEYS, expected: ['completed', 'error'] },
+  EVALUATE: {
+    // Whatever is wrong with an evaluator is one of two things: it took too long, or it failed.
+    known: {
+      ...Object.fromEntries(STATUSES.map((status) => [status, [status]])),
+      error: kindsOf('error', 'killed_policy'),
+      killed_timeout: kindsOf('killed_timeout', 'killed_idle'),
+    },
+    required: STATUSES.filter((status) => status !== 'blocked'),
+    expected: [],
+    example: 'routes: { success: STOP, partial: fix, blocked: STOP, unsafe: rollback, needs_human: ask }',
+  },
+  GATE: {
+    known: {
+      gate_approved: ['approved'],
+      gate_rejected: ['rejected'],
+      gate_timed_out: ['timeout'],
+      killed_timeout: ['timeout'],
+      completed: ['completed'],
+    },
+    required: [],
+    expected: ['gate_approved', 'gate_rejected'],
+    example: 'routes: { gate_approved: NEXT, gate_rejected: STOP }',
+  },
+};
+
+/** What the effect of the step answers when it takes the route. */
+export function answersFor({ opcode }: Outline, { key }: Route): readonly string[] {
+  return opcode === 'STOP' ? [] : (KEYS[opcode].known[key] ?? []);
+}
+
+/** A bare STOP that is reached by one of these is the end that was wanted. */
+export function isGood(key: string): boolean {
+  return key === 'success' || key === 'completed' || key === 'gate_approved';
+}
+
+/** As they are written. Of an EVALUATE that does not say where `blocked` leads, to STOP. */
+export function readRoutes(report: Report, step: Outline): readonly Route[] {
+  const { opcode, map } = step;
+  if (opcode === 'STOP') return [];
+  const { example } = KEYS[opcode];
+  const entry = map.entries.get('routes');
+  if (entry === undefined) {
+    missingKey(report, step.place, named(step), 'routes', `For example ${example}.`);
+    return [];
+  }
+  const written = mapAt(report, map, 'routes', `For example ${example}.`);
+  if (written === null) return [];
+  const routes = [...written.entries.values()].flatMap((each) => readRoute(report, step, each) ?? []);
+  if (opcode !== 'EVALUATE' || written.entries.has('blocked')) return routes;
+  const { keyPlace } = entry;
+  return [...routes, { key: 'blocked', keyPlace, to: STOP, place: keyPlace, witness: null }];
+}
+
+function readRoute(report: Report, step: Outline, { key, keyPlace, value }: YamlEntry): Route | null {
+  const known = step.opcode === 'STOP' ? {} : KEYS[step.opcode].known;
+  if (!Object.hasOwn(known, key)) {
+    const names = Object.keys(known);
+    const hint = (): string => suggest(key, names, `Its routes are ${listed(names)}.`);
+    report.error('unknown-route', keyPlace, `${named(step)} has no outcome "${key}"`, hint);
+    return null;
+  }
+  if (value.kind === 'map') return readProvenRoute(report, step, key, keyPlace, value);
+  if (isScalar(value) && value.text.trim() !== '') return routeTo(key, keyPlace, value);
+  const message = `the route "${key}" must name a step or STOP, got ${shown(value)}`;
+  report.error('wrong-type', value.place, message, `For example ${key}: STOP.`);
+  return null;
+}
+
+/** `{ to: NEXT, witness: { command: … } }` */
+function readProvenRoute(report: Report, step: Outline, key: string, keyPlace: Place, map: YamlMap): Route | null {
+  const what = `the route "${key}"`;
+  strictKeys(report, map, ['to', 'witness'], what);
+  const hint = `For example ${key}: { to: NEXT, witness: { command: npm test } }.`;
+  const to = neededText(report, map, 'to', { place: keyPlace, what, hint });
+  const witness = readWitness(report, map, what);
+  const place = map.entries.get('witness')?.keyPlace ?? keyPlace;
+  if (witness !== null && !isProvable(step.opcode, key)) {
+    const message = `${named(step)} cannot prove the outcome "${key}"`;
+    const cure = 'Demand a witness where work is claimed to be done: for "completed" of RUN_AGENT or RUN_VALIDATION.';
+    report.error('misplaced-witness', place, message, cure);
+  }
+  return to === null ? null : { ...routeTo(key, keyPlace, to), witness };
+}
+
+function isProvable(opcode: Opcode, key: string): boolean {
+  return key === 'completed' && (opcode === 'RUN_AGENT' || opcode === 'RUN_VALIDATION');
+}
+
+function routeTo(key: string, keyPlace: Place, { text, place }: YamlScalar): Route {
+  return { key, keyPlace, to: text, place, witness: null };
+}
+
+/** What is lacking, and what is never taken. */
+export function checkRoutes(report: Report, step: StepSyntax): void {
+  const { opcode, map, gate, timeoutMs, routes } = step;
+  const entry = map.entries.get('routes');
+  if (opcode === 'STOP' || entry?.value.kind !== 'map') return;
+  const { required, expected, example } = KEYS[opcode];
+  const written = entry.value.entries;
+  const lacking = (keys: readonly string[]): readonly string[] => keys.filter((key) => !written.has(key));
+  const needed = lacking(required);
+  if (needed.length > 0) {
+    const message = `${named(step)} has no route for ${listed(needed)}`;
+    report.error('missing-route', entry.keyPlace, message, `For example ${example}.`);
+  }
+  const timedOut = gate !== null && timeoutMs !== null && !written.has('killed_timeout') ? ['gate_timed_out'] : [];
+  const open = lacking(gate === null || waits(gate) ? [...expected, ...timedOut] : ['completed']);
+  if (open.length > 0) {
+    const message = `${named(step)} has no route for ${listed(open)}: a run that comes to that fails`;
+    report.warning('missing-route', entry.keyPlace, message, `Say where it leads: ${open[0] ?? ''}: STOP.`);
+  }
+  if (opcode === 'GATE') checkGate(report, gate, routes);
+}
+
+/** Routes that no gate of this type ever takes, and the two names of one of them. */
+function checkGate(report: Report, gate: GateType | null, routes: readonly Route[]): void {
+  const older = routes.find(({ key }) => key === 'killed_timeout');
+  const newer = routes.find(({ key }) => key === 'gate_timed_out');
+  if (older !== undefined && newer !== undefined) {
+    const message = '"killed_timeout" is an older name of "gate_timed_out", and both are here';
+    report.error('duplicate-route', older.keyPlace, message, 'Remove one of the two.', [
+      { message: 'the other one', place: newer.keyPlace },
+    ]);
+  }
+  if (gate === null) return;
+  for (const { key, keyPlace } of routes) {
+    if ((key === 'completed') !== waits(gate)) continue;
+    const message = waits(gate)
+      ? `a gate of type ${gate} waits for a decision: it never takes the route "completed"`
+      : `a gate of type ${gate} does not wait for a decision: it never takes the route "${key}"`;
+    const hint = waits(gate) ? 'Use gate_approved and gate_rejected.' : 'Use completed, or the type requires_approval.';
+    report.warning('unused-route', keyPlace, message, hint);
+  }
+}

@@ -1,0 +1,170 @@
+// RUN_VALIDATION: validators by their names, or as scripts that are written out.
+
+import { own } from '../../base/json.ts';
+import type { Place } from '../../base/source.ts';
+import type { CommandValidator, Validator, Witness } from '../../ir/opcode.ts';
+import { fits } from '../../ir/policy.ts';
+import { listed, suggest } from '../report.ts';
+import { durationAt } from '../yaml-fields.ts';
+import type { YamlMap, YamlScalar, YamlValue } from '../yaml-tree.ts';
+import { isScalar, listAt, missingKey, neededText, shown, strictKeys, textsAt, wordAt } from './fields.ts';
+import { ID_HINT, isId } from './ids.ts';
+import { overLimits, readLimits } from './limits.ts';
+import { artifactsAt, checkWords, cwdAt } from './paths.ts';
+import type { Reading } from './reading.ts';
+import type { Outline, Particulars } from './syntax.ts';
+import { named, UNSAID } from './syntax.ts';
+
+/** What is looked for where no configuration registers one. */
+const USUAL = ['tests', 'lint', 'typecheck'];
+
+const EXAMPLE = 'run: [tests, lint]';
+
+interface Read {
+  readonly validator: Validator;
+  readonly place: Place;
+}
+
+export function readRunValidation(
+  reading: Reading,
+  step: Outline,
+  witnesses: Readonly<Record<string, Witness>>,
+): Particulars {
+  const { report, defaults } = reading;
+  const what = named(step);
+  const limits = overLimits(readLimits(report, step.map, what, false), defaults.limits);
+  const list = listAt(report, step.map, 'run', EXAMPLE);
+  if (!step.map.entries.has('run')) missingKey(report, step.place, what, 'run', `For example ${EXAMPLE}.`);
+  if (list?.items.length === 0) {
+    report.error('empty-run', list.place, `${what} runs nothing`, `For example ${EXAMPLE}.`);
+  }
+  const read = list?.items.flatMap((item) => readEntry(reading, item, limits.timeoutMs) ?? []) ?? [];
+  checkDouble(reading, read);
+  const harness = read.find(({ validator }) => validator.artifacts.some(mayBeReport));
+  return {
+    ...UNSAID,
+    harness: harness?.place ?? null,
+    effect: {
+      kind: 'validate',
+      validators: read.map(({ validator }) => validator),
+      idleMs: limits.idleMs || null,
+      witnesses,
+    },
+  };
+}
+
+/** `timeoutMs`: of a validator that has none of its own. */
+function readEntry(reading: Reading, item: YamlValue, timeoutMs: number | null): Read | null {
+  if (isScalar(item)) {
+    const validator = registered(reading, item, timeoutMs);
+    return validator === null ? null : { validator, place: item.place };
+  }
+  if (item.kind === 'map') return readSpec(reading, item, timeoutMs);
+  const message = `a validator must be a name or a map, got ${shown(item)}`;
+  reading.report.error('wrong-type', item.place, message, `For example ${EXAMPLE}.`);
+  return null;
+}
+
+const SPEC_HINT = 'For example { id: harness, kind: script, entrypoint: scripts/check.sh }.';
+
+function readSpec(reading: Reading, map: YamlMap, timeoutMs: number | null): Read | null {
+  const { report } = reading;
+  const what = 'the validator';
+  const id = neededText(report, map, 'id', { place: map.place, what, hint: SPEC_HINT });
+  if (id !== null && !isId(id.text)) {
+    report.error('invalid-id', id.place, `${JSON.stringify(id.text)} is no name for a validator`, ID_HINT);
+  }
+  const kind = wordAt(report, map, 'kind', ['builtin', 'script'] as const);
+  if (!map.entries.has('kind')) missingKey(report, map.place, what, 'kind', 'Write kind: script, or kind: builtin.');
+  const entry = map.entries.get('timeout');
+  const own = entry === undefined ? timeoutMs : durationAt(report, map, 'timeout') || null;
+  if (kind === 'builtin') return readBuiltin(reading, map, id, own);
+  const known = ['id', 'kind', 'entrypoint', 'args', 'cwd', 'artifacts', 'timeout'];
+  strictKeys(report, map, known, what);
+  const hint = 'For example entrypoint: scripts/check.sh.';
+  const entrypoint = kind === null ? null : neededText(report, map, 'entrypoint', { place: map.place, what, hint });
+  if (entrypoint !== null) checkWords(report, 'entrypoint', entrypoint);
+  const args = textsAt(report, map, 'args', 'args: ["--report", "harness_report.json"]') ?? [];
+  for (const arg of args) checkWords(report, 'args', arg);
+  const artifacts = artifactsAt(report, map);
+  const cwd = cwdAt(report, map);
+  if (id === null || entrypoint === null) return null;
+  return {
+    place: id.place,
+    validator: {
+      kind: 'script',
+      id: id.text,
+      entrypoint: entrypoint.text,
+      args: args.map(({ text }) => text),
+      cwd,
+      artifacts: artifacts.map(({ text }) => text),
+      timeoutMs: own,
+    },
+  };
+}
+
+/** What the map says goes over what is registered. */
+function readBuiltin(reading: Reading, map: YamlMap, id: YamlScalar | null, timeoutMs: number | null): Read | null {
+  const { report } = reading;
+  const elsewhere = (key: string): string | null =>
+    key === 'entrypoint' || key === 'args' ? 'Only a validator of kind script has it.' : null;
+  strictKeys(report, map, ['id', 'kind', 'cwd', 'artifacts', 'timeout'], 'the validator of kind builtin', elsewhere);
+  const cwd = cwdAt(report, map);
+  const artifacts = artifactsAt(report, map).map(({ text }) => text);
+  const found = id === null ? null : registered(reading, id, timeoutMs);
+  if (id === null || found === null) return null;
+  const validator = {
+    ...found,
+    cwd: cwd ?? found.cwd,
+    artifacts: artifacts.length > 0 ? artifacts : found.artifacts,
+    timeoutMs: map.entries.has('timeout') ? timeoutMs : found.timeoutMs,
+  };
+  return { validator, place: id.place };
+}
+
+/** In the configuration; else what the project itself has a command for. */
+function registered(
+  reading: Reading,
+  { text: id, place }: YamlScalar,
+  timeoutMs: number | null,
+): CommandValidator | null {
+  const { report, config, findValidator, note } = reading;
+  const configured = own(config.validators, id);
+  if (configured !== undefined) {
+    return { kind: 'builtin', id, ...configured, timeoutMs: configured.timeoutMs ?? timeoutMs };
+  }
+  const found = findValidator(id);
+  if (found !== null) {
+    note(`validator ${id}: ${found.command} (${found.from})`);
+    return { kind: 'builtin', id, command: found.command, cwd: null, artifacts: [], timeoutMs };
+  }
+  const known = [...new Set([...Object.keys(config.validators), ...USUAL])];
+  const cure = USUAL.includes(id)
+    ? `Register it: [validators.${id}] with command = "…" in .meow/config.toml.`
+    : `Known are ${listed(known)}; register it: [validators.${isId(id) ? id : 'NAME'}] with command = "…" in .meow/config.toml.`;
+  const message = `there is no validator ${JSON.stringify(id)}`;
+  const others = known.filter((name) => name !== id);
+  report.error('unknown-validator', place, message, () => (USUAL.includes(id) ? cure : suggest(id, others, cure)));
+  return null;
+}
+
+function checkDouble({ report }: Reading, read: readonly Read[]): void {
+  const seen = new Map<string, Place>();
+  for (const { validator, place } of read) {
+    const before = seen.get(validator.id);
+    seen.set(validator.id, before ?? place);
+    if (before === undefined) continue;
+    const message = `there are two validators "${validator.id}" in this step`;
+    report.error('duplicate-id', place, message, 'Give one of them another id.', [
+      { message: 'the first one', place: before },
+    ]);
+  }
+}
+
+const REPORT = 'harness_report.json';
+
+/** Whether a glob may fit a harness report: by its name, or because it fits all names. */
+function mayBeReport(glob: string): boolean {
+  const name = glob.split('/').at(-1) ?? '';
+  return /harness_report[^/]*\.json$/i.test(name) || fits(glob, REPORT) || (!/^\*+$/.test(name) && fits(name, REPORT));
+}
