@@ -14,6 +14,7 @@ import { chain } from './chain.ts';
 import { completions } from './completions.ts';
 import { delivery } from './delivery.ts';
 import { disk } from './disk.ts';
+import { git } from './git.ts';
 import { growth } from './growth.ts';
 import { ipc } from './ipc.ts';
 import { ROOT, withFolder } from './measure.ts';
@@ -25,6 +26,7 @@ import { resume } from './resume.ts';
 import { size } from './size.ts';
 import { startup } from './startup.ts';
 import { timeStepFiles } from './step-files.ts';
+import { validate } from './validate.ts';
 import { wide } from './wide.ts';
 
 const MEASUREMENTS: readonly Measurement[] = [
@@ -40,6 +42,8 @@ const MEASUREMENTS: readonly Measurement[] = [
   growth,
   delivery,
   raymond,
+  git,
+  validate,
 ];
 
 const FILES_TRIED = 100;

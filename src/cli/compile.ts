@@ -3,6 +3,10 @@
 import type { Diagnostic } from '../base/diagnostic.ts';
 import type { Json } from '../base/json.ts';
 import { UsageError } from '../base/usage-error.ts';
+import { attachConductor, conductorOf } from '../ir/conductor.ts';
+import type { ConductorFacts } from '../ir/conductor.ts';
+import type { Follow } from '../ir/follow.ts';
+import type { Program } from '../ir/program.ts';
 import type { Compiled } from '../languages/meow/compile.ts';
 import { compileMeow, validateMeow } from '../languages/meow/compile.ts';
 import type { Config } from '../languages/config.ts';
@@ -43,10 +47,16 @@ export interface CompiledWorkflow extends Compiled {
   readonly path: string;
 }
 
+export interface Validated {
+  readonly diagnostics: readonly Diagnostic[];
+  /** What was found outside of the file and is no problem, a sentence each. */
+  readonly notes?: readonly string[];
+}
+
 /** What is done with a workflow of one language. */
 interface LanguageWays {
   compile(request: CompileRequest, found: FoundWorkflow, given: Given | null): Compiled;
-  validate(request: CompileRequest, found: FoundWorkflow): readonly Diagnostic[];
+  validate(request: CompileRequest, found: FoundWorkflow): Validated;
   /** For states that lead to it by its path; null: they are of the same language. */
   readonly program:
     | ((request: CompileRequest, found: FoundWorkflow) => Pick<Compiled, 'program' | 'diagnostics'>)
@@ -66,8 +76,8 @@ const WAYS: Readonly<Record<FoundWorkflow['language'], LanguageWays>> = {
       const source = withForeign(request, readMeow(request.project, found, {}));
       const adapters = meowAdapters(request, true);
       // With #WORKFLOW what it would take to run that one; variables that a run would have to be given are no problem.
-      if (source.workflow === null) return validateMeow({ ...source, adapters });
-      return compileMeow({ ...source, adapters, given: null }).diagnostics;
+      if (source.workflow === null) return { diagnostics: validateMeow({ ...source, adapters }) };
+      return { diagnostics: compileMeow({ ...source, adapters, given: null }).diagnostics };
     },
     program: (request, found) => {
       const source = readMeow(request.project, found, {});
@@ -79,14 +89,17 @@ const WAYS: Readonly<Record<FoundWorkflow['language'], LanguageWays>> = {
     compile: (request, { path }, given) => {
       const names = given === null ? [] : [...Object.keys(given.values), ...given.meta];
       const { limits } = request.config;
-      return { fileVariables: [], ...compileRaymond({ ...raymondInput(request, path), given: names, limits }) };
+      const conducted: ConductorFacts[] = [];
+      const compiled = compileRaymond({ ...raymondInput(request, path, conducted), given: names, limits });
+      const program = compiled.program === null ? null : conducting(compiled.program, conducted);
+      return { fileVariables: [], ...compiled, program };
     },
-    validate: (request, { path }) => validateRaymond(raymondInput(request, path)),
+    validate: (request, { path }) => ({ diagnostics: validateRaymond(raymondInput(request, path)) }),
     program: null,
   },
   conductor: {
     compile: (request, found) => ({ fileVariables: [], ...compileConductor(conductorInput(request, found)) }),
-    validate: (request, found) => compileConductor(conductorInput(request, found)).diagnostics,
+    validate: (request, found) => compileConductor(conductorInput(request, found)),
     program: (request, found) => compileConductor(conductorInput(request, found)),
   },
 };
@@ -98,7 +111,7 @@ export function compileWorkflow(request: CompileRequest, given: Given | null): C
 }
 
 /** Every problem of a file, whoever would run which part of it. */
-export function validateWorkflow(request: CompileRequest): readonly Diagnostic[] {
+export function validateWorkflow(request: CompileRequest): Validated {
   const found = locate(request);
   return WAYS[found.language].validate(request, found);
 }
@@ -151,13 +164,18 @@ function conductorInput(request: CompileRequest, { path, file }: FoundWorkflow):
   };
 }
 
-function raymondInput(request: CompileRequest, path: string): Omit<RaymondInput, 'given'> {
+/** `conducted`: takes the facts of Conductor workflows that states lead to. */
+function raymondInput(
+  request: CompileRequest,
+  path: string,
+  conducted: ConductorFacts[] = [],
+): Omit<RaymondInput, 'given'> {
   const { project } = request;
   const source = readRaymond(project, path);
   return {
     source,
     adapters: knowledgeOf(request),
-    find: findOthers(project, source, (other) => otherBlocks(request, other)),
+    find: findOthers(project, source, (other) => otherBlocks(request, other, conducted)),
   };
 }
 
@@ -188,7 +206,7 @@ function knowledgeOf({ config, adapters, adapter }: CompileRequest): AdapterKnow
 }
 
 /** A workflow of another language that states lead to: its blocks, by names that no other file has. */
-function otherBlocks(request: CompileRequest, path: string): Found | null {
+function otherBlocks(request: CompileRequest, path: string, conducted: ConductorFacts[]): Found | null {
   const found = findWorkflow(request.project, path, null);
   const { program: compile } = WAYS[found.language];
   if (compile === null) return null;
@@ -199,12 +217,36 @@ function otherBlocks(request: CompileRequest, path: string): Found | null {
     const message = `${file} has problems${first === undefined ? '' : `: ${first.message}`}`;
     return { kind: 'refused', message, hint: `See all of them: meow validate ${file}.` };
   }
+  const facts = conductorOf(program);
+  if (facts !== null) conducted.push(facts);
   const nameOf = (name: string): string => `${file}#${name}`;
   const renamed = JSON.parse(
-    JSON.stringify(program.blocks, (key, value: unknown) =>
-      key === 'block' && typeof value === 'string' ? nameOf(value) : value,
-    ),
+    JSON.stringify(program.blocks, (key, value: unknown) => {
+      if (key === 'block' && typeof value === 'string') return nameOf(value);
+      return isStop(value) ? returning(value) : value;
+    }),
   ) as typeof program.blocks;
   const blocks = Object.entries(renamed).map(([name, block]) => [nameOf(name), { ...block, name: nameOf(name) }]);
   return { kind: 'blocks', entry: nameOf(program.entry), blocks: Object.fromEntries(blocks) as typeof program.blocks };
+}
+
+type StopFollow = Extract<Follow, { kind: 'stop' }>;
+
+function isStop(value: unknown): value is StopFollow {
+  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'stop' && 'verdict' in value;
+}
+
+/** Where a workflow was called, its end is not that of the run: whoever called it is told how it ended. */
+function returning({ verdict, reason }: StopFollow): Follow {
+  const value = { verdict: verdict === 'done' ? 'success' : 'failure', reason };
+  return { kind: 'return', value: { kind: 'literal', value } };
+}
+
+/** With what a run needs to know of the Conductor workflows that a part of it may be. */
+function conducting(program: Program, [first, ...others]: readonly ConductorFacts[]): Program {
+  if (first === undefined) return program;
+  const mutates = first.mutates || others.some((facts) => facts.mutates);
+  const gates = Object.assign({}, first.gates, ...others.map((facts) => facts.gates)) as ConductorFacts['gates'];
+  const facts = { ...first, workflowId: program.source.name, mutates, gates };
+  return { ...program, attachments: { ...program.attachments, ...attachConductor(facts) } };
 }

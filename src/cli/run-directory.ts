@@ -18,7 +18,7 @@ import type { RunState, StepState } from '../kernel/state.ts';
 import { isErrno, refusalOf } from '../stores/refusal.ts';
 import { stateFile } from '../stores/state-file.ts';
 import type { StateFile } from '../stores/state-file.ts';
-import { RunEvents } from '../view/run-events.ts';
+import { gateArtifact, RunEvents } from '../view/run-events.ts';
 import { openGates, runError, runStatus } from '../view/status.ts';
 import { visitsOf } from '../view/visits.ts';
 import type { VisitView } from '../view/visits.ts';
@@ -46,6 +46,8 @@ export class RunDirectory {
   readonly #events: RunEvents;
   readonly #status: StateFile;
   #file: number | null = null;
+  /** What an earlier life of the engine decided may not have been written. */
+  #isBehind = false;
   #complained = false;
 
   constructor(options: RunDirectoryOptions) {
@@ -72,6 +74,7 @@ export class RunDirectory {
       writeFileSync(join(path, 'metadata.json'), `${JSON.stringify({ ...metadata, started_at }, null, 2)}\n`);
       this.#file = openSync(join(path, 'events.ndjson'), 'w', 0o600);
       this.#tell(before);
+      this.#isBehind = before.length > 0;
     } catch (error) {
       if (isErrno(error, 'EEXIST')) {
         throw new UsageError(
@@ -86,7 +89,8 @@ export class RunDirectory {
   seen(records: readonly JournalRecord[], state: RunState): void {
     if (this.#file === null) return;
     this.#tell(records);
-    for (const step of gatesTouched(records, state)) this.#writeGate(step, state);
+    for (const step of this.#isBehind ? gatesIn(state) : gatesTouched(records, state)) this.#writeGate(step, state);
+    this.#isBehind = false;
     this.#status.write(`${JSON.stringify(this.#statusOf(state), null, 2)}\n`).catch((error: unknown) => {
       if (!(error instanceof UsageError)) throw error;
       // The run does not depend on it; what is lacking is written at the latest when the run is resumed.
@@ -138,11 +142,9 @@ export class RunDirectory {
     const gate = openGates(state).find(({ step: asker }) => asker === step.id);
     const spec = step.definition.act.kind === 'effect' ? step.definition.act.effect : null;
     const artifacts: JsonMap[] = [];
-    const write = (role: string, content: JsonMap): void => {
-      const name = `${role}.json`;
-      writeFileSync(join(folder, name), `${JSON.stringify(content, null, 2)}\n`);
-      const path = join('artifacts', visit.step, String(visit.visit), name);
-      artifacts.push({ role, path, media_type: 'application/json', required: true });
+    const write = (role: 'gate_request' | 'gate_outcome', content: JsonMap): void => {
+      writeFileSync(join(folder, `${role}.json`), `${JSON.stringify(content, null, 2)}\n`);
+      artifacts.push(gateArtifact(role, visit.id));
     };
     write('gate_request', {
       run_id: this.#options.runId,
@@ -185,6 +187,10 @@ export class RunDirectory {
       ended_at: momentOf(state.endedAt),
     };
   }
+}
+
+function gatesIn({ steps }: RunState): readonly StepState[] {
+  return [...steps.values()].filter(({ definition }) => definition.executor === 'gate');
 }
 
 /** Steps that are gates, and were asked for or decided in these records. */

@@ -1,4 +1,5 @@
-// Starts processes. With launcher.ts and turn/recorder.ts the only file of the drivers that does for good.
+// Starts processes. With launcher.ts, turn/recorder.ts, git/git.ts and tmux/connection.ts the only file of the
+// drivers that does.
 //
 // What it starts leads its own session and process group, reads nothing, and writes straight into files: it needs
 // nothing of the engine, and outlives it.

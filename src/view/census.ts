@@ -102,8 +102,15 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
     for (const gate of openGates(state)) commands.push(commandFor(run, gate));
   const spent = status === 'paused' ? allowanceSpent(state) : null;
   const more = spent === null ? '' : ` ${MORE[spent.what]} N`;
-  if (status === 'failed' || status === 'stopped' || status === 'paused') commands.push(`meow resume ${run}${more}`);
+  if (canGoOn(state, status)) commands.push(`meow resume ${run}${more}`);
   return commands;
+}
+
+/** Not where a workflow has come to an end of its own, and failed by it. */
+function canGoOn(state: RunState, status: RunStatus): boolean {
+  if (status !== 'failed') return status === 'stopped' || status === 'paused';
+  for (const step of state.steps.values()) if (step.settlement === 'broken' || step.status === 'skipped') return true;
+  return state.steps.size === 0;
 }
 
 /** What was never started has no logs. */

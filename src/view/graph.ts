@@ -7,6 +7,7 @@ import type { Block, Program, Step } from '../ir/program.ts';
 import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
 import { neededBy } from './needed.ts';
 import { padTo, tame, widthOf } from './row.ts';
+import { routeWord, visitKind } from './visits.ts';
 
 export interface Graph {
   readonly title: string;
@@ -216,7 +217,8 @@ const NAMED_MAX = 6;
 
 function idIn(program: Program, block: Block, step: Step): string {
   if (block.name === program.entry) return step.id;
-  return block.steps.length === 1 && block.name === step.id ? step.id : `${block.name}/${step.id}`;
+  const isAlone = block.steps.length === 1 && (block.name === step.id || visitKind(step) !== null);
+  return isAlone ? block.name : `${block.name}/${step.id}`;
 }
 
 /** A need of something below a step (`each.*`, `x.child`) is drawn from that step. */
@@ -234,7 +236,7 @@ function firstSteps(block: Block): readonly Step[] {
 function growthOf(step: Step): readonly { readonly target: string; readonly label: string | null }[] {
   const growth: { target: string; label: string | null }[] = [];
   for (const [route, follow] of Object.entries(step.routes)) {
-    const label = route === 'done' ? null : route;
+    const label = route === 'done' ? null : routeWord(step, route);
     for (const target of blocksOf(follow)) growth.push({ target, label });
   }
   if (step.act.kind === 'each') {

@@ -8,7 +8,7 @@ import { errorType } from '../ir/failure.ts';
 import { OUTCOME_OF } from '../ir/opcode.ts';
 import type { Program, Step } from '../ir/program.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
-import { visitKind } from './visits.ts';
+import { visitKind, visitNumber } from './visits.ts';
 
 export type RunEvent = JsonMap & {
   readonly timestamp: string;
@@ -37,7 +37,10 @@ export class RunEvents {
   readonly #runId: string;
   /** The visit that ended last, and what became of it. */
   #ended: { readonly visit: string; readonly outcome: string } | null = null;
+  /** The visit that asks, by its gate. */
   readonly #asked = new Map<string, string>();
+  /** What was decided before anybody asked. */
+  readonly #early = new Map<string, Verdict>();
 
   constructor(program: Program, runId: string) {
     this.#program = program;
@@ -68,15 +71,22 @@ export class RunEvents {
         case 'step-started':
           events.push(...routes.splice(0), tell('step_started', decision.step, { attempt: decision.attempt }));
           break;
-        case 'gate-asked':
-          this.#asked.set(decision.gate, decision.step);
-          events.push(tell('gate_requested', decision.step, { gate: decision.gate }));
+        case 'gate-asked': {
+          const { gate, step } = decision;
+          events.push(tell('gate_requested', step, { gate }));
+          events.push(tell('artifact_recorded', step, gateArtifact('gate_request', step)));
+          const verdict = this.#early.get(gate);
+          this.#early.delete(gate);
+          if (verdict === undefined) this.#asked.set(gate, step);
+          else events.push(tell(...told(gate, step, verdict)));
           break;
+        }
         case 'gate-decided': {
-          const { approved, by, notes } = decision.verdict;
-          const visit = this.#asked.get(decision.gate) ?? null;
-          const type = approved ? 'gate_approved' : 'gate_rejected';
-          events.push(tell(type, visit, { gate: decision.gate, decided_by: by, notes }));
+          const { gate, verdict } = decision;
+          const visit = this.#asked.get(gate);
+          this.#asked.delete(gate);
+          if (visit === undefined) this.#early.set(gate, verdict);
+          else events.push(tell(...told(gate, visit, verdict)));
           break;
         }
         case 'step-done': {
@@ -85,6 +95,9 @@ export class RunEvents {
           events.push(...artifacts(outputs).map((artifact) => tell('artifact_recorded', decision.step, artifact)));
           if (this.#definition(decision.step)?.executor === 'rollback') {
             events.push(tell('rollback_completed', decision.step, rollbackFacts(outputs)));
+          }
+          if (outcome.startsWith('gate_')) {
+            events.push(tell('artifact_recorded', decision.step, gateArtifact('gate_outcome', decision.step)));
           }
           events.push(tell('step_completed', decision.step, { outcome }));
           this.#ended = { visit: decision.step, outcome };
@@ -98,7 +111,10 @@ export class RunEvents {
           for (const violation of maps(outputs['violations'])) {
             events.push(tell('policy_violation', decision.step, violation));
           }
-          if (isGate) events.push(tell('gate_timed_out', decision.step));
+          if (isGate) {
+            events.push(tell('gate_timed_out', decision.step));
+            events.push(tell('artifact_recorded', decision.step, gateArtifact('gate_outcome', decision.step)));
+          }
           events.push(tell('step_failed', decision.step, { outcome, error: { type: errorType(kind), message } }));
           this.#ended = { visit: decision.step, outcome };
           break;
@@ -147,6 +163,18 @@ function inOrder(decisions: readonly Decision[]): readonly Decision[] {
     ordered[to] = decision;
   }
   return ordered;
+}
+
+type Verdict = Extract<Decision, { kind: 'gate-decided' }>['verdict'];
+
+function told(gate: string, visit: string, { approved, by, notes }: Verdict): [EventType, string, JsonMap] {
+  return [approved ? 'gate_approved' : 'gate_rejected', visit, { gate, decided_by: by, notes }];
+}
+
+/** What was asked, and what was decided, as whoever keeps the run's directory writes it there. */
+export function gateArtifact(role: 'gate_request' | 'gate_outcome', visit: string): JsonMap {
+  const path = `artifacts/${stepOf(visit)}/${visitNumber(visit)}/${role}.json`;
+  return { role, path, media_type: 'application/json', required: true };
 }
 
 function stepOf(visit: string): string {

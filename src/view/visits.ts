@@ -3,7 +3,7 @@
 
 import { OUTCOME_OF } from '../ir/opcode.ts';
 import type { OpcodeSpec } from '../ir/opcode.ts';
-import type { Failure } from '../ir/failure.ts';
+import type { Failure, FailureKind } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Step } from '../ir/program.ts';
 
@@ -88,6 +88,24 @@ export function visitKind({ act, executor }: Step): VisitKind | null {
       return null;
   }
 }
+
+/** What a workflow calls an answer that a step has a route for. */
+export function routeWord(step: Step, route: string): string {
+  const kind = visitKind(step);
+  if (kind === null) return route;
+  if (kind === 'gate') return GATE_WORDS[route] ?? route;
+  if (kind === 'evaluate' && route in EVALUATOR_WORDS) return EVALUATOR_WORDS[route] ?? route;
+  return OUTCOME_OF[route as FailureKind] ?? route;
+}
+
+const GATE_WORDS: Readonly<Record<string, string>> = {
+  approved: 'gate_approved',
+  rejected: 'gate_rejected',
+  timeout: 'gate_timed_out',
+};
+
+/** What befalls an evaluator itself has two routes. */
+const EVALUATOR_WORDS: Readonly<Record<string, string>> = { idle: 'killed_timeout', policy: 'error', budget: 'error' };
 
 export function visitNumber(id: string): number {
   return Number(/#(\d+)$/.exec(id)?.[1] ?? 1);

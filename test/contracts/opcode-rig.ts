@@ -239,6 +239,7 @@ export interface Recorded {
   readonly exit_code: number | null;
   readonly message: string | null;
   readonly network: string;
+  readonly network_reason: string;
   readonly artifacts: readonly { readonly path: string; readonly source: string; readonly created: boolean }[];
 }
 

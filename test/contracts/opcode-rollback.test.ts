@@ -35,10 +35,9 @@ describe('a rollback (§6)', () => {
       after_diff: 'artifacts/rollback/1/after.patch',
       head: head.trim(),
     });
-    expect(rig.git('rev-parse', `${rig.git('rev-parse', 'HEAD').trim()}^{tree}`)).not.toBe('');
     expect(rig.artifact('rollback#1', 'before.patch')).toContain('x/y');
     expect(rig.artifact('rollback#1', 'after.patch')).not.toContain('x/y');
-    expect(rig.git('show', `${String(outputs['undone_ref'])}:x/y`)).toBe('x\n');
+    expect(rig.git('show', `${outputs['undone_ref'] as string}:x/y`)).toBe('x\n');
   });
 
   test('to pre_run puts back what was there before the run, and the tree of the user is as it was', async () => {

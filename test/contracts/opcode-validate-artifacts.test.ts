@@ -76,11 +76,13 @@ describe('artifacts', () => {
   });
 
   test('may be in the run directory, where they stay', async () => {
-    const command = 'echo x > "$MEOW_RUN_DIR/out.txt"';
-    expect((await run(command, ['${run_dir}/out.txt'])).outcome).toBe('completed');
-    expect((await run(command, ['out.*'], '${run_dir}')).outcome).toBe('completed');
+    expect((await run('echo x > out.txt', ['out.txt'], '${run_dir}')).outcome).toBe('completed');
     expect(rig.artifact('out.txt')).toBe('x\n');
-    expect(rig.artifact('artifacts/check/2/tests/out.txt')).toBe('x\n');
+    expect(rig.artifact('artifacts/check/1/tests/out.txt')).toBe('x\n');
+    // And go with the next pass.
+    expect((await run(':', ['out.*'], '${run_dir}')).outcome).toBe('completed');
+    expect(inRunDir('out.txt')).toBe(false);
+    expect(inRunDir('artifacts/check/1/tests/out.txt')).toBe(true);
   });
 
   test('are an error where one that is declared by its name is absent', async () => {
@@ -102,7 +104,7 @@ describe('artifacts', () => {
     expect(sources(record)).toEqual(['b']);
   });
 
-  test.for(['../x', 'a/../../x', '/etc/passwd', '{a,..}/x', String.raw`\../x`, '', '${nothing}/x'])(
+  test.for(['../x', 'a/../../x', '/etc/passwd', '{a,..}/x', String.raw`\../x`, '', '${nothing}/x', '${run_dir}/x'])(
     'that leave the folder are refused, and nothing is started: "%s"',
     async (pattern) => {
       const record = await run('echo ran > ran', [pattern]);
@@ -131,6 +133,13 @@ describe('artifacts', () => {
     expect(existsSync(join(rig.root, 'elsewhere', 'a'))).toBe(false);
     expect(rig.artifact('out.txt')).toBe('o');
     expect(rig.artifact('../../../mine.txt')).toBe('mine');
+  });
+
+  test('do not take the place of a folder in the run directory', async () => {
+    put(join(rig.runDir, 'harness', 'harness.py'), 'h');
+    const record = await run(leaves({ harness: 'x' }), ['harness']);
+    expect(record.outcome).toBe('completed');
+    expect(rig.artifact('harness/harness.py')).toBe('h');
   });
 
   test('never take the place of what the engine writes', async () => {

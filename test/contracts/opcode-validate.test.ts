@@ -141,6 +141,11 @@ describe('what is kept of a visit', () => {
     await rig.start(rig.validate([builtin('tests', String.raw`printf '\377\000\376'`)], { visit: 1 }));
     expect(rig.artifact('artifacts/check/1/tests.stdout')).toBe('\xff\0\xfe');
   });
+
+  test('is whole, however much was said', async () => {
+    await rig.start(rig.validate([builtin('tests', 'head -c 3000000 /dev/zero')], { visit: 1 }));
+    expect(rig.artifact('artifacts/check/1/tests.stdout')).toHaveLength(3_000_000);
+  });
 });
 
 describe('a validator that is ended', () => {

@@ -17,7 +17,7 @@ import { workspaceFor, worktreePath } from '../../src/drivers/opcodes/workspace.
 import type { WorkspaceRequest } from '../../src/drivers/opcodes/workspace.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
 import { turnDriver } from '../../src/drivers/turn/turn-driver.ts';
-import type { Driver } from '../../src/engine/ports.ts';
+import type { Answer, Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome, Progress, Session } from '../../src/ir/effect.ts';
 import type {
   EvaluateSpec,
@@ -62,6 +62,7 @@ export class WorkRig implements AsyncDisposable {
   readonly #visits: Visit[] = [];
   readonly #counts = new Map<string, number>();
   #asked: Asked | null = null;
+  #alive = new AbortController();
   #workspace: Workspace;
   #turn: Driver;
   #command: Driver;
@@ -101,12 +102,27 @@ export class WorkRig implements AsyncDisposable {
     [this.#workspace, this.#turn, this.#command] = this.#life();
   }
 
-  /** Another engine takes the run. */
+  /** The engine has died, and hears no more; another takes the run. */
   nextLife(): void {
+    this.#alive.abort();
     [this.#workspace, this.#turn, this.#command] = this.#life();
   }
 
   #life(): [Workspace, Driver, Driver] {
+    this.#alive = new AbortController();
+    const { signal } = this.#alive;
+    const heardBy = (driver: Driver): Driver => {
+      const hearing =
+        (answer: Answer): Answer =>
+        (outcome) => {
+          if (!signal.aborted) answer(outcome);
+        };
+      return {
+        start: (effect, answer, note) => driver.start(effect, hearing(answer), note),
+        find: (effect, answer, note) => driver.find(effect, hearing(answer), note),
+        stop: (effectId, how) => driver.stop(effectId, how),
+      };
+    };
     const sh = join(this.repository.base, 'agent.sh');
     const headless = {
       command: withHoles(`sh ${sh} fresh {{session_id}}`),
@@ -117,8 +133,8 @@ export class WorkRig implements AsyncDisposable {
     const { runId, runDir, repository } = this;
     return [
       workspaceFor({ runId, project: repository.user, runDir, environment: repository.environment, kind: this.#kind }),
-      turnDriver({ ...this.#run, adapters, graceMs: 200 }),
-      commandDriver({ ...this.#run, graceMs: 200 }),
+      heardBy(turnDriver({ ...this.#run, adapters, graceMs: 200 })),
+      heardBy(commandDriver({ ...this.#run, graceMs: 200 })),
     ];
   }
 

@@ -80,6 +80,17 @@ describe('a turn that keeps to its policy', () => {
     expect(successOf(await rig.work()).outputs).toMatchObject({ changes: { files: 0 }, run_files: ['harness/h.py'] });
   });
 
+  test('may answer at any length', async () => {
+    rig.agent(`result "$(head -c 1100000 /dev/zero | tr '\\0' x)"`);
+    const { kept, outputs } = successOf(await rig.work());
+    expect(kept).toEqual(['result']);
+    expect(outputs['result']).toMatchObject({ bytes: 1_100_000 });
+    expect(rig.artifact('implement#1', 'final_response.md')).toHaveLength(1_100_000);
+    rig.agent(FINE);
+    await rig.work({ text: '{{implement.result}}' });
+    expect(rig.told).toMatch(/^x{1100000}\n/);
+  });
+
   test('that fails hands on what it changed, and what it cost', async () => {
     rig.agent('echo half > half.txt; TOTAL=0.2 error "no more"');
     expect(failureOf(await rig.work())).toMatchObject({
@@ -89,6 +100,14 @@ describe('a turn that keeps to its policy', () => {
     });
     expect(rig.json('implement#1', 'manifest.json')).toMatchObject({ outcome: 'error' });
   });
+});
+
+test('a turn that could not be begun is told of as such', async () => {
+  expect(failureOf(await rig.work({ adapter: 'nobody' }))).toMatchObject({
+    kind: 'not-started',
+    outputs: { violations: [] },
+  });
+  expect(rig.json('implement#1', 'manifest.json')).toMatchObject({ outcome: 'error' });
 });
 
 describe('what an agent is told', () => {
@@ -404,6 +423,19 @@ describe('where a run works', () => {
     rig.agent(`echo new > new.txt; ${FINE}`);
     successOf(await rig.work());
     expect(readFileSync(join(rig.repository.user, 'new.txt'), 'utf8')).toBe('new\n');
+  });
+
+  test('is the same in the next life of the engine, though the user has gone on', async () => {
+    rig.agent(`echo 1 > one; ${FINE}`);
+    await rig.work();
+    const [base, before] = [rig.git('rev-parse', 'HEAD'), rig.git('rev-parse', `refs/meow/${rig.runId}/pre_run`)];
+    rig.repository.git('user', 'commit', '--quiet', '-a', '-m', "the user's");
+    rig.nextLife();
+    rig.agent(`echo 2 > two; ${FINE}`);
+    expect(successOf(await rig.work({ text: '{{diff}}' })).outputs).toMatchObject({ changes: { paths: ['two'] } });
+    expect(rig.told).toContain('one');
+    expect(rig.git('rev-parse', 'HEAD')).toBe(base);
+    expect(rig.git('rev-parse', `refs/meow/${rig.runId}/pre_run`)).toBe(before);
   });
 
   test('in a folder as it is, where nothing is to be changed', async () => {

@@ -59,3 +59,27 @@ test('a state calls a MEOW workflow, and goes on when that is done', async () =>
   expect(rig.read('made')).toBe('x\n');
   expect(await rig.status('c')).toMatchObject({ result: 'built' });
 });
+
+test('a state calls a Conductor workflow, and is told how that ended, which is not the end of the run', async () => {
+  await using rig = await Rig.setup();
+  rig.write('flow/START.sh', `echo '<call-workflow return="END.sh">../check.yaml</call-workflow>'\n`);
+  rig.write('flow/END.sh', 'echo "<result>$RAYMOND_RESULT</result>"\n');
+  rig.write('.meow/config.toml', '[validators.ok]\ncommand = "true"\n');
+  rig.write(
+    'check.yaml',
+    `workflow_id: check
+version: 1
+description: Looks whether all is well.
+entry_step: check
+steps:
+  - id: check
+    opcode: RUN_VALIDATION
+    run: [ok]
+    routes: { completed: STOP, error: STOP, killed_timeout: STOP, killed_idle: STOP, killed_policy: STOP }
+`,
+  );
+  expect(await rig.meow('run', 'flow', '--id', 'c')).toMatchObject({ code: 0 });
+  const status = await rig.status('c');
+  expect(status).toMatchObject({ result: JSON.stringify({ verdict: 'success', reason: null }) });
+  expect(status.steps['check#1']).toMatchObject({ status: 'done', outcome: 'completed' });
+});

@@ -18,10 +18,13 @@ export async function validate(paths: readonly string[], { json }: { readonly js
   const { config } = readSettings(project);
   const around = { project, config, adapters: new Adapters(project), language: null, adapter: null };
   const diagnostics: Diagnostic[] = [];
+  const notes: string[] = [];
   let worst: number = EXIT.done;
   for (const path of paths) {
     try {
-      diagnostics.push(...validateWorkflow({ ...around, reference: path }));
+      const validated = validateWorkflow({ ...around, reference: path });
+      diagnostics.push(...validated.diagnostics);
+      notes.push(...(validated.notes ?? []));
     } catch (error) {
       // The other files are still of interest.
       if (!(error instanceof UsageError || error instanceof InvalidWorkflow)) throw error;
@@ -32,6 +35,7 @@ export async function validate(paths: readonly string[], { json }: { readonly js
   if (json) say(JSON.stringify(diagnostics.map(diagnosticJson), null, 2));
   else {
     for (const diagnostic of diagnostics) say(renderDiagnostic(diagnostic, paint));
+    for (const note of notes) say(note);
     if (diagnostics.length > 0) say(countText(diagnostics));
     else if (worst === EXIT.done) say(paths.length === 1 ? 'no problems' : `no problems in ${paths.length} files`);
   }

@@ -6,11 +6,24 @@
 //   A3  Agents may write to the run's directory. Nothing is written through a link that they have laid there: a folder
 //       that is one is refused (EACCES), a file that is one is replaced.
 
-import { chmodSync, constants, copyFileSync, lstatSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
-import { closeSync, linkSync, openSync, writeSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { present } from '../../base/assert.ts';
-import { ABSENT, isErrno } from '../../base/errno.ts';
+import { isErrno } from '../../base/errno.ts';
 import { formatMoment } from '../../base/time.ts';
 import type { Effect } from '../../ir/effect.ts';
 import type { EvaluationStatus, Mechanical } from '../../ir/opcode.ts';
@@ -82,7 +95,7 @@ export class VisitFolder {
   place(name: string): string {
     const path = join(this.path, name);
     makeFolderWithin(this.#runDir, dirname(path));
-    rmSync(path, { force: true, recursive: true });
+    clear(path);
     return path;
   }
 
@@ -115,15 +128,10 @@ export class VisitFolder {
     return this.record(role, name, more);
   }
 
-  /** The same for one that nobody writes to any more: without a copy, where the system allows it. */
+  /** The same for one that nobody writes to any more: of a large one only another name, where the system allows it. */
   link(role: ArtifactRole, name: string, from: string, more: { readonly required?: boolean } = {}): Artifact {
     const place = this.place(name);
-    try {
-      linkSync(from, place);
-    } catch (error) {
-      if (!isErrno(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP')) throw error;
-      copyNew(from, place);
-    }
+    if (statSync(from).size <= COPIED_BYTES_MAX || !isLinked(from, place)) copyNew(from, place);
     return this.record(role, name, more);
   }
 
@@ -146,10 +154,29 @@ export class VisitFolder {
 
 /** A folder in the run's directory, that no link leads out of (A3). */
 export function makeFolderWithin(runDir: string, folder: string): void {
-  makeFolder(folder);
-  if (realpathSync(folder) === join(realpathSync(runDir), relative(runDir, folder))) return;
+  // Most are there, and exceptions are dear.
+  if (!existsSync(folder)) makeFolder(folder);
+  if (realpathSync.native(folder) === join(realpathSync.native(runDir), relative(runDir, folder))) return;
   const error = new Error(`${folder} is or is in a link, and nothing is written there`);
   throw Object.assign(error, { code: 'EACCES' });
+}
+
+const COPIED_BYTES_MAX = 1_000_000;
+
+/** False where the system does not allow it. */
+function isLinked(from: string, to: string): boolean {
+  try {
+    linkSync(from, to);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP')) return false;
+    throw error;
+  }
+}
+
+/** Takes away what is at a place where something is to be written. */
+export function clear(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) rmSync(path, { force: true, recursive: true });
 }
 
 /** Where there is nothing yet. Private to the user, as all that a run keeps. */
@@ -171,13 +198,8 @@ function writeNew(path: string, contents: string | Uint8Array): void {
 
 /** Null where the file is absent, or its file system does not tell. */
 export function beganAt(path: string): number | null {
-  try {
-    const { birthtimeMs } = lstatSync(path);
-    return birthtimeMs > 0 ? birthtimeMs : null;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return null;
-    throw error;
-  }
+  const { birthtimeMs } = lstatSync(path, { throwIfNoEntry: false }) ?? { birthtimeMs: 0 };
+  return birthtimeMs > 0 ? birthtimeMs : null;
 }
 
 export function mediaType(name: string): string {

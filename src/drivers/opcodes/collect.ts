@@ -15,7 +15,7 @@ import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { FailureKind } from '../../ir/failure.ts';
 import { fileName } from '../step-folder.ts';
-import { copyNew, makeFolderWithin } from './artifacts.ts';
+import { clear, copyNew, makeFolderWithin } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';
 import { isWithin } from './entrypoint.ts';
 import { asGlob, glob, literalOf } from './globs.ts';
@@ -69,13 +69,13 @@ export function patternsOf(texts: readonly string[], cwd: string, places: Places
   for (const text of texts) {
     const filled = interpolate(text, places, asGlob);
     if (!filled.ok) return filled;
-    const pattern = seenFrom(filled.value, cwd, places);
-    if (pattern === null || leaves(pattern.rest))
+    const pattern = filled.value.replace(/^(?:\.\/+)+/, '');
+    const literal = literalOf(pattern);
+    if (leaves(pattern) || (literal !== null && leaves(literal)))
       return err(`the artifact ${text} is refused: it leaves the folder that the validator runs in`);
-    const literal = literalOf(pattern.rest);
-    if (literal !== null && (literal === '' || literal.includes('\0') || leaves(literal)))
+    if (literal !== null && (literal === '' || literal.includes('\0')))
       return err(`the artifact ${JSON.stringify(text)} is refused: it is no path of a file`);
-    patterns.push({ text, root: pattern.root, glob: glob(pattern.rest), literal });
+    patterns.push({ text, root: cwd, glob: glob(pattern), literal });
   }
   return ok(patterns);
 }
@@ -199,9 +199,11 @@ function take(
 
 function keepByPath(path: string, name: string, runDir: string): void {
   const place = join(runDir, name);
-  if (place === path || isReserved(name)) return;
+  // A folder of that name has something in it that is somebody's.
+  const stands = lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
+  if (place === path || isReserved(name) || stands) return;
   makeFolderWithin(runDir, dirname(place));
-  rmSync(place, { force: true });
+  clear(place);
   copyNew(path, place);
 }
 
@@ -210,20 +212,6 @@ function isReserved(name: string): boolean {
   return /^(?:artifacts\/|(?:metadata\.json|status\.json|events\.ndjson|final-state\.txt|diff\.patch|transcript\.md|\.gitignore)$)/.test(
     name,
   );
-}
-
-/** Null where it is seen from nowhere: absolute, and in neither of the run's folders. */
-function seenFrom(
-  pattern: string,
-  cwd: string,
-  places: Places,
-): { readonly root: string; readonly rest: string } | null {
-  if (!isAbsolute(pattern)) return { root: cwd, rest: pattern.replace(/^(?:\.\/+)+/, '') };
-  for (const root of [cwd, places.run_dir, places.worktree]) {
-    const prefix = `${asGlob(root)}/`;
-    if (pattern.startsWith(prefix)) return { root, rest: pattern.slice(prefix.length) };
-  }
-  return null;
 }
 
 function leaves(path: string): boolean {
@@ -280,7 +268,7 @@ function removeFile(path: string, tree: string): void {
 
 /** Whatever links there are on the way. */
 function isInside(tree: string, path: string): boolean {
-  const [top, real] = [realpathSync(tree), realpathSync(path)];
+  const [top, real] = [realpathSync.native(tree), realpathSync.native(path)];
   return real === top || isWithin(top, real);
 }
 

@@ -41,10 +41,10 @@ export function findEntrypoint(request: EntrypointRequest): Result<readonly stri
     );
   }
   try {
-    const real = realpathSync(path);
+    const real = realpathSync.native(path);
     // A listed one that is nowhere near the work is as its owner has it.
     const trees = home !== null ? [home] : [worktree, runDir].filter((tree) => isWithin(tree, path));
-    if (trees.length > 0 && !trees.some((tree) => isWithin(realpathSync(tree), real))) {
+    if (trees.length > 0 && !trees.some((tree) => isWithin(realpathSync.native(tree), real))) {
       return refused(`the entrypoint ${entrypoint} is a link that leads to ${real}, out of where it may be`);
     }
     if (!statSync(real).isFile()) return failed(`the entrypoint ${entrypoint} is no regular file`);

@@ -60,17 +60,19 @@ async function evaluate(
   const history = earlierVisits(context, effect);
   const evidence = await gather(context, performance, open, history);
   if (!evidence.ok) return unbegun(failed('refused', evidence.error));
-  visit.writeJson('runner_metadata', EVIDENCE, evidence.value);
+  const shown = visit.writeJson('runner_metadata', EVIDENCE, evidence.value);
 
-  const judging: Judging = { context, performance, visit, open, evidence: evidence.value };
-  const asked = spec.evaluator.kind === 'agent' ? await askAgent(judging) : await askCommand(judging);
+  const judging: Judging = { context, performance, visit, open, evidence: evidence.value, shown: shown.path };
+  const { evaluator } = spec;
+  const asked = await (evaluator.kind === 'agent' ? askAgent(judging, evaluator) : askCommand(judging, evaluator));
   if (!asked.ok) return unbegun(failed('unresolved', asked.error));
   if (isUnfinished(asked.value)) return asked.value;
-  await endLeft(context.run, effect);
-  const violations = await violationsIn(judging, before.value);
-  if (!violations.ok) return { ...asked.value, outcome: failed('refused', violations.error) };
-  const outcome = judge(judging, asked.value, { history, violations: violations.value });
-  return { ...asked.value, outcome: withOutputs(outcome, { violations: violations.value.slice(0, VIOLATIONS_MAX) }) };
+  const seen = await seenAfter(judging, before.value);
+  if (!seen.ok) return { ...asked.value, outcome: failed('refused', seen.error) };
+  const { violations, head } = seen.value;
+  const outcome = judge(judging, asked.value.outcome, { history, violations });
+  const outputs = { violations: violations.slice(0, VIOLATIONS_MAX), head };
+  return { ...asked.value, outcome: withOutputs(outcome, outputs) };
 }
 
 const EVIDENCE = 'evidence.json';
@@ -82,7 +84,11 @@ interface Judging {
   readonly visit: VisitFolder;
   readonly open: OpenWorkspace;
   readonly evidence: Evidence;
+  /** The file that has it, seen from the run's directory. */
+  readonly shown: string;
 }
+
+type Evaluator = EvaluateSpec['evaluator'];
 
 async function gather(
   context: OpcodeContext,
@@ -111,11 +117,12 @@ async function gather(
   );
 }
 
-async function askAgent(judging: Judging): Promise<Result<Answered, string>> {
-  const { context, performance, visit, open, evidence } = judging;
+async function askAgent(
+  { context, performance, visit, open, evidence }: Judging,
+  evaluator: Extract<Evaluator, { kind: 'agent' }>,
+): Promise<Result<Answered, string>> {
   const { effect, spec } = performance;
-  const { evaluator, allowedNext, reprompt } = spec;
-  if (evaluator.kind !== 'agent') return err('no agent is to be asked');
+  const { allowedNext, reprompt } = spec;
   const asked = { ...evaluator, hints: spec.hints };
   const told = (prompt: string): string => {
     const whole = plannerPrompt(prompt, JSON.stringify(evidence, null, 2), allowedNext);
@@ -127,20 +134,23 @@ async function askAgent(judging: Judging): Promise<Result<Answered, string>> {
   if (!prompt.ok) return prompt;
   const turn = turnOf(effect, asked, { prompt: prompt.value, cwd: open.folder });
   const answered = await ask(context.turn, turn, performance);
-  if (!isUnfinished(answered)) leaveRunner(visit, context, { effect: turn, asked, outcome: answered.outcome });
+  if (isUnfinished(answered)) return ok(answered);
+  await endLeft(context.run, turn);
+  leaveRunner(visit, context, { effect: turn, asked, outcome: answered.outcome });
   return ok(answered);
 }
 
-async function askCommand(judging: Judging): Promise<Result<Answered, string>> {
-  const { context, performance, visit, open } = judging;
-  const { effect, spec } = performance;
-  if (spec.evaluator.kind !== 'command') return err('no command is to be asked');
-  const file = join(visit.path, EVIDENCE);
+async function askCommand(
+  { context, performance, visit, open, shown }: Judging,
+  { command: asked, idleMs }: Extract<Evaluator, { kind: 'command' }>,
+): Promise<Result<Answered, string>> {
+  const { effect } = performance;
+  const file = join(context.runDir, shown);
   const command: Effect = {
     ...effect,
     spec: {
       kind: 'command',
-      script: `sh -c ${shellWord(spec.evaluator.command)} < ${shellWord(file)}`,
+      script: `sh -c ${shellWord(asked)} < ${shellWord(file)}`,
       cwd: open.folder,
       env: { MEOW_EVIDENCE: file },
       captures: [{ name: 'result', from: { kind: 'stdout' }, type: 'string', required: true }],
@@ -150,7 +160,6 @@ async function askCommand(judging: Judging): Promise<Result<Answered, string>> {
     },
   };
   const { path } = stepFolder(context.run.runFolder, effect.step, effect.attempt);
-  const { idleMs } = spec.evaluator;
   let isSilent = false;
   const answer = ask(context.command, command, performance);
   const limits = new Limits({
@@ -164,6 +173,7 @@ async function askCommand(judging: Judging): Promise<Result<Answered, string>> {
   });
   const { outcome, stop } = await answer;
   limits.close();
+  await endLeft(context.run, command);
   for (const name of ['stdout', 'stderr']) {
     if (existsSync(join(path, name))) visit.copy('runner_transcript', `${name}.log`, join(path, name));
   }
@@ -174,48 +184,50 @@ async function askCommand(judging: Judging): Promise<Result<Answered, string>> {
   return ok({ outcome: failed('lost', outcome.failure.message), stop });
 }
 
-async function violationsIn(judging: Judging, before: Before | null): Promise<Result<readonly Violation[], string>> {
-  const { context, performance, open } = judging;
-  if (open.git === null || before === null) return ok([]);
+async function seenAfter(
+  { context, performance, open }: Judging,
+  before: Before | null,
+): Promise<Result<{ readonly violations: readonly Violation[]; readonly head: string | null }, string>> {
+  if (open.git === null || before === null) return ok({ violations: [], head: null });
   const after = await lookAfter(open.git, context.run, performance.effect, before);
   if (!after.ok) return err(`what the evaluator has changed cannot be seen: ${sentence(after.error)}`);
-  const { changes, tampered } = after.value;
+  const { changes, tampered, head } = after.value;
   const conduct = { changes, tampered, before, after: after.value, denied: 0 };
-  return ok(checkPolicy(LOOK_ONLY, conduct, context.settings.protectedBranches));
+  return ok({ violations: checkPolicy(LOOK_ONLY, conduct, context.settings.protectedBranches), head });
 }
 
-function judge(
-  judging: Judging,
-  { outcome }: Answered,
-  seen: { readonly history: readonly Visit[]; readonly violations: readonly Violation[] },
-): Outcome {
+interface Known {
+  readonly history: readonly Visit[];
+  /** What the evaluator itself has done. */
+  readonly violations: readonly Violation[];
+}
+
+function judge(judging: Judging, outcome: Outcome, known: Known): Outcome {
   const { context, performance } = judging;
   const { evaluator, allowedNext } = performance.spec;
   const costs = { session: sessionOf(outcome), usage: usageOf(outcome) };
   const text = responseOf(outcome, context.run.runFolder);
-  const answer = text.ok ? readAnswer(text.value, allowedNext) : null;
-  const [first] = seen.violations;
-  if (first !== undefined && answer?.ok !== true) {
-    return failed('policy', `an evaluator only judges: ${first.message}`, costs);
+  const answer = text.ok ? readAnswer(text.value, allowedNext) : err({ message: text.error, reprompt: null });
+  const [violation] = known.violations;
+  if (violation !== undefined && !answer.ok) {
+    return failed('policy', `an evaluator only judges: ${violation.message}`, costs);
   }
   if (outcome.kind === 'failure') return outcome;
   const spent = evaluator.kind === 'agent' ? overspent(outcome.usage, evaluator.limits) : null;
   if (spent !== null) return failed('budget', `the budget is spent: ${spent}`, costs);
-  if (answer === null || !answer.ok) {
-    const problem = answer === null ? { message: text.ok ? '' : text.error, reprompt: null } : answer.error;
-    const reprompt = evaluator.kind === 'agent' ? problem.reprompt : null;
-    const said = text.ok ? text.value.slice(-SAID_MAX).trim() : '';
-    return failed('protocol', problem.message, { ...costs, reprompt, output: said === '' ? null : said });
-  }
-  return decided(judging, answer.value, seen, costs);
+  if (answer.ok) return decided(judging, answer.value, known, costs);
+  const { message, reprompt } = answer.error;
+  const said = text.ok ? text.value.slice(-SAID_MAX).trim() : '';
+  const told = evaluator.kind === 'agent' ? reprompt : null;
+  return failed('protocol', message, { ...costs, reprompt: told, output: said === '' ? null : said });
 }
 
 const SAID_MAX = 4_096;
 
 function decided(
-  { performance, visit, evidence }: Judging,
+  { performance, visit, evidence, shown }: Judging,
   answer: PlannerAnswer,
-  { history, violations }: { readonly history: readonly Visit[]; readonly violations: readonly Violation[] },
+  { history, violations }: Known,
   costs: Pick<Success, 'session' | 'usage'>,
 ): Outcome {
   const { effect, spec } = performance;
@@ -233,7 +245,7 @@ function decided(
     ...outputs,
     answer,
     violations,
-    evidence: `artifacts/${visit.step}/${visit.visit}/${EVIDENCE}`,
+    evidence: shown,
   });
   return success(outputs, { route: status, ...costs });
 }

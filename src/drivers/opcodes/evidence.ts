@@ -85,17 +85,21 @@ export function latestValidations(history: readonly Visit[]): readonly Visit[] {
 }
 
 export function validationOf(visit: Visit): JsonMap {
-  const { validators, harness_report, report_summary, proposed_goldens } = visit.outputs;
+  const { validators, harness_report, report_summary, proposed_goldens, artifacts } = visit.outputs;
   return {
     visit: visit.id,
     outcome: visit.outcome,
     message: visit.failure?.message ?? null,
     validators: validators ?? [],
+    logs: mapsIn(artifacts).flatMap(({ role, path }) => (LOGS.has(role) && path !== undefined ? [path] : [])),
     harness_report: harness_report ?? null,
     report_summary: report_summary ?? null,
     proposed_goldens: proposed_goldens ?? [],
   };
 }
+
+/** What validators have said, in files of the run's directory. */
+const LOGS: ReadonlySet<Json | undefined> = new Set(['validation_stdout', 'validation_stderr']);
 
 export function contradictionsIn(history: readonly Visit[]): readonly string[] {
   const recent = history.slice(history.findLastIndex(({ kind }) => kind === 'evaluate') + 1);
@@ -169,8 +173,11 @@ function contradictionsOfReport(visit: Visit): readonly string[] {
 }
 
 function validatorsOf({ outputs }: Visit): readonly JsonMap[] {
-  const { validators } = outputs;
-  return Array.isArray(validators) ? (validators as readonly Json[]).filter(isJsonMap) : [];
+  return mapsIn(outputs['validators']);
+}
+
+function mapsIn(value: Json | undefined): readonly JsonMap[] {
+  return Array.isArray(value) ? (value as readonly Json[]).filter(isJsonMap) : [];
 }
 
 function recordOf(visit: Visit): JsonMap {

@@ -49,8 +49,9 @@ export class Limits {
     }
     if (idleMs !== null) {
       const { bytes, silentMs } = this.#look();
-      // A clock that was set, or a machine that slept, does not make it silent for longer than we have waited.
-      if (bytes !== this.#bytes) this.#signAt = now - Math.min(Math.max(0, silentMs), now - this.#lookedAt);
+      // After a clock was set, or a machine slept, nobody knows when it was written: then it counts as just now.
+      const isSure = silentMs >= 0 && silentMs <= now - this.#lookedAt;
+      if (bytes !== this.#bytes) this.#signAt = isSure ? now - silentMs : now;
       this.#bytes = bytes;
       this.#lookedAt = now;
       if (now - this.#signAt >= idleMs) {

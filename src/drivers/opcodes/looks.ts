@@ -22,7 +22,7 @@ import type { GitProblem } from '../git/problem.ts';
 import type { Snapshot } from '../git/snapshot.ts';
 import type { Worktree } from '../git/worktree.ts';
 import { endProcesses } from '../remains.ts';
-import { makeFolder, stepFolder } from '../step-folder.ts';
+import { makeFolder, stepFolder, writePrivate } from '../step-folder.ts';
 import { readJsonFile, writeJsonFile } from '../turn/json-file.ts';
 import { snapshotName } from './workspace.ts';
 
@@ -77,34 +77,49 @@ export async function lookAfter(
   const changes = await git.changes({ kind: 'snapshot', name: before.name }, 'now');
   if (!changes.ok) return changes;
   const after: After = { ...now.value, changes: changes.value, tampered };
+  // A turn that could not be begun has left no folder.
+  makeFolder(dirname(file));
   writeJsonFile(file, after);
   return ok(after);
 }
 
-/** Makes sure that the worktree leads to its repository (K3), for whoever comes later than a visit that looked at it. */
-export function leadBackFrom(
+/** The same care (K3) for whoever comes later. `earlier`: visits, of which the latest that has looked knows what was there. */
+export function leadBackAfter(
   git: Worktree,
   run: RunSurroundings,
   effect: Effect,
   earlier: readonly string[],
 ): Result<boolean, GitProblem> {
-  const looked = earlier.map((step) => readJsonFile(beforeFile(run, { step })) as Before | null);
-  const latest = looked.findLast((before) => before !== null) ?? null;
-  return latest === null ? ok(false) : leadBack(git, run, effect, latest);
+  for (const step of earlier.toReversed()) {
+    const before = readJsonFile(beforeFile(run, { step })) as Before | null;
+    if (before !== null) return leadBack(git, run, effect, before);
+  }
+  return ok(false);
 }
 
-/** Whether it did not. */
+/** Whether it was cut off, in whichever life of the engine that was seen. */
 function leadBack(
   git: Worktree,
   run: RunSurroundings,
   effect: Effect,
   { pointer }: Before,
 ): Result<boolean, GitProblem> {
-  if (pointerOf(git.path) === pointer && commonDirOf(git.path) !== null) return ok(false);
-  makeFolder(dirname(beforeFile(run, effect)));
   const aside = join(dirname(beforeFile(run, effect)), `replaced-git-${effect.attempt}`);
-  const back = putBack(git.path, pointer, aside);
-  return back.ok ? ok(true) : back;
+  if (pointerOf(git.path) === pointer && commonDirOf(git.path) !== null) return ok(isThere(aside));
+  const path = join(git.path, '.git');
+  const refused = (why: string): Result<boolean, GitProblem> =>
+    err({ kind: 'gone', message: `${path} is not what it was: ${why}`, cure: 'start another run' });
+  if (pointer === null) return refused('the repository in it is gone');
+  try {
+    makeFolder(dirname(aside));
+    if (isThere(path)) renameSync(path, aside);
+    else writePrivate(aside, '');
+    writeFileSync(path, pointer, { flag: 'wx' });
+    return ok(true);
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED, 'EXDEV', 'EEXIST', 'ENOTEMPTY')) return refused(error.message);
+    throw error;
+  }
 }
 
 /** Ends what an attempt has left running (K2). */
@@ -128,11 +143,13 @@ export function changeSummary(changes: readonly Change[]): JsonMap {
 /** What was written into the run's directory by others than the engine, since a moment. */
 export function writtenSince(runDir: string, at: number): readonly string[] {
   const found: string[] = [];
+  let looked = 0;
   const look = (folder: string): void => {
     for (const entry of entriesOf(join(runDir, folder))) {
       const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
       if (folder === '' && OF_THE_ENGINE.test(entry.name)) continue;
-      if (found.length >= PATHS_MAX) return;
+      looked += 1;
+      if (found.length >= PATHS_MAX || looked > LOOKED_MAX) return;
       if (entry.isDirectory()) look(path);
       else if (changedAt(join(runDir, path)) > at - CLOCK_STEP_MS) found.push(path);
     }
@@ -142,6 +159,8 @@ export function writtenSince(runDir: string, at: number): readonly string[] {
 }
 
 const PATHS_MAX = 200;
+/** Screenshots and logs of a long run are many, and say nothing here. */
+const LOOKED_MAX = 10_000;
 const LEFT_GRACE_MS = 2_000;
 /** The clock of a file system may be that much behind. */
 const CLOCK_STEP_MS = 20;
@@ -150,21 +169,6 @@ const OF_THE_ENGINE =
 
 function beforeFile(run: RunSurroundings, { step }: Pick<Effect, 'step'>): string {
   return join(dirname(stepFolder(run.runFolder, step, 1).path), 'before.json');
-}
-
-function putBack(folder: string, pointer: string | null, aside: string): Result<null, GitProblem> {
-  const path = join(folder, '.git');
-  const refused = (why: string): Result<null, GitProblem> =>
-    err({ kind: 'gone', message: `${path} is not what it was: ${why}`, cure: 'start another run' });
-  if (pointer === null) return refused('the repository in it is gone');
-  try {
-    if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) renameSync(path, aside);
-    writeFileSync(path, pointer, { flag: 'wx' });
-    return ok(null);
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED, 'EXDEV', 'EEXIST', 'ENOTEMPTY')) return refused(error.message);
-    throw error;
-  }
 }
 
 /** Null where it is a folder, or absent, or no file. */
@@ -230,13 +234,17 @@ function changedAt(path: string): number {
 function readFileIfAny(path: string): string | null {
   try {
     // A pipe would never end.
-    return statSync(path).isFile() ? readFileSync(path, 'latin1') : null;
+    return statSync(path).isFile() ? readFileSync(path, 'utf8') : null;
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED)) return null;
     throw error;
   }
 }
 
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
 function hash(text: string): string {
-  return createHash('sha256').update(text, 'latin1').digest('hex');
+  return createHash('sha256').update(text).digest('hex');
 }

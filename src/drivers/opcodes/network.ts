@@ -2,17 +2,34 @@
 // loopback where that can be had: a server and its client within one validator find each other, and nobody else.
 
 import { execFile } from 'node:child_process';
-import { shellWord } from '../../ir/quote.ts';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { writePrivate } from '../step-folder.ts';
 
 export type NetworkDenial =
   | {
       readonly kind: 'denied';
       /** By which means; for people. */
       readonly how: string;
-      /** Put in front of the words of a command. */
-      readonly prefix: string;
+      /** Stands in front of the words of a command. */
+      readonly prefix: readonly string[];
+      /** It can have one of its own. */
+      readonly loopback: boolean;
     }
   | { readonly kind: 'open'; readonly why: string };
+
+/** The words that run a command without a network. `folder`: where a file of ours may be. */
+export function withoutNetwork(denial: NetworkDenial, words: readonly string[], folder: string): readonly string[] {
+  if (denial.kind === 'open') return words;
+  return denial.loopback ? [...denial.prefix, 'sh', loopbackFile(folder), ...words] : [...denial.prefix, ...words];
+}
+
+/** In a file: written into a command, it would look as if the command meddled with its own shell (wrapper.ts). */
+function loopbackFile(folder: string): string {
+  const path = join(folder, 'loopback.sh');
+  if (!existsSync(path)) writePrivate(path, 'ip link set lo up 2>/dev/null\nexec "$@"\n');
+  return path;
+}
 
 export function networkDenial(environment: Readonly<Record<string, string>>): Promise<NetworkDenial> {
   const path = environment['PATH'] ?? '';
@@ -33,8 +50,6 @@ const PROBE = `for how in -n -rn; do
 done
 unshare -n true`;
 
-const LOOPBACK = shellWord('ip link set lo up 2>/dev/null;exec "$@"');
-
 function probe(path: string): Promise<NetworkDenial> {
   return new Promise((resolve) => {
     const settings = { env: { PATH: path, LC_ALL: 'C' }, timeout: PROBE_MS };
@@ -42,10 +57,10 @@ function probe(path: string): Promise<NetworkDenial> {
       const [how, loopback] = stdout.trim().split(' ');
       if (error !== null || how === undefined || how === '') {
         resolve({ kind: 'open', why: stderr.trim().split('\n').at(-1) || (error?.message ?? 'unshare said nothing') });
-      } else if (loopback === undefined) {
-        resolve({ kind: 'denied', how: `unshare ${how}, without a loopback`, prefix: `unshare ${how}` });
       } else {
-        resolve({ kind: 'denied', how: `unshare ${how}`, prefix: `unshare ${how} sh -c ${LOOPBACK} sh` });
+        const has = loopback !== undefined;
+        const words = `unshare ${how}${has ? '' : ', without a loopback'}`;
+        resolve({ kind: 'denied', how: words, prefix: ['unshare', how], loopback: has });
       }
     });
   });

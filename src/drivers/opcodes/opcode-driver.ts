@@ -1,7 +1,7 @@
 // The driver of opcodes: each kind has its performer. What the world does is a failure in the answer; an exception is a bug
 // of ours, and ends the engine, save one of the system about the run's own files.
 
-import { unreachable } from '../../base/assert.ts';
+import { Bug } from '../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
 import type { Answer, Driver, Note, StopHow } from '../../engine/ports.ts';
 import type { Effect, Outcome } from '../../ir/effect.ts';
@@ -68,7 +68,7 @@ class OpcodeDriver implements Driver {
       case 'halt':
         return performHalt(context, { ...known, spec });
       default:
-        return unreachable(spec as never);
+        throw new Bug(`no opcode: ${effect.id} is a ${spec.kind}`);
     }
   }
 }

@@ -1,8 +1,8 @@
 // A turn of an agent on behalf of a step: what it is told, with all that it is given, and what it leaves for people. Its
 // attempt is that of the step, under the same name, so that its output is found where the output of a step is.
 
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { ABSENT, isErrno, REFUSED } from '../../base/errno.ts';
 import type { Json } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
@@ -17,6 +17,7 @@ import { endOfFile } from '../end-of-file.ts';
 import { readExit, readProcess, stepFolder } from '../step-folder.ts';
 import { PROMPT } from '../turn/command-line.ts';
 import { wholeText } from '../whole-text.ts';
+import { copyNew } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';
 import { earlierVisits } from './asking.ts';
 import type { OpcodeContext, OpenWorkspace } from './context.ts';
@@ -66,7 +67,7 @@ export async function promptOf(
     step: visit.step,
     hints: asked.hints,
     history: earlierVisits(context, effect),
-    diff: () => diffOf(open, visit),
+    diff: () => diffOf(open, visit, dirname(path)),
     report: (report) => reportIn(context, report),
     transcript: (transcript) => reading(join(context.runDir, transcript), (name) => endOfFile(name, SHOWN_BYTES_MAX)),
     kept: (name) => wholeText([{ file: name, quote: [] }], context.run.runFolder),
@@ -77,9 +78,12 @@ export async function promptOf(
 
 /** As JSON. `path`: seen from the run's directory. */
 export function reportIn({ runDir }: OpcodeContext, path: string): Result<Json, string> {
-  const text = reading(join(runDir, path), (file) => readFileSync(file, 'utf8'));
+  const file = join(runDir, path);
+  const text = reading(file, (name) => beginningOf(name, REPORT_BYTES_MAX));
   const value = text.ok ? coerce(text.value, 'json') : text;
-  return value.ok ? value : err(`the harness report ${path} cannot be used: ${value.error}`);
+  if (value.ok) return value;
+  const isCut = text.ok && statSync(file).size > REPORT_BYTES_MAX;
+  return err(`the harness report ${file} cannot be shown: ${isCut ? 'it has more than 1 MB' : value.error}`);
 }
 
 /** Of an agent, or of what stands in its place. */
@@ -109,7 +113,7 @@ export function responseOf(outcome: Outcome, runFolder: string): Result<string, 
   return typeof file === 'string' ? wholeText([{ file, quote: [] }], runFolder) : err('its answer was not kept');
 }
 
-/** Prompt, output, answer and what is known of the program. */
+/** Prompt, output, answer and what is known of the program, of which nothing is left running. */
 export function leaveRunner(
   visit: VisitFolder,
   context: OpcodeContext,
@@ -117,12 +121,12 @@ export function leaveRunner(
 ): void {
   const { effect, asked, outcome } = turn;
   const folder = stepFolder(context.run.runFolder, effect.step, effect.attempt);
-  const copy = (name: string, from: string): void => {
+  const leave = (name: string, from: string): void => {
     if (existsSync(join(folder.path, from))) visit.copy('runner_transcript', name, join(folder.path, from));
   };
-  copy('transcript.log', 'stdout');
-  copy('stderr.log', 'stderr');
-  copy('prompt.md', PROMPT);
+  leave('transcript.log', 'stdout');
+  leave('stderr.log', 'stderr');
+  leave('prompt.md', PROMPT);
   const response = responseOf(outcome, context.run.runFolder);
   if (response.ok) visit.write('runner_final_response', 'final_response.md', response.value);
   const { adapter, model, prompt, inputs, limits } = asked;
@@ -144,18 +148,33 @@ export function leaveRunner(
 }
 
 const SHOWN_BYTES_MAX = 200_000;
+const REPORT_BYTES_MAX = 1_000_000;
 
-async function diffOf({ git }: OpenWorkspace, visit: VisitFolder): Promise<Result<string, string>> {
+/** Written where no agent can have laid a link (artifacts.ts, A3), then shown beside what else the visit leaves. */
+async function diffOf({ git }: OpenWorkspace, visit: VisitFolder, folder: string): Promise<Result<string, string>> {
   if (git === null) return err('the run works without git, so there is no diff');
-  const file = visit.place(DIFF);
+  const file = join(folder, DIFF);
   const written = await git.diff({ against: git.base, to: file });
   if (!written.ok) return err(sentence(written.error));
-  const text = readFileSync(file, 'utf8');
-  if (text.length <= SHOWN_BYTES_MAX) return ok(text);
-  return ok(`${text.slice(0, SHOWN_BYTES_MAX)}\n… (cut off here: the whole diff is in ${file})\n`);
+  const shown = visit.place(DIFF);
+  copyNew(file, shown);
+  const text = beginningOf(file, SHOWN_BYTES_MAX);
+  return ok(
+    statSync(file).size <= SHOWN_BYTES_MAX ? text : `${text}\n… (cut off here: the whole diff is in ${shown})\n`,
+  );
 }
 
 const DIFF = 'input_diff.patch';
+
+function beginningOf(path: string, bytesMax: number): string {
+  const file = openSync(path, 'r');
+  try {
+    const bytes = Buffer.alloc(Math.min(statSync(path).size, bytesMax));
+    return bytes.toString('utf8', 0, readSync(file, bytes, 0, bytes.length, 0));
+  } finally {
+    closeSync(file);
+  }
+}
 
 function reading(path: string, read: (path: string) => string): Result<string, string> {
   try {

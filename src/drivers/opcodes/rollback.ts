@@ -11,7 +11,7 @@ import { visitFolder } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';
 import { earlierVisits, failed, mechanical, withOutputs } from './asking.ts';
 import type { OpcodeContext, Perform, Performance, Visit } from './context.ts';
-import { leadBackFrom } from './looks.ts';
+import { leadBackAfter } from './looks.ts';
 import { PRE_RUN, sentence, snapshotName } from './workspace.ts';
 
 export const performRollback: Perform<RollbackSpec> = async (context, performance) => {
@@ -36,7 +36,7 @@ async function rollBack(
     return failed('refused', 'no agent has worked yet, so there is no step to go back before; roll back to pre_run');
   }
   const to = spec.target === 'pre_run' || worker === undefined ? PRE_RUN : snapshotName(worker.id);
-  const led = leadBackFrom(
+  const led = leadBackAfter(
     git,
     context.run,
     effect,

@@ -39,7 +39,7 @@ import { interpolate } from './interpolate.ts';
 import type { Places } from './interpolate.ts';
 import { Limits } from './limits.ts';
 import { endLeft } from './looks.ts';
-import { networkDenial } from './network.ts';
+import { networkDenial, withoutNetwork } from './network.ts';
 import { makeScratchFolder, WITHOUT_RUN } from './script-environment.ts';
 
 /** What all validators of a step have around them. */
@@ -285,10 +285,10 @@ async function scriptCommand(
   if (!words.ok) return words;
   makeScratchFolder(run);
   const denial = await networkDenial(run.environment);
-  const prefix = denial.kind === 'denied' ? `${denial.prefix} ` : '';
+  const whole = withoutNetwork(denial, [...words.value, ...rest], run.runFolder);
   return ok({
     command: texts.map(shellWord).join(' '),
-    script: `${WITHOUT_RUN}${prefix}${[...words.value, ...rest].map(shellWord).join(' ')}`,
+    script: `${WITHOUT_RUN}${whole.map(shellWord).join(' ')}`,
     network: denial.kind,
     networkReason: denial.kind === 'denied' ? denial.how : denial.why,
   });
@@ -300,8 +300,8 @@ function cwdOf({ cwd }: Validator, places: Places): Result<string, Refusal> {
   const filled = interpolate(cwd, places);
   const folder = filled.ok ? workFolder(places.worktree, filled.value) : filled;
   if (!folder.ok) return err({ outcome: 'error', message: folder.error });
-  const real = realpathSync(folder.value);
-  const trees = [places.worktree, places.run_dir].map((tree) => realpathSync(tree));
+  const real = realpathSync.native(folder.value);
+  const trees = [places.worktree, places.run_dir].map((tree) => realpathSync.native(tree));
   if (trees.some((tree) => real === tree || isWithin(tree, real))) return folder;
   const message = `its folder ${cwd} is neither in the worktree nor in the run's directory`;
   return err({ outcome: 'killed_policy', message });

@@ -150,11 +150,10 @@ function countMatches(pattern: string, text: string): Result<number, string> {
   try {
     return ok(runInNewContext(script, { text, pattern }, { timeout: MATCHING_MS }) as number);
   } catch (error) {
-    if (isErrno(error, 'ERR_SCRIPT_EXECUTION_TIMEOUT'))
-      return err(`to compare its output with ${pattern} takes too long`);
-    // Of the other context's kind.
-    if ((error as { readonly name?: unknown }).name === 'SyntaxError')
-      return err(`${pattern} is no regular expression`);
+    // Errors of another context are no Error of this one.
+    const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
+    if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return err(`to compare its output with ${pattern} takes too long`);
+    if (name === 'SyntaxError') return err(`${pattern} is no regular expression`);
     throw error;
   }
 }

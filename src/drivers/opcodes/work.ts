@@ -9,12 +9,14 @@
 //
 // A turn that was lost, or stopped together with its run, is answered as it is: it is asked for again.
 
+import { join } from 'node:path';
 import { own } from '../../base/json.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
+import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
-import { ok } from '../../base/result.ts';
 import type { Effect, Outcome } from '../../ir/effect.ts';
 import type { Policy, WorkSpec } from '../../ir/opcode.ts';
+import { stepFolder } from '../step-folder.ts';
 import { ask, failed, isUnfinished, mechanical, withOutputs } from './asking.ts';
 import type { Answered } from './asking.ts';
 import { visitFolder } from './artifacts.ts';
@@ -109,7 +111,7 @@ async function judge(context: OpcodeContext, work: Work): Promise<Answered> {
       ? {}
       : { changes: changeSummary(after.value.changes), head: after.value.head, tree: after.value.tree }),
   };
-  const fault = faultOf(spec, answered, violations);
+  const fault = faultOf(spec, answered.outcome, violations);
   if (fault !== null) return { ...answered, outcome: withOutputs(fault, seen) };
   const { outcome, stop, testimony } = await testified(context, work, after.value);
   return { outcome: withOutputs(outcome, { ...seen, witness: testimony }), stop };
@@ -118,7 +120,7 @@ async function judge(context: OpcodeContext, work: Work): Promise<Answered> {
 const VIOLATIONS_MAX = 200;
 
 /** Null where it has completed and kept within its bounds. */
-function faultOf(spec: WorkSpec, { outcome, stop }: Answered, violations: readonly Violation[]): Outcome | null {
+function faultOf(spec: WorkSpec, outcome: Outcome, violations: readonly Violation[]): Outcome | null {
   const costs = { session: sessionOf(outcome), usage: usageOf(outcome) };
   const [first] = violations;
   if (first !== undefined) {
@@ -126,7 +128,7 @@ function faultOf(spec: WorkSpec, { outcome, stop }: Answered, violations: readon
     const others = more === 0 ? '' : ` (and ${more} more)`;
     return failed('policy', `the policy was violated: ${first.message}${others}`, costs);
   }
-  const wasEnded = stop !== null || (outcome.kind === 'failure' && ENDED.has(outcome.failure.kind));
+  const wasEnded = outcome.kind === 'failure' && ENDED.has(outcome.failure.kind);
   const spent = wasEnded ? null : overspent(costs.usage, spec.limits);
   if (spent !== null) return failed('budget', `the budget is spent: ${spent}`, costs);
   return outcome.kind === 'failure' ? outcome : null;
@@ -140,16 +142,18 @@ async function seenAfter(context: OpcodeContext, work: Work): Promise<Result<Aft
   const { git } = open;
   if (git === null || before === null) return ok(null);
   const after = await lookAfter(git, context.run, turn, before);
-  if (!after.ok) return { ok: false, error: sentence(after.error) };
+  if (!after.ok) return err(sentence(after.error));
   if (after.value.changes.length === 0) {
     visit.write('workspace_diff', DIFF, '');
   } else {
-    const diff = await git.diff({ against: before.commit, to: visit.place(DIFF) });
-    if (!diff.ok) return { ok: false, error: sentence(diff.error) };
-    visit.record('workspace_diff', DIFF);
+    // Where no agent can have laid a link (artifacts.ts, A3).
+    const file = join(stepFolder(context.run.runFolder, turn.step, turn.attempt).path, DIFF);
+    const diff = await git.diff({ against: before.commit, to: file });
+    if (!diff.ok) return err(sentence(diff.error));
+    visit.copy('workspace_diff', DIFF, file);
   }
   const status = await git.status();
-  if (!status.ok) return { ok: false, error: sentence(status.error) };
+  if (!status.ok) return err(sentence(status.error));
   visit.writeJson('workspace_status', 'workspace_status.json', status.value);
   return after;
 }

@@ -10,7 +10,7 @@ import { DEFAULT_LIMITS } from '../../ir/program.ts';
 import type { Program } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
 import type { CompiledConductor, ConductorInput } from './compile.ts';
-import { compileConductor, validateConductor } from './compile.ts';
+import { compileConductor } from './compile.ts';
 import { DEFAULT_CONDUCTOR } from './config.ts';
 
 const PROMPTS: Readonly<Record<string, string>> = {
@@ -229,7 +229,7 @@ describe('prompts', () => {
     expect(asked).toEqual(['task.do.v1']);
   });
 
-  test.each(['task.do', 'task.do.v', 'task.do.vx', 'v1', '.v1', 'task..do.v1', 'task do.v1', 'task.do.v1.x'])(
+  test.each(['task.do', 'task.do.v', 'task.do.vx', 'v1', '.v1', 'task..do.v1', 'task do.v1', 'task.do.v1.x', 'do.md'])(
     'are not named %j',
     (prompt) => {
       const none: ConductorInput['prompts'] = () => {
@@ -238,12 +238,6 @@ describe('prompts', () => {
       expect(codes(compile({ steps: [{ ...WORK, prompt }] }, { prompts: none }))).toEqual(['invalid-prompt-id']);
     },
   );
-});
-
-test('what is checked is what would run', () => {
-  const source = { file: 'w.yaml', text: 'workflow_id: x' };
-  const { diagnostics, notes } = compileConductor({ ...INPUT, source });
-  expect(validateConductor({ ...INPUT, source })).toEqual({ diagnostics, notes });
 });
 
 describe('ids', () => {
@@ -266,54 +260,37 @@ describe('any text', () => {
   };
 
   test('is read without an accident', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fine), { numRuns: 500 });
+    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 200 }), fine), { numRuns: 150 });
   });
 
   test('of words that workflows have is read without an accident', () => {
-    const word = fc.constantFrom(
-      ...['workflow_id', 'version', 'description', 'entry_step', 'steps', 'defaults', 'id', 'opcode', 'routes', 'run'],
-      ...[
-        'RUN_AGENT',
-        'RUN_VALIDATION',
-        'EVALUATE',
-        'GATE',
-        'ROLLBACK',
-        'STOP',
-        'a',
-        '1',
-        ': ',
-        '\n',
-        '\n  - ',
-        '\n    ',
-      ],
-      ...[
-        '- ',
-        '[',
-        ']',
-        '{',
-        '}',
-        ', ',
-        '"',
-        "'",
-        '&x ',
-        '*x ',
-        '!!map ',
-        '|\n',
-        '? ',
-        '<<',
-        '${',
-        '}',
-        '{{',
-        '#',
-        '\t',
-      ],
-    );
+    const keys =
+      'workflow_id version description entry_step steps defaults id opcode routes run RUN_AGENT EVALUATE STOP a 1';
+    const marks = [
+      ': ',
+      '\n',
+      '\n  - ',
+      '\n    ',
+      '- ',
+      '[',
+      ']',
+      '{',
+      '}',
+      ', ',
+      '"',
+      "'",
+      '&x ',
+      '*x ',
+      '!!map ',
+      '|\n',
+    ];
+    const word = fc.constantFrom(...keys.split(' '), ...marks, '? ', '<<', '${', '{{', '#', '\t');
     fc.assert(
       fc.property(
         fc.array(word, { maxLength: 60 }).map((words) => words.join('')),
         fine,
       ),
-      { numRuns: 1_000 },
+      { numRuns: 200 },
     );
   });
 
@@ -337,24 +314,14 @@ describe('any text', () => {
       ),
       fc.constantFrom<unknown>('task.do.v1', { command: 'x' }, { to: 'a', witness: { command: 'x' } }, [{ id: 'x' }]),
     );
-    const key = fc.constantFrom(
-      ...['agent', 'model', 'prompt', 'inputs', 'policy', 'limits', 'witness', 'run', 'evaluator', 'max_partial'],
-      ...[
-        'allowed_next_steps',
-        'gate',
-        'reason',
-        'approvers',
-        'timeout',
-        'target',
-        'verdict',
-        'allow_unreachable',
-        'x',
-      ],
-    );
-    const route = fc.constantFrom(
-      ...['completed', 'error', 'killed_timeout', 'success', 'partial', 'blocked', 'unsafe', 'needs_human'],
-      ...['gate_approved', 'gate_rejected', 'gate_timed_out', 'toString'],
-    );
+    const keys =
+      'agent model prompt inputs policy limits witness run evaluator max_partial allowed_next_steps gate reason approvers ' +
+      'timeout target verdict allow_unreachable x';
+    const outcomes =
+      'completed error killed_timeout success partial blocked unsafe needs_human gate_approved gate_rejected ' +
+      'gate_timed_out toString';
+    const key = fc.constantFrom(...keys.split(' '));
+    const route = fc.constantFrom(...outcomes.split(' '));
     const opcode = fc.constantFrom('RUN_AGENT', 'RUN_VALIDATION', 'EVALUATE', 'GATE', 'ROLLBACK', 'STOP', 'NONE');
     const step = fc
       .tuple(id, opcode, fc.dictionary(key, value, { maxKeys: 5 }), fc.dictionary(route, value, { maxKeys: 6 }))
@@ -364,7 +331,7 @@ describe('any text', () => {
       .map(([entry, steps, defaults]) =>
         stringify({ workflow_id: 'w', version: 1, description: 'd', entry_step: entry, defaults, steps }),
       );
-    fc.assert(fc.property(workflow, fine), { numRuns: 1_000 });
+    fc.assert(fc.property(workflow, fine), { numRuns: 200 });
   });
 
   test('that is a little off is read without an accident', () => {
@@ -377,6 +344,6 @@ describe('any text', () => {
     });
     const edit = fc.tuple(fc.nat(good.length), fc.nat(12), fc.string({ maxLength: 4 }));
     const edited = edit.map(([at, length, put]) => good.slice(0, at) + put + good.slice(at + length));
-    fc.assert(fc.property(edited, fine), { numRuns: 500 });
+    fc.assert(fc.property(edited, fine), { numRuns: 150 });
   });
 });

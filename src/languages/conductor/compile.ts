@@ -48,12 +48,14 @@ export interface CompiledConductor {
 
 const DRAIN_MS = 600_000;
 
+/** All of a workflow is read, whatever a run would come to: what is checked is what would run. */
 export function compileConductor(input: ConductorInput): CompiledConductor {
   const report = createReport(makeSource(input.source.file, input.source.text));
   const document = readDocument(report);
   const prompts = new Prompts(report, input.prompts);
   const policies = new Policies(report, input.config, prompts);
   const notes = new Set<string>();
+  const artifactsDir = document.artifactsDir ?? tidyPath(input.artifactsDirDefault);
   const reading: Reading = {
     report,
     config: input.config,
@@ -62,6 +64,7 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
     policies,
     findValidator: input.validators,
     defaults: { ...document.defaults, policy: policies.at(document.defaultsMap) },
+    artifactsDir,
     steps: byId(document.steps),
     note: (text) => notes.add(text),
   };
@@ -71,7 +74,6 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
   checkGoldens(report, steps);
   checkInputs(report, steps);
   const diagnostics = [...report.diagnostics(), ...prompts.diagnostics()];
-  const artifactsDir = document.artifactsDir ?? tidyPath(input.artifactsDirDefault);
   const mutates = [...steps.values()].some(({ opcode }) => opcode === 'RUN_AGENT' || opcode === 'ROLLBACK');
   const program =
     hasErrors(diagnostics) || document.entry === null
@@ -84,12 +86,6 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
           gates: Object.fromEntries([...steps.values()].flatMap(({ id, gate }) => (gate === null ? [] : [[id, gate]]))),
         });
   return { program, diagnostics, artifactsDir, mutates, notes: [...notes] };
-}
-
-/** The same: all of a workflow is read, whatever a run would come to. */
-export function validateConductor(input: ConductorInput): Pick<CompiledConductor, 'diagnostics' | 'notes'> {
-  const { diagnostics, notes } = compileConductor(input);
-  return { diagnostics, notes };
 }
 
 /** Of two with one id the first is meant by that name. */

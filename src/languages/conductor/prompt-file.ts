@@ -61,7 +61,7 @@ export function readPromptFile(
   const from = body.from + blank.length;
   const role = (map === null ? null : wordAt(report, map, 'role', ROLES)) ?? wanted;
   if (map !== null) checkFront(report, map, role);
-  if (expected !== null && isReadable) checkIdentity(report, map, expected);
+  if (expected !== null && isReadable) checkIdentity(report, map, expected, wanted);
   if (text === '' && role !== 'policy' && isReadable) {
     report.error('empty-prompt', { from: 0, to: 1 }, 'the prompt has no text', 'Write it behind the front matter.');
   }
@@ -90,9 +90,9 @@ function checkFront(report: Report, map: YamlMap, role: Role): void {
   report.error('wrong-type', contract.place, message, 'For example output_contract: planner.decision.v1.');
 }
 
-function checkIdentity(report: Report, map: YamlMap | null, { name, version }: VersionedId): void {
+function checkIdentity(report: Report, map: YamlMap | null, { name, version }: VersionedId, wanted: Role): void {
   const what = 'the front matter';
-  const hint = `Begin the file with ---, prompt_id: ${name}, version: ${String(version)}, role: task, and ---.`;
+  const hint = `Begin the file with ---, prompt_id: ${name}, version: ${String(version)}, role: ${wanted}, and ---.`;
   if (map === null) {
     report.error('missing-front-matter', { from: 0, to: 1 }, 'the prompt does not say what it is', hint);
     return;
@@ -193,6 +193,7 @@ export function versionedId(id: string): VersionedId | null {
   return name === '' ? null : { name, version: Number(version) };
 }
 
+/** `./fix.md`, `../shared/fix.md`, `/etc/fix.md`. */
 export function isPath(id: string): boolean {
-  return id.includes('/') || id.endsWith('.md');
+  return /^\.{0,2}\//.test(id);
 }

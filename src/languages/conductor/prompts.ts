@@ -6,7 +6,7 @@ import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import type { YamlScalar } from '../yaml-tree.ts';
 import { RUN_WORDS } from './paths.ts';
-import type { PromptFile, Role } from './prompt-file.ts';
+import type { PromptFile, Role, VersionedId } from './prompt-file.ts';
 import { isPath, readPromptFile, versionedId } from './prompt-file.ts';
 
 /** By `id.vN`, in all folders of prompts, or by a path, seen from the workflow's folder. Null where there is none. */
@@ -31,10 +31,7 @@ export class Prompts {
       this.#report.error('invalid-prompt-id', place, `"${key}": ${JSON.stringify(id)} names no prompt`, hint);
       return null;
     }
-    const known = this.#read.get(id);
-    const found = known === undefined ? this.#find(id) : null;
-    const file = known === undefined ? (found === null ? null : readPromptFile(found, expected, role)) : known;
-    this.#read.set(id, file);
+    const file = this.#load(id, expected, role);
     if (file === null) {
       const hint = isPath(id)
         ? 'Paths are seen from the folder of the workflow.'
@@ -46,6 +43,15 @@ export class Prompts {
     const message = `"${key}" takes a prompt with the role ${role}, and ${file.path} has the role ${file.role}`;
     this.#report.error('wrong-role', place, message, 'Name another prompt, or correct its role.');
     return null;
+  }
+
+  #load(id: string, expected: VersionedId | null, role: Role): PromptFile | null {
+    const known = this.#read.get(id);
+    if (known !== undefined) return known;
+    const found = this.#find(id);
+    const file = found === null ? null : readPromptFile(found, expected, role);
+    this.#read.set(id, file);
+    return file;
   }
 
   /** For a step, with what that gives it. */

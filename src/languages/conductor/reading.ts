@@ -33,6 +33,8 @@ export interface Reading {
   readonly policies: Policies;
   readonly findValidator: FindValidator;
   readonly defaults: Defaults;
+  /** The folder that the directories of runs are in. */
+  readonly artifactsDir: string;
   /** All steps, by their ids. */
   readonly steps: ReadonlyMap<string, Outline>;
   /** Says where something was found that the workflow does not say itself. */

@@ -10,6 +10,7 @@ import type { YamlMap, YamlScalar, YamlValue } from '../yaml-tree.ts';
 import { isScalar, listAt, missingKey, neededText, shown, strictKeys, textsAt, wordAt } from './fields.ts';
 import { ID_HINT, isId } from './ids.ts';
 import { overLimits, readLimits } from './limits.ts';
+import { tidyPath } from './path-problem.ts';
 import { artifactsAt, checkWords, cwdAt } from './paths.ts';
 import type { Reading } from './reading.ts';
 import type { Outline, Particulars } from './syntax.ts';
@@ -76,14 +77,16 @@ function readSpec(reading: Reading, map: YamlMap, timeoutMs: number | null): Rea
   }
   const kind = wordAt(report, map, 'kind', ['builtin', 'script'] as const);
   if (!map.entries.has('kind')) missingKey(report, map.place, what, 'kind', 'Write kind: script, or kind: builtin.');
-  const entry = map.entries.get('timeout');
-  const own = entry === undefined ? timeoutMs : durationAt(report, map, 'timeout') || null;
-  if (kind === 'builtin') return readBuiltin(reading, map, id, own);
+  const timeMs = map.entries.has('timeout') ? durationAt(report, map, 'timeout') || null : timeoutMs;
+  if (kind === 'builtin') return readBuiltin(reading, map, id, timeMs);
   const known = ['id', 'kind', 'entrypoint', 'args', 'cwd', 'artifacts', 'timeout'];
   strictKeys(report, map, known, what);
   const hint = 'For example entrypoint: scripts/check.sh.';
   const entrypoint = kind === null ? null : neededText(report, map, 'entrypoint', { place: map.place, what, hint });
-  if (entrypoint !== null) checkWords(report, 'entrypoint', entrypoint);
+  if (entrypoint !== null) {
+    checkWords(report, 'entrypoint', entrypoint);
+    checkListed(reading, entrypoint);
+  }
   const args = textsAt(report, map, 'args', 'args: ["--report", "harness_report.json"]') ?? [];
   for (const arg of args) checkWords(report, 'args', arg);
   const artifacts = artifactsAt(report, map);
@@ -98,9 +101,20 @@ function readSpec(reading: Reading, map: YamlMap, timeoutMs: number | null): Rea
       args: args.map(({ text }) => text),
       cwd,
       artifacts: artifacts.map(({ text }) => text),
-      timeoutMs: own,
+      timeoutMs: timeMs,
     },
   };
+}
+
+/** What is neither in the run's directory nor listed is not started. In doubt nothing is said. */
+function checkListed({ report, config, artifactsDir }: Reading, { text, place }: YamlScalar): void {
+  const path = tidyPath(text);
+  const inRun = ['${run_dir}/', `${artifactsDir}/\${run_id}/`].some((folder) => path.startsWith(folder));
+  const isListed = config.allowedEntrypoints.some((glob) => /[?[{\\]/.test(glob) || fits(tidyPath(glob), path));
+  if (inRun || isListed || /\$\{(?!run_id\})/.test(path)) return;
+  const message = `the entrypoint ${text} is neither in the run's directory nor listed: it will not be started`;
+  const hint = `List it: allowed_entrypoints = [${JSON.stringify(path)}] below [conductor] in .meow/config.toml.`;
+  report.warning('unlisted-entrypoint', place, message, hint);
 }
 
 /** What the map says goes over what is registered. */

@@ -32,13 +32,13 @@ function readExpectation(report: Report, map: YamlMap): Witness['expect'] {
   const nothing = { exitCode: 0, output: null };
   if (value === undefined || value.kind === 'nothing') return nothing;
   if (value.kind === 'number') return { ...nothing, exitCode: countAt(report, map, 'expect', 0) ?? 0 };
-  if (value.kind === 'string') return { ...nothing, output: pattern(report, 'expect', value) };
+  if (value.kind === 'string') return { ...nothing, output: readPattern(report, 'expect', value) };
   if (value.kind === 'map') {
     strictKeys(report, value, ['exit_code', 'output'], '"expect"');
     const output = textAt(report, value, 'output');
     return {
       exitCode: countAt(report, value, 'exit_code', 0) ?? 0,
-      output: output === null ? null : pattern(report, 'output', output),
+      output: output === null ? null : readPattern(report, 'output', output),
     };
   }
   const hint = 'For example expect: { exit_code: 0, output: "[1-9][0-9]* passed" }.';
@@ -46,14 +46,15 @@ function readExpectation(report: Report, map: YamlMap): Witness['expect'] {
   return nothing;
 }
 
-function pattern(report: Report, key: string, { text, place }: YamlScalar): string | null {
+function readPattern(report: Report, key: string, { text, place }: YamlScalar): string | null {
   try {
-    new RegExp(text, 'm');
-    return text;
+    if (!new RegExp(text, 'm').test('')) return text;
+    const message = `"${key}" fits even where nothing is printed, and so proves nothing`;
+    report.error('invalid-pattern', place, message, 'Ask for something that only a success prints.');
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     const message = `"${key}" is no regular expression: ${error.message}`;
     report.error('invalid-pattern', place, message, 'Put a backslash before characters that stand for themselves.');
-    return null;
   }
+  return null;
 }

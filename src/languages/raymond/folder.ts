@@ -5,7 +5,7 @@ import type { Place } from '../../base/source.ts';
 import { makeSource } from '../../base/source.ts';
 import type { Report } from '../report.ts';
 import { createReport } from '../report.ts';
-import { readFrontMatter } from './front-matter.ts';
+import { readFrontMatter } from '../front-matter.ts';
 import type { Taken } from './names.ts';
 import { nameStates, stemOf } from './names.ts';
 import { fileCommand } from './script-command.ts';
@@ -85,7 +85,7 @@ function readFile(file: RaymondFile, names: StateNames): ReadFile {
 }
 
 function readPrompt({ name, text }: RaymondFile, report: Report, names: StateNames): ReadFile {
-  const { map, body, isBroken } = readFrontMatter(report);
+  const { map, body, isBroken } = readFrontMatter(report, 'allowed_tags: [goto, result]');
   const [before = ''] = /^(?:[ \t]*\r?\n)*/.exec(report.source.text.slice(body.from)) ?? [];
   const from = body.from + before.length;
   const prompt = report.source.text.slice(from).trimEnd();

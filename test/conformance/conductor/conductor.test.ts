@@ -10,6 +10,7 @@ import { hasErrors } from '../../../src/base/diagnostic.ts';
 import { checkProgram } from '../../../src/ir/check.ts';
 import type { Follow } from '../../../src/ir/follow.ts';
 import type { Block, Program } from '../../../src/ir/program.ts';
+import { writtenText } from '../../../src/ir/text.ts';
 import type { CompiledConductor } from '../../../src/languages/conductor/compile.ts';
 import { compileAt } from './rig.ts';
 
@@ -105,7 +106,7 @@ function drawFollow(follow: Follow): string {
   if (follow.kind === 'stop') return `the run is ${follow.verdict}`;
   if (follow.kind !== 'goto') return follow.kind;
   const { target, session, dropCallers } = follow;
-  return `${String(target.block)}${session === 'fresh' ? '' : ` (${session})`}${dropCallers ? ' (drops callers)' : ''}`;
+  return `${writtenText(target.block)}${session === 'fresh' ? '' : ` (${session})`}${dropCallers ? ' (drops callers)' : ''}`;
 }
 
 /** Prompts are long, and stand elsewhere. */

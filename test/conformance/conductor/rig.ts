@@ -10,6 +10,8 @@ import { compileConductor } from '../../../src/languages/conductor/compile.ts';
 const BUILT_IN = join(import.meta.dirname, '../../../lib/prompts');
 
 const CONFIG = `
+[conductor]
+allowed_entrypoints = ["./scripts/*", "harness.py"]
 [validators.tests]
 command = "npm test"
 timeout = "5m"
@@ -20,7 +22,7 @@ forbidden_operations = ["delete"]
 network = "deny"
 `;
 
-export const ADAPTERS: ConductorInput['adapters'] = {
+const ADAPTERS: ConductorInput['adapters'] = {
   forced: null,
   fallback: 'sim',
   adapterNamed: (name) => (name === 'claude-code' ? 'claude' : name),

@@ -1,0 +1,3 @@
+export function page(reader) {
+  return `<h1>Hello, world!</h1>\n<p>You are ${reader}.</p>\n`;
+}

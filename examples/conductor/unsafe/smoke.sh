@@ -1,0 +1,2 @@
+# Whether it starts.
+test "$(sh server.sh)" = ready

@@ -1,0 +1,135 @@
+// Every workflow in examples/conductor is run by the built binary with simulated agents, as its README says. An example without
+// a test of its own fails the last one.
+
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Rig } from '../rig/rig.ts';
+import { commitAll, events, outcomes, userTree } from '../fixtures/conductor/rig.ts';
+
+const EXAMPLES = join(import.meta.dirname, '../../examples/conductor');
+
+/** A repository with the example in it. */
+async function setup(name: string): Promise<Rig> {
+  const rig = await Rig.setup();
+  cpSync(join(EXAMPLES, name), rig.folder, { recursive: true });
+  await commitAll(rig);
+  return rig;
+}
+
+function run(rig: Rig, name: string, ...flags: readonly string[]) {
+  return rig.meow('run', `${name}.yaml`, '--adapter', 'sim', '--id', 'r', ...flags);
+}
+
+test('harness: a harness is written, executed and heard, and what it proposes is for a person to accept', async () => {
+  await using rig = await setup('harness');
+  const before = userTree(rig);
+  expect(await run(rig, 'harness', '--no-wait')).toMatchObject({ code: 3, stderr: '' });
+  expect(await rig.meow('approve', 'r', 'golden_gate', '--as', 'ada')).toMatchObject({ code: 0 });
+  expect(await rig.meow('resume', 'r')).toMatchObject({ code: 0, stderr: '' });
+  expect(await outcomes(rig)).toEqual([
+    'synthesize#1 completed',
+    'execute_harness#1 error',
+    'evaluate#1 partial',
+    'fix#1 completed',
+    'execute_harness#2 completed',
+    'evaluate#2 needs_human',
+    'golden_gate#1 gate_approved',
+    'STOP#1 completed',
+  ]);
+  const report = (visit: number): unknown =>
+    JSON.parse(rig.read(`.meow/run/r/artifacts/execute_harness/${visit}/generated_harness/harness_report.json`));
+  expect(report(1)).toMatchObject({ summary: { passed: 2, failed: 1 }, proposed_goldens: [] });
+  expect(report(2)).toMatchObject({ summary: { passed: 3, failed: 0 }, proposed_goldens: ['expected/help.txt'] });
+  const { steps } = await rig.status('r');
+  expect(steps['evaluate#2']?.outputs).toMatchObject({ status: 'needs_human', planner_status: 'success' });
+  expect(rig.read('.meow/run/r/artifacts/fix/1/prompt.md')).toContain('must answer in capitals');
+  expect(rig.read('.meow/run/r/diff.patch')).toContain('+  echo "Hello, $2!" | tr a-z A-Z\n');
+  expect(userTree(rig)).toEqual(before);
+});
+
+test('fix-loop: what the tests find is mended, and the end is borne out by a witness', async () => {
+  await using rig = await setup('fix-loop');
+  const before = userTree(rig);
+  expect(await run(rig, 'fix-loop')).toMatchObject({ code: 0, stderr: '' });
+  expect(await outcomes(rig)).toEqual([
+    'implement#1 completed',
+    'validate#1 error',
+    'evaluate#1 partial',
+    'fix#1 completed',
+    'validate#2 completed',
+    'evaluate#2 success',
+    'certify#1 completed',
+    'STOP#1 completed',
+  ]);
+  const { steps } = await rig.status('r');
+  expect(steps['evaluate#1']?.outputs['contradictions']).toEqual([
+    'implement#1 ended as completed, and the validator tests failed in validate#1 (error, exit code 1)',
+  ]);
+  expect(steps['certify#1']?.outputs['witness']).toMatchObject({ exit_code: 0, touched: [] });
+  expect(userTree(rig)).toEqual(before);
+  expect((await rig.shell('cd .meow/worktrees/r && node --test')).code).toBe(0);
+});
+
+test('goldens: one of two people approves, and only then what is expected changes', async () => {
+  await using rig = await setup('goldens');
+  expect(await run(rig, 'goldens', '--no-wait')).toMatchObject({ code: 3, stderr: '' });
+  expect(await rig.meow('approve', 'r', 'review', '--as', 'bob')).toMatchObject({ code: 2 });
+  expect(rig.read('.meow/worktrees/r/expected/page.html')).toBe(rig.read('expected/page.html'));
+  expect(await rig.meow('approve', 'r', 'review', '--as', 'grace')).toMatchObject({ code: 0 });
+  expect(await rig.meow('resume', 'r')).toMatchObject({ code: 0, stderr: '' });
+  expect((await outcomes(rig)).slice(2)).toEqual([
+    'judge#1 needs_human',
+    'review#1 gate_approved',
+    'accept#1 completed',
+    'check#2 completed',
+    'judge#2 success',
+    'STOP#1 completed',
+  ]);
+  expect(rig.read('.meow/run/r/artifacts/accept/1/prompt.md')).toContain('grace has approved the proposed page.');
+  expect(rig.read('.meow/worktrees/r/expected/page.html')).toBe('<h1>Hello, Ada!</h1>\n');
+});
+
+test('goldens: what is rejected is rolled back', async () => {
+  await using rig = await setup('goldens');
+  expect(await run(rig, 'goldens', '--no-wait')).toMatchObject({ code: 3 });
+  expect(await rig.meow('reject', 'r', 'review', '--as', 'ada', '--reason', 'too short')).toMatchObject({ code: 0 });
+  expect(await rig.meow('resume', 'r')).toMatchObject({ code: 1 });
+  expect((await outcomes(rig)).slice(3)).toEqual(['review#1 gate_rejected', 'undo#1 completed', 'kept#1 completed']);
+  expect(rig.read('.meow/worktrees/r/page.mjs')).toBe(rig.read('page.mjs'));
+});
+
+test('unsafe: whatever agent and planner say, it is undone, and stays to be looked at', async () => {
+  await using rig = await setup('unsafe');
+  const before = userTree(rig);
+  expect(await run(rig, 'unsafe')).toMatchObject({ code: 1 });
+  expect(await outcomes(rig)).toEqual([
+    'implement#1 killed_policy',
+    'validate#1 completed',
+    'evaluate#1 unsafe',
+    'rollback#1 completed',
+    'undone#1 completed',
+  ]);
+  expect((await rig.shell('cd .meow/worktrees/r && git status --porcelain && git diff master')).stdout).toBe('');
+  const [{ undone_ref: ref } = {}] = events(rig).filter(({ event_type: type }) => type === 'rollback_completed');
+  expect((await rig.shell(`git show ${String(ref)}:deploy/production.yaml`)).stdout).toBe('replicas: 0\n');
+  expect(userTree(rig)).toEqual(before);
+});
+
+test('meow validate has nothing against any of them', async () => {
+  for (const name of examples()) {
+    await using rig = await setup(name);
+    const { code, stdout, stderr } = await rig.meow('validate', `${name}.yaml`);
+    expect({ name, code, stderr }).toEqual({ name, code: 0, stderr: '' });
+    expect(stdout).not.toMatch(/: (error|warning) /);
+  }
+});
+
+test('each of them has a test', () => {
+  const tests = readFileSync(import.meta.filename, 'utf8');
+  for (const name of examples()) expect(tests, name).toContain(`test('${name}:`);
+});
+
+function examples(): readonly string[] {
+  return readdirSync(EXAMPLES).filter((name) => name !== 'README.md');
+}

@@ -1,0 +1,169 @@
+// A run with all six opcodes is killed with -9 at every append of its journal, in two moments of each, and resumed. Whatever the
+// moment: the run ends as it would have ended, no step is done twice, what a step left in the worktree is there once, what
+// people read along in is complete and in order, and the user's own tree is as it was.
+
+import { expect, test } from 'vitest';
+import {
+  ConductorRig,
+  evaluate,
+  events,
+  gate,
+  leadsTo,
+  rollback,
+  says,
+  userTree,
+  validate,
+  work,
+} from '../fixtures/conductor/rig.ts';
+
+const APPENDS_MAX = 60;
+const KILLED = 137;
+
+const CHECK = { id: 'check', kind: 'script', entrypoint: 'check.sh', artifacts: ['report.txt'] };
+
+async function setup(): Promise<ConductorRig> {
+  const made = await ConductorRig.setup(
+    {
+      'a.txt': 'one\n',
+      'check.sh': '#!/bin/sh\necho checked >> "$MEOW_RUN_DIR/ran"; cat a.txt > report.txt\n',
+    },
+    `[conductor]
+allowed_entrypoints = ["check.sh"]
+
+[validators.person]
+command = "echo person >> $MEOW_RUN_DIR/ran; cd $MEOW_RUN_DIR; meow approve $MEOW_WORKFLOW ask --as ann"
+`,
+  );
+  made.agents({
+    build: 'echo two >> a.txt; echo new > b.txt; echo built',
+    spoil: 'echo three >> a.txt; rm b.txt; git commit -qam spoilt',
+  });
+  made.workflow({
+    build: work('validate'),
+    validate: validate('judge', ['person', CHECK]),
+    judge: evaluate(`echo judged >> "$MEOW_RUN_DIR/ran"; ${says('needs_human')}`, { needs_human: 'ask' }),
+    ask: gate({ gate_approved: 'note', gate_rejected: 'STOP' }, { approvers: ['ann'] }),
+    note: { opcode: 'GATE', gate: 'queue_for_review', routes: { completed: 'spoil' } },
+    spoil: work('undo'),
+    undo: rollback('pre_step', 'end'),
+    end: { opcode: 'STOP', reason: 'all six' },
+  });
+  // A tree that the user is in the middle of.
+  made.rig.write('a.txt', 'mine\n');
+  made.rig.write('mine.txt', 'mine\n');
+  return made;
+}
+
+interface Sweep {
+  readonly killed: boolean;
+  readonly outcomes: readonly string[];
+  readonly turns: readonly string[];
+  readonly ran: readonly string[];
+  readonly worktree: string;
+  readonly events: readonly string[];
+  readonly files: readonly string[];
+}
+
+async function sweep(killAt: string | null): Promise<Sweep> {
+  await using made = await setup();
+  const { rig } = made;
+  const before = userTree(rig);
+  const order = ['run', 'w.yaml', '--id', 'r'];
+  const first = killAt === null ? await rig.meow(...order) : await rig.meowKilledAt(killAt, ...order);
+  const killed = first.code === KILLED;
+  if (killed) {
+    const again = await rig.meow('resume', 'r');
+    // Killed before its first record was whole, the run never began; killed at its last one, it is done.
+    if (again.stderr.includes('never began')) expect((await rig.meow(...order)).code).toBe(0);
+    else if (!again.stderr.includes('is done')) expect(again.code, again.stderr + again.stdout).toBe(0);
+  } else {
+    expect(first.code, first.stderr + first.stdout).toBe(0);
+  }
+  expect(userTree(rig)).toEqual(before);
+  expect(rig.processes(), 'left running').toEqual([]);
+  expect(JSON.parse(rig.read('.meow/run/r/status.json'))).toMatchObject({ status: 'done', visits: 8 });
+  expect(rig.read('.meow/run/r/final-state.txt')).toMatch(/^status: done\n/);
+  expect(rig.read('.meow/run/r/diff.patch')).toMatch(/\+two\n[\s\S]*\+new\n/);
+  const { stdout } = await rig.shell(
+    'cd .meow/worktrees/r && git status --porcelain && git log --format=%s && cat a.txt b.txt',
+  );
+  return {
+    killed,
+    outcomes: await made.outcomes(),
+    turns: made.turns(),
+    ran: rig.read('.meow/run/r/ran').split('\n'),
+    worktree: stdout,
+    events: events(rig).map((event) =>
+      ['event_type', 'visit', 'outcome', 'next_step', 'role', 'path', 'decided_by']
+        .flatMap((key) => (event[key] === undefined ? [] : [String(event[key])]))
+        .join(' '),
+    ),
+    files: rig.files('.meow/run/r').filter((path) => !path.endsWith('/')),
+  };
+}
+
+test('a calm run does each step once', async () => {
+  const calm = await sweep(null);
+  expect(calm).toMatchObject({
+    killed: false,
+    outcomes: [
+      'build#1 completed',
+      'validate#1 completed',
+      'judge#1 needs_human',
+      'ask#1 gate_approved',
+      'note#1 completed',
+      'spoil#1 completed',
+      'undo#1 completed',
+      'end#1 completed',
+    ],
+    turns: ['build#1 1', 'spoil#1 1'],
+    ran: ['person', 'checked', 'judged', ''],
+    worktree: ' M a.txt\n?? b.txt\n?? report.txt\nfirst\none\ntwo\nnew\n',
+  });
+  expect(calm.events.filter((event) => !event.startsWith('artifact_recorded'))).toEqual([
+    'step_started build#1',
+    'step_completed build#1 completed',
+    'route_selected build#1 completed validate',
+    'step_started validate#1',
+    'step_completed validate#1 completed',
+    'route_selected validate#1 completed judge',
+    'step_started judge#1',
+    'step_completed judge#1 needs_human',
+    'route_selected judge#1 needs_human ask',
+    'step_started ask#1',
+    'gate_requested ask#1',
+    'gate_approved ask#1 ann',
+    'step_completed ask#1 gate_approved',
+    'route_selected ask#1 gate_approved note',
+    'step_started note#1',
+    'gate_requested note#1',
+    'step_completed note#1 completed',
+    'route_selected note#1 completed spoil',
+    'step_started spoil#1',
+    'step_completed spoil#1 completed',
+    'route_selected spoil#1 completed undo',
+    'step_started undo#1',
+    'rollback_completed undo#1',
+    'step_completed undo#1 completed',
+    'route_selected undo#1 completed end',
+    'step_started end#1',
+    'step_completed end#1 completed',
+    'run_ended',
+  ]);
+  // What is told of is there.
+  const told = calm.events.flatMap((event) => / (artifacts\/\S+)/.exec(event)?.[1] ?? []);
+  expect(told.length).toBeGreaterThan(15);
+  for (const path of told) expect(calm.files).toContain(`.meow/run/r/${path}`);
+});
+
+test.each(['torn', 'durable'] as const)('killed at every append (%s), nothing is done twice', async (moment) => {
+  const calm = await sweep(null);
+  for (let count = 1; count <= APPENDS_MAX; count += 2) {
+    const both = await Promise.all([count, count + 1].map((append) => sweep(`${append}:${moment}`)));
+    for (const [index, rough] of both.entries()) {
+      if (!rough.killed) return expect(count).toBeGreaterThan(3);
+      expect(rough, `killed at append ${count + index}`).toEqual({ ...calm, killed: true });
+    }
+  }
+  expect.fail('the run has more appends than the sweep expects');
+});
