@@ -46,18 +46,9 @@ async function perform(args: readonly string[]): Promise<number> {
   return status;
 }
 
-/** Commands of later versions: known, so that they are not taken for a mistake, and refused as what they are. */
-const NOT_YET = new Set('gc'.split(' '));
-
 function requireCommand(program: Command, name: string): void {
   const known = program.commands.map((command) => command.name());
   if (known.includes(name)) return;
-  if (NOT_YET.has(name)) {
-    throw new UsageError(
-      `the command ${name} is not in this version of meow (${MEOW_VERSION})`,
-      'all commands: meow help',
-    );
-  }
   const guess = nearest(name, known);
   throw new UsageError(
     `there is no command ${JSON.stringify(name)}`,

@@ -89,8 +89,8 @@ export class RunDirectory {
   seen(records: readonly JournalRecord[], state: RunState): void {
     if (this.#file === null) return;
     this.#tell(records);
-    for (const step of this.#isBehind ? gatesIn(state) : gatesTouched(records, state)) this.#writeGate(step, state);
-    this.#isBehind = false;
+    this.#catchUp(state);
+    for (const step of gatesTouched(records, state)) this.#writeGate(step, state);
     this.#status.write(`${JSON.stringify(this.#statusOf(state), null, 2)}\n`).catch((error: unknown) => {
       if (!(error instanceof UsageError)) throw error;
       // The run does not depend on it; what is lacking is written at the latest when the run is resumed.
@@ -104,6 +104,7 @@ export class RunDirectory {
     if (this.#file === null) return;
     const { path } = this.#options;
     const visits = visitsOf(state.steps.values());
+    this.#catchUp(state);
     await diff(join(path, 'diff.patch'));
     writeFileSync(join(path, 'transcript.md'), transcript(this.#options.runId, visits));
     writeFileSync(join(path, 'final-state.txt'), finalState(state, visits));
@@ -132,6 +133,11 @@ export class RunDirectory {
   #tell(records: readonly JournalRecord[]): void {
     const lines = records.flatMap((record) => this.#events.of(record).map((event) => `${JSON.stringify(event)}\n`));
     if (lines.length > 0 && this.#file !== null) writeSync(this.#file, lines.join(''));
+  }
+
+  #catchUp(state: RunState): void {
+    if (this.#isBehind) for (const step of gatesIn(state)) this.#writeGate(step, state);
+    this.#isBehind = false;
   }
 
   #writeGate(step: StepState, state: RunState): void {

@@ -150,6 +150,12 @@ describe('artifacts', () => {
     expect(JSON.parse(rig.artifact('artifacts/check/1/manifest.json'))).toMatchObject({ step_id: 'check' });
   });
 
+  test('are nothing that git or the engine keeps, unless they are asked for', async () => {
+    const command = leaves({ '.git/x.json': '{}', '.meow/run/y/x.json': '{}', 'a/x.json': '{}' });
+    expect(sources(await run(command, ['**/*.json']))).toEqual(['a/x.json']);
+    expect(sources(await run(command, ['.meow/run/**']))).toEqual(['.meow/run/y/x.json']);
+  });
+
   test('are regular files', async () => {
     const record = await run('mkfifo pipe; mkdir folder', ['pipe', 'folder', 'p*']);
     expect(record.message).toBe(

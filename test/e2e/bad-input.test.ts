@@ -67,7 +67,6 @@ test('an empty file, a file of another kind, bytes that are no text', async () =
   rig.write('cut.meow.toml', Buffer.from('# é \uFFFD\n# €').subarray(0, 13));
   rig.write('wide.meow.toml', Buffer.from('\uFEFF[main]\n', 'utf16le'));
   rig.write('byte.meow.toml', Buffer.from([0xff]));
-  rig.write('flow.yaml', 'workflow_id: x\nsteps: []\n');
   rig.write('machine/START.md', 'Begin.\n');
   rig.write('notes.txt', 'hello\n');
 
@@ -87,9 +86,6 @@ test('an empty file, a file of another kind, bytes that are no text', async () =
     '(byte 0xFF at offset 0)\n  save it as UTF-8, for example: iconv -f UTF-16 ',
   );
   expect((await rig.meow('validate', 'byte.meow.toml')).stderr).toContain('(byte 0xFF at offset 0)');
-  const conductor = 'meow: flow.yaml is a Conductor workflow, which this version of meow does not run\n';
-  const instead = '  write it as NAME.meow.toml, or as a folder of prompts; an example: meow init\n';
-  await refuses(rig, ['run', 'flow.yaml'], `${conductor}${instead}`, 1);
   const unknown = 'meow: cannot tell the language of notes.txt\n  name it NAME.meow.toml, or say --language meow\n';
   await refuses(rig, ['run', 'notes.txt'], unknown, 2);
 });
@@ -249,7 +245,6 @@ test('commands and flags that do not exist, or are used wrongly', async () => {
   rig.write('w.meow.toml', GOOD);
   const refusals: readonly (readonly [readonly string[], string])[] = [
     [['rnu'], 'meow: there is no command "rnu"\n  did you mean meow run? all commands: meow help\n'],
-    [['gc'], 'meow: the command gc is not in this version of meow (0.1.0)\n  all commands: meow help\n'],
     [['help', 'statsu'], 'meow: there is no command "statsu"\n  did you mean meow status? all commands: meow help\n'],
     [['run'], 'meow: meow run needs a workflow\n  meow run PATH[#WORKFLOW]; an example to begin with: meow init\n'],
     [

@@ -27,7 +27,11 @@ export async function gc(runs: readonly string[], { force, dryRun, json }: GcOpt
   }
   const project = findProject();
   const opened = await Repository.open(project.cwd, ownEnvironment());
-  if (!opened.ok) throw refusal(opened.error);
+  if (!opened.ok) {
+    // Nothing can have been run in it.
+    if (opened.error.kind === 'no-commits') return nothing(json === true);
+    throw refusal(opened.error);
+  }
   const found = await findRemains(opened.value);
   if (!found.ok) throw refusal(found.error);
   const named = new Set(runs);
@@ -63,6 +67,11 @@ export async function gc(runs: readonly string[], { force, dryRun, json }: GcOpt
   if (json) say(JSON.stringify(verdicts.map(({ run, isRemoved, reasons }) => ({ run, removed: isRemoved, reasons }))));
   else for (const line of lines(verdicts, dryRun === true)) say(line);
   return problems > 0 ? EXIT.failed : EXIT.done;
+}
+
+function nothing(json: boolean): number {
+  say(json ? '[]' : 'nothing to remove');
+  return EXIT.done;
 }
 
 function lines(verdicts: readonly GcVerdict[], isRehearsal: boolean): readonly string[] {

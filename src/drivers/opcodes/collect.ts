@@ -218,16 +218,20 @@ function leaves(path: string): boolean {
   return isAbsolute(path) || /(?:^|[/{,])\.\.(?:[/},]|$)/.test(path);
 }
 
-/** Seen from the root, in the order of their names. Null where they are too many. */
-async function matching({ root, glob: one, literal }: Pattern): Promise<readonly string[] | null> {
+/**
+ * Seen from the root, in the order of their names. What git and the engine keep is nobody's artifact, unless a pattern says
+ * that it means the latter. Null where they are too many.
+ */
+async function matching({ text, root, glob: one, literal }: Pattern): Promise<readonly string[] | null> {
   if (literal !== null) return markOf(join(root, literal)) === null ? [] : [literal];
+  const passedOver = /^(?:\.\/+)*\.meow\//.test(text) ? ['.git'] : ['.git', '.meow'];
   const names: string[] = [];
   const folders = [''];
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     for (const entry of await entriesOf(join(root, folder))) {
       const name = join(folder, entry.name);
       if (entry.isDirectory()) {
-        if (entry.name !== '.git' && one.reaches(name)) folders.push(name);
+        if (!passedOver.includes(entry.name) && one.reaches(name)) folders.push(name);
       } else if (one.matches(name)) {
         names.push(name);
       }
