@@ -32,7 +32,7 @@ import { OUTCOME_OF } from '../../src/ir/opcode.ts';
 import { GitRig } from './git-rig.ts';
 import { FUNCTIONS, shellAdapter, withHoles } from './turn-rig.ts';
 
-export const FREE: Policy = {
+const FREE: Policy = {
   name: null,
   text: '',
   allowedPaths: null,
