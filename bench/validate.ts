@@ -9,7 +9,7 @@ import { networkDenial, withoutNetwork } from '../src/drivers/opcodes/network.ts
 import { opcodeDriver } from '../src/drivers/opcodes/opcode-driver.ts';
 import type { Driver } from '../src/engine/ports.ts';
 import type { Effect } from '../src/ir/effect.ts';
-import type { Validator } from '../src/ir/opcode.ts';
+import type { Validator } from '../src/ir/conducted.ts';
 import { atMost, duration, environment, figure, interleaveWarm, median } from './measure.ts';
 import type { Bench, Figure, Measurement } from './measure.ts';
 

@@ -8,7 +8,7 @@ import { opcodeDriver } from '../drivers/opcodes/opcode-driver.ts';
 import { workspaceFor, worktreePath } from '../drivers/opcodes/workspace.ts';
 import type { Driver } from '../engine/ports.ts';
 import { conductorOf, workplaceOf } from '../ir/conductor.ts';
-import type { OpcodeSpec } from '../ir/opcode.ts';
+import type { ConductedSpec } from '../ir/conducted.ts';
 import type { Program } from '../ir/program.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
@@ -27,7 +27,7 @@ export interface ConductorRunRequest {
 }
 
 export interface ConductorRun {
-  readonly drivers: Readonly<Record<OpcodeSpec['kind'], Driver>>;
+  readonly drivers: Readonly<Record<ConductedSpec['kind'], Driver>>;
   readonly directory: RunDirectory;
   /** Before the run is released. */
   finish(state: RunState): Promise<void>;
@@ -41,9 +41,9 @@ export function conductorRun({ run, program, config, turns, state }: ConductorRu
   const project = resolve(run.runFolder, '../../..');
   const runDirName = `${conducted.artifactsDir}/${run.runId}`;
   const runDir = resolve(project, runDirName);
-  const environment = { ...run.environment, MEOW_RUN_DIR: runDir };
+  const environment = { ...withoutGit(run.environment), MEOW_RUN_DIR: runDir };
   const kind = !conducted.mutates ? 'as-it-is' : inPlace ? 'in-place' : 'worktree';
-  const workspace = workspaceFor({ runId: run.runId, project, runDir, environment: run.environment, kind });
+  const workspace = workspaceFor({ runId: run.runId, project, runDir, environment: run.environment, kind, base });
   const driver = opcodeDriver({
     run,
     runDir,
@@ -83,3 +83,10 @@ export function conductorRun({ run, program, config, turns, state }: ConductorRu
     },
   };
 }
+
+/** Where git is told to work elsewhere, it would not work in the worktree. */
+function withoutGit(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_A_REPOSITORY.test(name)));
+}
+
+const OF_A_REPOSITORY = /^GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|NAMESPACE|PREFIX)$/;

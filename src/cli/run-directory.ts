@@ -7,7 +7,17 @@
 //   artifacts/STEP/N/  of the Nth visit of a step; what gates asked and were told is written here, the rest by performers
 //   diff.patch, transcript.md, final-state.txt   when the engine lets go of the run
 
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import type { JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
@@ -41,6 +51,8 @@ export interface RunDirectoryOptions {
   readonly branch: string | null;
 }
 
+const METADATA = 'metadata.json';
+
 export class RunDirectory {
   readonly #options: RunDirectoryOptions;
   readonly #events: RunEvents;
@@ -58,25 +70,21 @@ export class RunDirectory {
 
   /** Makes it, or takes it up again. `before`: what the journal holds. */
   open(before: readonly JournalRecord[]): void {
-    const { path, runId, mark, program, workflowId, base, worktree, branch } = this.#options;
+    const { path, runId } = this.#options;
     try {
       mkdirSync(join(path, '..'), { recursive: true });
-      if (!this.#isOurs()) mkdirSync(path, 0o700);
+      if (!this.#isOurs()) this.#make(before[0]?.at ?? Date.now());
       for (const [folder, ignored] of this.#ignored()) {
         mkdirSync(folder, { recursive: true });
         const file = join(folder, '.gitignore');
         if (!existsSync(file)) writeFileSync(file, ignored);
       }
       mkdirSync(join(path, 'artifacts'), { recursive: true });
-      const source = program.source.name;
-      const metadata = { run_id: runId, mark, workflow_id: workflowId, source, base_commit: base, worktree, branch };
-      const started_at = formatMoment(before[0]?.at ?? Date.now());
-      writeFileSync(join(path, 'metadata.json'), `${JSON.stringify({ ...metadata, started_at }, null, 2)}\n`);
       this.#file = openSync(join(path, 'events.ndjson'), 'w', 0o600);
       this.#tell(before);
       this.#isBehind = before.length > 0;
     } catch (error) {
-      if (isErrno(error, 'EEXIST')) {
+      if (isErrno(error, 'EEXIST', 'ENOTEMPTY', 'ENOTDIR')) {
         throw new UsageError(
           `the run directory ${path} is there already, and not of this run`,
           'choose another id with --id, or another defaults.artifacts_dir',
@@ -123,8 +131,20 @@ export class RunDirectory {
     ];
   }
 
+  /** It is there with what says whose it is, or not at all; and never in the place of another. */
+  #make(startedAt: number): void {
+    const { path, runId, mark, program, workflowId, base, worktree, branch } = this.#options;
+    const metadata = { run_id: runId, mark, workflow_id: workflowId, source: program.source.name };
+    const place = { base_commit: base, worktree, branch, started_at: formatMoment(startedAt) };
+    const made = `${path}.${mark}`;
+    rmSync(made, { recursive: true, force: true });
+    mkdirSync(made, 0o700);
+    writeFileSync(join(made, METADATA), `${JSON.stringify({ ...metadata, ...place }, null, 2)}\n`);
+    renameSync(made, path);
+  }
+
   #isOurs(): boolean {
-    const file = join(this.#options.path, 'metadata.json');
+    const file = join(this.#options.path, METADATA);
     if (!existsSync(file)) return false;
     const { run_id, mark } = JSON.parse(readFileSync(file, 'utf8')) as JsonMap;
     return run_id === this.#options.runId && mark === this.#options.mark;

@@ -1,5 +1,5 @@
-// Starts processes. With launcher.ts, turn/recorder.ts, git/git.ts and tmux/connection.ts the only file of the
-// drivers that does.
+// Starts processes. With launcher.ts, turn/recorder.ts, git/git.ts, opcodes/network.ts and tmux/connection.ts
+// the only file of the drivers that does.
 //
 // What it starts leads its own session and process group, reads nothing, and writes straight into files: it needs
 // nothing of the engine, and outlives it.

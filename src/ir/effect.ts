@@ -6,7 +6,7 @@ import type { Channel } from './adapter.ts';
 import type { Failure } from './failure.ts';
 import type { Follow } from './follow.ts';
 import type { Capture, Expectation, Outputs } from './output.ts';
-import type { OpcodeSpec } from './opcode.ts';
+import type { ConductedSpec } from './conducted.ts';
 import type { FilledText } from './text.ts';
 import type { Usage } from './usage.ts';
 
@@ -18,7 +18,7 @@ export type EffectSpec<T> =
   | PromptSpec<T>
   | KillSpec<T>
   | ReadSpec<T>
-  | OpcodeSpec
+  | ConductedSpec
   | GateSpec<T>;
 
 /** Run a script in a shell. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Policy } from './opcode.ts';
+import type { Policy } from './conducted.ts';
 import { fits, LOOSEST, pathsWithoutEffect, tighten } from './policy.ts';
 
 const policy = (more: Partial<Policy>): Policy => ({ ...LOOSEST, ...more });
@@ -21,7 +21,7 @@ describe('a policy over another', () => {
       text: 'Be quick.',
       forbiddenPaths: ['b', 'c'],
       forbiddenOperations: ['commit'],
-      execution: 'read_only',
+      access: 'read_only',
       lockfiles: 'deny',
     });
     expect(tighten(outer, inner)).toEqual({
@@ -31,14 +31,14 @@ describe('a policy over another', () => {
       forbiddenPaths: ['a', 'b', 'c'],
       forbiddenOperations: ['delete', 'commit'],
       network: 'deny',
-      execution: 'read_only',
+      access: 'read_only',
       onPrompt: 'fail',
       lockfiles: 'deny',
     });
   });
 
   test('that says nothing leaves it as it is', () => {
-    const outer = policy({ name: 'x', text: 'X.', allowedPaths: ['a'], network: 'deny', execution: 'read_only' });
+    const outer = policy({ name: 'x', text: 'X.', allowedPaths: ['a'], network: 'deny', access: 'read_only' });
     expect(tighten(outer, LOOSEST)).toEqual(outer);
     expect(tighten(LOOSEST, outer)).toEqual(outer);
     expect(tighten(outer, outer)).toEqual(outer);

@@ -2,7 +2,7 @@
 // tighten. Paths are globs: `*` stands for a part of one name, `**` for any number of folders.
 
 import { segmentMatcher } from '../base/segment-pattern.ts';
-import type { Policy } from './opcode.ts';
+import type { Policy } from './conducted.ts';
 
 /** Forbids nothing, and leaves questions unanswered rather than to fail for them. */
 export const LOOSEST: Policy = {
@@ -12,7 +12,7 @@ export const LOOSEST: Policy = {
   forbiddenPaths: [],
   forbiddenOperations: [],
   network: 'allow',
-  execution: 'workspace_write',
+  access: 'workspace_write',
   onPrompt: 'deny',
   lockfiles: 'allow',
 };
@@ -26,7 +26,7 @@ export function tighten(outer: Policy, inner: Policy): Policy {
     forbiddenPaths: [...new Set([...outer.forbiddenPaths, ...inner.forbiddenPaths])],
     forbiddenOperations: [...new Set([...outer.forbiddenOperations, ...inner.forbiddenOperations])],
     network: outer.network === 'deny' ? 'deny' : inner.network,
-    execution: outer.execution === 'read_only' ? 'read_only' : inner.execution,
+    access: outer.access === 'read_only' ? 'read_only' : inner.access,
     onPrompt: outer.onPrompt === 'fail' ? 'fail' : inner.onPrompt,
     lockfiles: outer.lockfiles === 'deny' ? 'deny' : inner.lockfiles,
   };

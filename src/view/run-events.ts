@@ -5,7 +5,7 @@ import { isJsonMap } from '../base/json.ts';
 import type { Json, JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
 import { errorType } from '../ir/failure.ts';
-import { OUTCOME_OF } from '../ir/opcode.ts';
+import { OUTCOME_OF } from '../ir/conducted.ts';
 import type { Program, Step } from '../ir/program.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import { visitKind, visitNumber } from './visits.ts';
@@ -141,7 +141,9 @@ export class RunEvents {
     const definition = this.#definition(visit);
     const kind = definition === undefined ? null : visitKind(definition);
     if (kind === 'evaluate' && typeof outputs['status'] === 'string') return outputs['status'];
-    if (kind === 'gate' && (outputs['outcome'] === 'approved' || outputs['outcome'] === 'rejected'))
+    const isAsked =
+      definition?.act.kind === 'effect' && definition.act.effect.kind === 'gate' && definition.act.effect.blocks;
+    if (isAsked === true && (outputs['outcome'] === 'approved' || outputs['outcome'] === 'rejected'))
       return `gate_${outputs['outcome']}`;
     return 'completed';
   }

@@ -6,7 +6,7 @@ import { formatDuration, formatMoment, parseDuration } from '../base/time.ts';
 import type { EffectSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import { errorType } from '../ir/failure.ts';
-import type { Validator } from '../ir/opcode.ts';
+import type { Validator } from '../ir/conducted.ts';
 import type { Limits, OnError, Retry } from '../ir/program.ts';
 import { plainText } from '../ir/text.ts';
 import type { FilledText, Text } from '../ir/text.ts';
@@ -386,7 +386,7 @@ function asks<T>(effect: EffectSpec<T>, show: (text: T) => string, filled: boole
     case 'gate':
       return { ...plain, kind: 'gate', text: show(effect.prompt), name: show(effect.gate) };
     case 'work':
-      return { ...plain, kind: 'work', text: effect.task.text, name: effect.adapter };
+      return { ...plain, kind: 'work', text: effect.brief.text, name: effect.adapter };
     case 'validate':
       return { ...plain, kind: 'validate', text: effect.validators.map(validatorText).join('\n') };
     case 'evaluate': {

@@ -1,8 +1,8 @@
 // The visits of steps that work by opcodes, in the order of their coming, each with the word that its workflow has for what
 // became of it.
 
-import { OUTCOME_OF } from '../ir/opcode.ts';
-import type { OpcodeSpec } from '../ir/opcode.ts';
+import { OUTCOME_OF } from '../ir/conducted.ts';
+import type { ConductedSpec } from '../ir/conducted.ts';
 import type { Failure, FailureKind } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Step } from '../ir/program.ts';
@@ -22,7 +22,7 @@ export interface VisitView {
   readonly endedAt: number | null;
 }
 
-type VisitKind = OpcodeSpec['kind'] | 'gate';
+type VisitKind = ConductedSpec['kind'] | 'gate';
 
 /** What is asked of a step; `kernel/state.ts` has it all. */
 interface VisitedStep {
@@ -68,6 +68,9 @@ export function outcomeOf({ definition, status, failure, outputs }: VisitedStep)
   if (status !== 'done') return null;
   if (kind === 'evaluate') return typeof outputs['status'] === 'string' ? outputs['status'] : 'completed';
   if (kind !== 'gate') return 'completed';
+  if (definition.act.kind === 'effect' && definition.act.effect.kind === 'gate' && !definition.act.effect.blocks) {
+    return 'completed';
+  }
   const { outcome } = outputs;
   return outcome === 'approved' || outcome === 'rejected' ? `gate_${outcome}` : 'completed';
 }

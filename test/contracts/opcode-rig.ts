@@ -17,11 +17,11 @@ import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import type {
   CommandValidator,
   Mechanical,
-  OpcodeSpec,
+  ConductedSpec,
   ScriptValidator,
   ValidateSpec,
   Validator,
-} from '../../src/ir/opcode.ts';
+} from '../../src/ir/conducted.ts';
 import type { Outputs } from '../../src/ir/output.ts';
 import { appears, gone, hasEnded } from './driver-command-rig.ts';
 import { find, start } from './driver.ts';
@@ -103,7 +103,7 @@ export class OpcodeRig implements DriverRig {
     );
   }
 
-  effectOf(spec: OpcodeSpec, step: string, attempt = 1): Effect {
+  effectOf(spec: ConductedSpec, step: string, attempt = 1): Effect {
     const session = { kind: 'fresh' } as const;
     return { id: `${step}#${attempt}`, step, attempt, spec, session, lane: 'main', variables: {} };
   }

@@ -22,13 +22,13 @@ import type { Effect, Outcome, Progress, Session } from '../../src/ir/effect.ts'
 import type {
   EvaluateSpec,
   HaltSpec,
-  OpcodeSpec,
+  ConductedSpec,
   Policy,
   PromptText,
   RollbackSpec,
   WorkSpec,
-} from '../../src/ir/opcode.ts';
-import { OUTCOME_OF } from '../../src/ir/opcode.ts';
+} from '../../src/ir/conducted.ts';
+import { OUTCOME_OF } from '../../src/ir/conducted.ts';
 import { GitRig } from './git-rig.ts';
 import { FUNCTIONS, shellAdapter, withHoles } from './turn-rig.ts';
 
@@ -39,7 +39,7 @@ const FREE: Policy = {
   forbiddenPaths: [],
   forbiddenOperations: [],
   network: 'allow',
-  execution: 'workspace_write',
+  access: 'workspace_write',
   onPrompt: 'deny',
   lockfiles: 'allow',
 };
@@ -199,7 +199,7 @@ export class WorkRig implements AsyncDisposable {
       kind: 'work',
       adapter: 'shell',
       model: null,
-      task: prompt(text),
+      brief: prompt(text),
       inputs: [],
       policy,
       limits: LIMITS,
@@ -240,7 +240,7 @@ export class WorkRig implements AsyncDisposable {
     return processesOfRun(this.runId).map(({ pid }) => pid);
   }
 
-  async #perform<S extends OpcodeSpec>(
+  async #perform<S extends ConductedSpec>(
     name: string,
     perform: Perform<S>,
     wish: S & { step?: string; attempt?: number; session?: Session },

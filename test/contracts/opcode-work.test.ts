@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Policy } from '../../src/ir/opcode.ts';
+import type { Policy } from '../../src/ir/conducted.ts';
 import { appears, gone } from './driver-command-rig.ts';
 import { answering, failureOf, prompt, successOf, WorkRig } from './opcode-work-rig.ts';
 
@@ -165,14 +165,14 @@ describe('what an agent is told', () => {
   test('may lack what its prompt calls optional', async () => {
     rig.agent(FINE);
     const inputs = [{ name: 'fix_instructions', type: 'any', required: false } as const];
-    successOf(await rig.work({ task: prompt('Mend: [{{fix_instructions}}]', inputs) }));
+    successOf(await rig.work({ brief: prompt('Mend: [{{fix_instructions}}]', inputs) }));
     expect(rig.told).toContain('Mend: []');
   });
 
   test('must have the type that its prompt asks for', async () => {
     rig.past({ kind: 'evaluate', outputs: { fix_instructions: { a: 1 } } });
     const inputs = [{ name: 'fix_instructions', type: 'string', required: true } as const];
-    const failure = failureOf(await rig.work({ task: prompt('{{fix_instructions}}', inputs) }));
+    const failure = failureOf(await rig.work({ brief: prompt('{{fix_instructions}}', inputs) }));
     expect(failure).toMatchObject({ kind: 'unresolved' });
     expect(failure.message).toContain('expected a string');
   });
@@ -196,11 +196,11 @@ describe('a policy violation stands whatever the agent says (§11)', () => {
     ['a protected branch', 'git switch --quiet -c release/1', {}, 'protected_branch'],
     ['a lockfile', 'echo {} > dir/package-lock.json', { lockfiles: 'deny' }, 'lockfiles'],
     ['a manifest', 'echo {} > package.json', { lockfiles: 'deny' }, 'lockfiles'],
-    ['any change, where there is to be none', 'echo x > x', { execution: 'read_only' }, 'read_only'],
+    ['any change, where there is to be none', 'echo x > x', { access: 'read_only' }, 'read_only'],
     [
       'a commit, where there is to be none',
       'git commit --quiet --allow-empty -m x',
-      { execution: 'read_only' },
+      { access: 'read_only' },
       'read_only',
     ],
     [
@@ -443,7 +443,7 @@ describe('where a run works', () => {
     rig = await WorkRig.setup('as-it-is');
     rig.agent(`pwd > "$RIG/where"; ${FINE}`);
     expect(failureOf(await rig.work()).message).toContain('execution: read_only');
-    successOf(await rig.work({ effective: { execution: 'read_only' } }));
+    successOf(await rig.work({ effective: { access: 'read_only' } }));
     expect(rig.file('where').trim()).toBe(rig.repository.user);
     expect(rig.json('implement#2', 'policy_summary.json')['not_enforced']).toEqual(['execution']);
   });

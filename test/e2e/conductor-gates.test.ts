@@ -149,7 +149,10 @@ test('a validator that finished while no engine ran is not run again', async () 
     'slow.sh',
     `echo ran >> ${rig.path('.agent/ran')}; while [ ! -e ${rig.path('.agent/go')} ]; do sleep 0.02; done; exit 3`,
   );
-  made.workflow({ check: { opcode: 'RUN_VALIDATION', run: ['slow'], routes: leadsTo('STOP', 'seen') }, seen: END });
+  made.workflow({
+    check: { opcode: 'RUN_VALIDATION', run: ['slow'], routes: leadsTo('STOP', 'seen') },
+    seen: { ...END, verdict: 'success' },
+  });
   const live = rig.start('run', 'w.yaml', '--id', 'r');
   await rig.appears('.agent/ran');
   live.kill('SIGKILL');

@@ -45,6 +45,11 @@ export class Git {
     this.#environment = gitEnvironment(environment);
   }
 
+  /** The same, that looks for no repository above a folder: where a tree has lost its own, none around it is meant. */
+  notAbove(folder: string): Git {
+    return new Git({ ...this.#environment, GIT_CEILING_DIRECTORIES: folder });
+  }
+
   /** It must succeed: else a Refusal in git's words. */
   async run(args: readonly string[], call: GitCall): Promise<Buffer> {
     const answer = await this.ask(args, call);

@@ -170,7 +170,8 @@ export class Repository {
   }
 
   #place(run: string, record: RunRecord, gitDir: string): Place {
-    const { git, commonDir } = this;
+    const { commonDir } = this;
+    const git = this.git.notAbove(dirname(record.path));
     return { ...record, git, run, gitDir, commonDir, oidBytes: this.#oidBytes, refsAreFiles: this.#refsAreFiles };
   }
 

@@ -26,7 +26,7 @@ import { present } from '../../base/assert.ts';
 import { isErrno } from '../../base/errno.ts';
 import { formatMoment } from '../../base/time.ts';
 import type { Effect } from '../../ir/effect.ts';
-import type { EvaluationStatus, Mechanical } from '../../ir/opcode.ts';
+import type { EvaluationStatus, Mechanical } from '../../ir/conducted.ts';
 import { makeFolder } from '../step-folder.ts';
 import type { OpcodeContext } from './context.ts';
 

@@ -4,8 +4,8 @@ import type { Driver, StopHow } from '../../engine/ports.ts';
 import type { Effect, Outcome } from '../../ir/effect.ts';
 import { failure } from '../../ir/failure.ts';
 import type { Failure, FailureKind } from '../../ir/failure.ts';
-import { OUTCOME_OF } from '../../ir/opcode.ts';
-import type { Mechanical, OpcodeSpec } from '../../ir/opcode.ts';
+import { OUTCOME_OF } from '../../ir/conducted.ts';
+import type { Mechanical, ConductedSpec } from '../../ir/conducted.ts';
 import type { Outputs } from '../../ir/output.ts';
 import type { OpcodeContext, Performance, Visit } from './context.ts';
 
@@ -19,7 +19,7 @@ export interface Answered {
 export async function ask(
   driver: Driver,
   effect: Effect,
-  { asked, note }: Pick<Performance<OpcodeSpec>, 'asked' | 'note'>,
+  { asked, note }: Pick<Performance<ConductedSpec>, 'asked' | 'note'>,
 ): Promise<Answered> {
   let stop: StopHow | null = null;
   const outcome = new Promise<Outcome>((resolve) => driver.find(effect, resolve, note));

@@ -6,7 +6,7 @@ import type { Result } from '../../base/result.ts';
 import type { Driver, Note } from '../../engine/ports.ts';
 import type { Effect, Outcome } from '../../ir/effect.ts';
 import type { FailureKind } from '../../ir/failure.ts';
-import type { EvaluationStatus, OpcodeSpec } from '../../ir/opcode.ts';
+import type { EvaluationStatus, ConductedSpec } from '../../ir/conducted.ts';
 import type { Asked } from '../asked.ts';
 import type { RunSurroundings } from '../environment.ts';
 import type { Worktree } from '../git/worktree.ts';
@@ -54,7 +54,7 @@ export interface Visit {
   /** `fix`. */
   readonly step: string;
   readonly visit: number;
-  readonly kind: OpcodeSpec['kind'] | 'gate';
+  readonly kind: ConductedSpec['kind'] | 'gate';
   /** Null while it is under way. */
   readonly outcome: string | null;
   readonly failure: { readonly kind: FailureKind; readonly message: string } | null;
@@ -69,7 +69,7 @@ export interface Evaluation {
   readonly next_step: string | null;
 }
 
-export interface Performance<S extends OpcodeSpec> {
+export interface Performance<S extends ConductedSpec> {
   readonly effect: Effect;
   readonly spec: S;
   readonly asked: Asked;
@@ -77,4 +77,7 @@ export interface Performance<S extends OpcodeSpec> {
 }
 
 /** The same whether it is asked for the first time or found again: what was done in an earlier life is not done again. */
-export type Perform<S extends OpcodeSpec> = (context: OpcodeContext, performance: Performance<S>) => Promise<Outcome>;
+export type Perform<S extends ConductedSpec> = (
+  context: OpcodeContext,
+  performance: Performance<S>,
+) => Promise<Outcome>;

@@ -9,7 +9,7 @@
 // `unsafe` is graver than `needs_human`.
 
 import type { Json } from '../../base/json.ts';
-import type { EvaluationStatus } from '../../ir/opcode.ts';
+import type { EvaluationStatus } from '../../ir/conducted.ts';
 import { plainText } from '../../ir/text.ts';
 import type { Visit } from './context.ts';
 

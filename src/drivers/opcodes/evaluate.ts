@@ -14,7 +14,7 @@ import type { Result } from '../../base/result.ts';
 import { formatDuration } from '../../base/time.ts';
 import { success } from '../../ir/effect.ts';
 import type { Effect, Outcome, Success } from '../../ir/effect.ts';
-import type { EvaluateSpec } from '../../ir/opcode.ts';
+import type { EvaluateSpec } from '../../ir/conducted.ts';
 import { shellWord } from '../../ir/quote.ts';
 import { stepFolder } from '../step-folder.ts';
 import { visitFolder } from './artifacts.ts';

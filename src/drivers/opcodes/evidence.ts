@@ -9,7 +9,7 @@ import { isJsonMap, own } from '../../base/json.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
 import { formatMoment } from '../../base/time.ts';
 import { errorType } from '../../ir/failure.ts';
-import type { EvaluationStatus, Hints } from '../../ir/opcode.ts';
+import type { EvaluationStatus, Hints } from '../../ir/conducted.ts';
 import { plainText } from '../../ir/text.ts';
 import type { Visit } from './context.ts';
 import { hasViolated, openViolations, pendingGoldens } from './escalation.ts';

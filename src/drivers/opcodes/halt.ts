@@ -2,7 +2,7 @@
 // succeeding, by whatever path it came.
 
 import { success } from '../../ir/effect.ts';
-import type { HaltSpec } from '../../ir/opcode.ts';
+import type { HaltSpec } from '../../ir/conducted.ts';
 import { earlierVisits, failed } from './asking.ts';
 import type { Perform } from './context.ts';
 import { listed, pendingGoldens } from './escalation.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
-import type { PromptInput, PromptText } from '../../ir/opcode.ts';
+import type { PromptInput, PromptText } from '../../ir/conducted.ts';
 import type { Visit } from './context.ts';
 import { fillPrompt, inputValues } from './inputs.ts';
 import type { InputSources } from './inputs.ts';

@@ -16,7 +16,7 @@ import { isJsonMap, own } from '../../base/json.ts';
 import type { Json } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
-import type { Hints, PromptText } from '../../ir/opcode.ts';
+import type { Hints, PromptText } from '../../ir/conducted.ts';
 import { misfit } from '../../ir/output.ts';
 import { plainText } from '../../ir/text.ts';
 import type { Visit } from './context.ts';

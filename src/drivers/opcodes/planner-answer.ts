@@ -8,8 +8,8 @@ import { isJsonMap, own } from '../../base/json.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
-import { STATUSES } from '../../ir/opcode.ts';
-import type { EvaluationStatus } from '../../ir/opcode.ts';
+import { STATUSES } from '../../ir/conducted.ts';
+import type { EvaluationStatus } from '../../ir/conducted.ts';
 import { coerce } from '../../ir/output.ts';
 
 export interface PlannerAnswer {

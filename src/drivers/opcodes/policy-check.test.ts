@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import type { Operation, Policy } from '../../ir/opcode.ts';
+import type { Operation, Policy } from '../../ir/conducted.ts';
 import type { Change } from '../git/diff.ts';
 import { checkPolicy, LOOK_ONLY, policyRules } from './policy-check.ts';
 import type { Conduct } from './policy-check.ts';
 
-const FREE: Policy = { ...LOOK_ONLY, execution: 'workspace_write', lockfiles: 'allow' };
+const FREE: Policy = { ...LOOK_ONLY, access: 'workspace_write', lockfiles: 'allow' };
 const HERE = { head: 'a'.repeat(40), branch: 'meow/run-1' };
 const STILL: Conduct = { changes: [], before: HERE, after: HERE, tampered: [], denied: 0 };
 
@@ -84,7 +84,7 @@ describe('HEAD', () => {
   test('may move, unless that is forbidden', () => {
     expect(rulesBroken({}, { after: elsewhere })).toEqual([]);
     expect(rulesBroken({ forbiddenOperations: ['commit'] }, { after: elsewhere })).toEqual(['forbidden_operations']);
-    expect(rulesBroken({ execution: 'read_only' }, { after: elsewhere })).toEqual(['read_only']);
+    expect(rulesBroken({ access: 'read_only' }, { after: elsewhere })).toEqual(['read_only']);
   });
 
   test('must not come to a protected branch, nor move one', () => {
@@ -116,7 +116,7 @@ test.each(['package.json.md', 'src/lock.ts', 'requirements.md'])('%s is not', (p
 });
 
 test('where nothing is to be changed, all else needs no mention', () => {
-  const policy = { execution: 'read_only', allowedPaths: ['src'], lockfiles: 'deny' } as const;
+  const policy = { access: 'read_only', allowedPaths: ['src'], lockfiles: 'deny' } as const;
   expect(rulesBroken(policy, { changes: [change('package.json'), change('x')] })).toEqual(['read_only', 'read_only']);
 });
 

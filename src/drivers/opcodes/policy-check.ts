@@ -8,7 +8,7 @@
 //   - A protected branch may be the one that a run in place began on; but then it must not move.
 
 import type { Json } from '../../base/json.ts';
-import type { Operation, Policy } from '../../ir/opcode.ts';
+import type { Operation, Policy } from '../../ir/conducted.ts';
 import type { Change } from '../git/diff.ts';
 import { foldersOf } from '../git/names.ts';
 import { isProtected } from '../git/restore.ts';
@@ -77,7 +77,7 @@ export const LOOK_ONLY: Policy = {
   forbiddenPaths: [],
   forbiddenOperations: [],
   network: 'allow',
-  execution: 'read_only',
+  access: 'read_only',
   onPrompt: 'deny',
   lockfiles: 'deny',
 };
@@ -90,7 +90,7 @@ export function policyRecord(policy: Policy): Json {
     forbidden_paths: policy.forbiddenPaths,
     forbidden_operations: policy.forbiddenOperations,
     network: policy.network,
-    execution: policy.execution,
+    execution: policy.access,
     on_prompt: policy.onPrompt,
     lockfiles: policy.lockfiles,
   };
@@ -98,8 +98,8 @@ export function policyRecord(policy: Policy): Json {
 
 /** What an agent is told of its policy, one rule a line; the last is what follows if it does otherwise. */
 export function policyRules(policy: Policy, protectedBranches: readonly string[]): readonly string[] {
-  const { allowedPaths, forbiddenPaths, forbiddenOperations, network, execution, lockfiles } = policy;
-  const isReadOnly = execution === 'read_only';
+  const { allowedPaths, forbiddenPaths, forbiddenOperations, network, access, lockfiles } = policy;
+  const isReadOnly = access === 'read_only';
   return [
     ...(isReadOnly ? ['Change nothing: no file, no commit, no branch.'] : []),
     ...(!isReadOnly && allowedPaths !== null ? [`Change only these paths: ${allowedPaths.join(', ') || 'none'}.`] : []),
@@ -139,7 +139,7 @@ function violationsOf(
 ): readonly Violation[] {
   const { path, from } = change;
   const deed = from === null ? `${path} was ${change.status}` : `${from} was renamed to ${path}`;
-  if (policy.execution === 'read_only') {
+  if (policy.access === 'read_only') {
     return [violation('read_only', path, `${deed}, and nothing was to be changed`)];
   }
   const paths = from === null ? [path] : [from, path];
@@ -179,11 +179,11 @@ const OPERATIONS_OF: Readonly<Record<Change['status'], readonly Operation[]>> = 
 };
 
 function headViolations(
-  { execution, forbiddenOperations }: Policy,
+  { access, forbiddenOperations }: Policy,
   { before, after }: Conduct,
   protectedBranches: readonly string[],
 ): readonly Violation[] {
-  const isReadOnly = execution === 'read_only';
+  const isReadOnly = access === 'read_only';
   const hasMoved = before.head !== after.head;
   const hasSwitched = before.branch !== after.branch;
   const { branch } = after;

@@ -9,7 +9,7 @@ import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import { formatMoment } from '../../base/time.ts';
 import type { Effect, Outcome, TurnSpec } from '../../ir/effect.ts';
-import type { Hints, PromptText, WorkLimits } from '../../ir/opcode.ts';
+import type { Hints, PromptText, WorkLimits } from '../../ir/conducted.ts';
 import { coerce } from '../../ir/output.ts';
 import type { FilledText } from '../../ir/text.ts';
 import type { Usage } from '../../ir/usage.ts';

@@ -5,7 +5,7 @@
 import { dirname, join } from 'node:path';
 import { success } from '../../ir/effect.ts';
 import type { Effect, Outcome } from '../../ir/effect.ts';
-import type { RollbackSpec } from '../../ir/opcode.ts';
+import type { RollbackSpec } from '../../ir/conducted.ts';
 import { makeFolder, stepFolder } from '../step-folder.ts';
 import { visitFolder } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';

@@ -8,7 +8,7 @@ import { ABSENT, isErrno } from '../../base/errno.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import { formatDuration } from '../../base/time.ts';
-import type { OpcodeSpec, Witness } from '../../ir/opcode.ts';
+import type { ConductedSpec, Witness } from '../../ir/conducted.ts';
 import { stepFolder } from '../step-folder.ts';
 import type { StepFolder } from '../step-folder.ts';
 import { ask } from './asking.ts';
@@ -46,7 +46,7 @@ export type Unproven =
 /** `touched`: paths that whoever is to be believed has written to, seen from the worktree. */
 export async function testify(
   context: OpcodeContext,
-  performance: Performance<OpcodeSpec>,
+  performance: Performance<ConductedSpec>,
   witness: Witness,
   touched: readonly string[],
 ): Promise<Result<Testimony, Unproven>> {

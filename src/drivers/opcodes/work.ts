@@ -15,7 +15,7 @@ import type { Json, JsonMap } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { Effect, Outcome } from '../../ir/effect.ts';
-import type { Policy, WorkSpec } from '../../ir/opcode.ts';
+import type { Policy, WorkSpec } from '../../ir/conducted.ts';
 import { stepFolder } from '../step-folder.ts';
 import { ask, failed, isUnfinished, mechanical, withOutputs } from './asking.ts';
 import type { Answered } from './asking.ts';
@@ -47,11 +47,11 @@ async function work(context: OpcodeContext, performance: Performance<WorkSpec>, 
   const opened = await context.workspace.open();
   if (!opened.ok) return unbegun(failed('refused', opened.error));
   const open = opened.value;
-  if (open.git === null && spec.policy.effective.execution !== 'read_only') return unbegun(failed('refused', NO_GIT));
+  if (open.git === null && spec.policy.effective.access !== 'read_only') return unbegun(failed('refused', NO_GIT));
   const before = open.git === null ? ok(null) : await lookBefore(open.git, context.run, effect);
   if (!before.ok) return unbegun(failed('refused', sentence(before.error)));
 
-  const asked: AgentAsked = { ...spec, prompt: spec.task };
+  const asked: AgentAsked = { ...spec, prompt: spec.brief };
   const told = (prompt: string): string => workPrompt(prompt, spec.policy.effective, context, open);
   const prompt = await promptOf(context, effect, asked, { open, visit, told });
   if (!prompt.ok) return unbegun(failed('unresolved', prompt.error));

@@ -5,7 +5,7 @@ import { hasErrors } from '../../base/diagnostic.ts';
 import { checkProgram } from '../../ir/check.ts';
 import { conductorOf } from '../../ir/conductor.ts';
 import type { EffectSpec } from '../../ir/effect.ts';
-import type { OpcodeSpec } from '../../ir/opcode.ts';
+import type { ConductedSpec } from '../../ir/conducted.ts';
 import { DEFAULT_LIMITS } from '../../ir/program.ts';
 import type { Program } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
@@ -61,15 +61,15 @@ const TO_STOP = {
 const WORK = { id: 'work', opcode: 'RUN_AGENT', agent: 'alias', prompt: 'task.do.v1', routes: TO_STOP };
 const CHECK = { id: 'check', opcode: 'RUN_VALIDATION', run: ['tests'], routes: TO_STOP };
 
-function effectOf<K extends OpcodeSpec['kind']>(
+function effectOf<K extends ConductedSpec['kind']>(
   { program }: CompiledConductor,
   block: string,
   kind: K,
-): Extract<OpcodeSpec, { kind: K }> {
+): Extract<ConductedSpec, { kind: K }> {
   const act = program?.blocks[block]?.steps[0]?.act;
   const effect: EffectSpec<Text> | null = act?.kind === 'effect' ? act.effect : null;
   if (effect?.kind !== kind) throw new Error(`${block} has no effect ${kind}`);
-  return effect as Extract<OpcodeSpec, { kind: K }>;
+  return effect as Extract<ConductedSpec, { kind: K }>;
 }
 
 function codes({ diagnostics }: Pick<CompiledConductor, 'diagnostics'>): readonly string[] {
@@ -192,7 +192,7 @@ describe('agents', () => {
 
 describe('prompts', () => {
   test('are told without their front matter and the lines around them', () => {
-    expect(effectOf(compile({ steps: [WORK] }), 'work', 'work').task).toEqual({
+    expect(effectOf(compile({ steps: [WORK] }), 'work', 'work').brief).toEqual({
       id: 'task.do.v1',
       version: 1,
       path: 'p/task.do.v1',
@@ -204,7 +204,7 @@ describe('prompts', () => {
   test('by their paths need none, and what steps give them is of any type', () => {
     const compiled = compile({ steps: [{ ...WORK, prompt: './plain.md', inputs: ['diff', 'transcript'] }] });
     expect(compiled.diagnostics).toEqual([]);
-    expect(effectOf(compiled, 'work', 'work').task).toMatchObject({
+    expect(effectOf(compiled, 'work', 'work').brief).toMatchObject({
       version: null,
       text: 'Do {{diff}} in {{worktree}}, \r\nas {{{{always}}.',
       inputs: [{ name: 'diff', type: 'any', required: true }],

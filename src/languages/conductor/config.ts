@@ -1,7 +1,7 @@
 // What configuration files say about workflows of opcodes: `[conductor]`, `[policy.NAME]` and `[validators.NAME]`.
 
-import type { Operation, Policy } from '../../ir/opcode.ts';
-import { OPERATIONS } from '../../ir/opcode.ts';
+import type { Operation, Policy } from '../../ir/conducted.ts';
+import { OPERATIONS } from '../../ir/conducted.ts';
 import { LOOSEST } from '../../ir/policy.ts';
 import type { Report } from '../report.ts';
 import { booleanAt, checkKeys, durationAt, listAt, missing, stringAt, tableAt, word, wordAt } from '../toml-fields.ts';
@@ -91,7 +91,7 @@ function readPolicy(report: Report, { key: name }: TomlEntry, table: TomlTable):
     forbiddenPaths: globsAt(report, table, 'forbidden_paths') ?? [],
     forbiddenOperations: operationsAt(report, table),
     network: wordAt(report, table, 'network', ['allow', 'deny'] as const) ?? LOOSEST.network,
-    execution: wordAt(report, table, 'execution', ['read_only', 'workspace_write'] as const) ?? LOOSEST.execution,
+    access: wordAt(report, table, 'execution', ['read_only', 'workspace_write'] as const) ?? LOOSEST.access,
     onPrompt: wordAt(report, table, 'on_prompt', ['fail', 'deny'] as const) ?? LOOSEST.onPrompt,
     lockfiles: wordAt(report, table, 'lockfiles', ['allow', 'deny'] as const) ?? LOOSEST.lockfiles,
   };

@@ -1,6 +1,6 @@
 // EVALUATE: a judgement by an agent or by a command, and where it may lead.
 
-import type { EvaluateSpec } from '../../ir/opcode.ts';
+import type { EvaluateSpec } from '../../ir/conducted.ts';
 import { countAt, mapAt, textAt } from '../yaml-fields.ts';
 import { missingKey, neededText, strictKeys, textsAt } from './fields.ts';
 import { readInputs } from './inputs.ts';

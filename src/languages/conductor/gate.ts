@@ -1,6 +1,6 @@
 // GATE, ROLLBACK and STOP: what people decide, the way back, and the end.
 
-import type { RollbackSpec } from '../../ir/opcode.ts';
+import type { RollbackSpec } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
 import { durationAt, textAt } from '../yaml-fields.ts';
 import { missingKey, neededText, oneOf, textsAt, wordAt } from './fields.ts';

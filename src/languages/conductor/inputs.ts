@@ -19,7 +19,7 @@ const WORDS: readonly string[] = [
 
 /** What a step hands on. */
 const OUTPUTS: Readonly<Record<Opcode, readonly string[]>> = {
-  RUN_AGENT: ['result', 'changes', 'violations', 'policy', 'head', 'tree', 'witness', 'artifacts'],
+  RUN_AGENT: ['result', 'changes', 'violations', 'policy', 'run_files', 'head', 'tree', 'witness', 'artifacts'],
   RUN_VALIDATION: ['validators', 'harness_report', 'report_summary', 'proposed_goldens', 'witness', 'artifacts'],
   EVALUATE: [
     'status',
@@ -30,10 +30,22 @@ const OUTPUTS: Readonly<Record<Opcode, readonly string[]>> = {
     'risk_flags',
     'escalations',
     'contradictions',
+    'violations',
+    'head',
     'artifacts',
   ],
   GATE: ['decided_by', 'notes', 'reason', 'answer'],
-  ROLLBACK: ['target', 'before_diff', 'after_diff', 'undone_ref', 'restored_tree', 'artifacts'],
+  ROLLBACK: [
+    'target',
+    'before_diff',
+    'after_diff',
+    'undone_ref',
+    'restored_tree',
+    'head',
+    'moved_aside',
+    'kept_in',
+    'artifacts',
+  ],
   STOP: [],
 };
 

@@ -1,6 +1,6 @@
 // `limits: { timeout, idle_timeout, max_tokens, max_cost_usd }`, of a step or of all.
 
-import type { WorkLimits } from '../../ir/opcode.ts';
+import type { WorkLimits } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
 import { countAt, durationAt, mapAt } from '../yaml-fields.ts';
 import type { YamlMap } from '../yaml-tree.ts';

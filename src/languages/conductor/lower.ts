@@ -3,7 +3,7 @@
 import type { EffectSpec } from '../../ir/effect.ts';
 import type { Follow } from '../../ir/follow.ts';
 import { targetOf } from '../../ir/follow.ts';
-import type { HaltSpec } from '../../ir/opcode.ts';
+import type { HaltSpec } from '../../ir/conducted.ts';
 import type { Block, Step } from '../../ir/program.ts';
 import { NO_RETRY } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';

@@ -2,8 +2,8 @@
 // What a step names holds beside what the whole workflow does, and can only tighten it.
 
 import { own } from '../../base/json.ts';
-import type { Operation, Policy, PolicyPair } from '../../ir/opcode.ts';
-import { OPERATIONS } from '../../ir/opcode.ts';
+import type { Operation, Policy, PolicyPair } from '../../ir/conducted.ts';
+import { OPERATIONS } from '../../ir/conducted.ts';
 import { LOOSEST, pathsWithoutEffect, tighten } from '../../ir/policy.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
@@ -80,7 +80,7 @@ function readPolicy(name: string, { report, keys, text }: PromptFile): Policy {
     forbiddenPaths: globsAt(report, keys, 'forbidden_paths', 'forbidden_paths: [".github/**"]') ?? [],
     forbiddenOperations: operationsAt(report, keys),
     network: wordAt(report, keys, 'network', ['allow', 'deny'] as const) ?? LOOSEST.network,
-    execution: wordAt(report, keys, 'execution', ['read_only', 'workspace_write'] as const) ?? LOOSEST.execution,
+    access: wordAt(report, keys, 'execution', ['read_only', 'workspace_write'] as const) ?? LOOSEST.access,
     onPrompt: wordAt(report, keys, 'on_prompt', ['fail', 'deny'] as const) ?? LOOSEST.onPrompt,
     lockfiles: wordAt(report, keys, 'lockfiles', ['allow', 'deny'] as const) ?? LOOSEST.lockfiles,
   };

@@ -3,7 +3,7 @@
 
 import type { Place } from '../../base/source.ts';
 import { makeSource } from '../../base/source.ts';
-import type { PromptInput } from '../../ir/opcode.ts';
+import type { PromptInput } from '../../ir/conducted.ts';
 import type { ValueType } from '../../ir/output.ts';
 import { readFrontMatter } from '../front-matter.ts';
 import type { Report } from '../report.ts';

@@ -1,7 +1,7 @@
 // The prompts that a workflow names: each is found and read once, and held against what its steps give it.
 
 import type { Diagnostic } from '../../base/diagnostic.ts';
-import type { PromptInput, PromptText } from '../../ir/opcode.ts';
+import type { PromptInput, PromptText } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import type { YamlScalar } from '../yaml-tree.ts';

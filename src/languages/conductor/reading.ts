@@ -1,6 +1,6 @@
 // What is at hand while the steps of a workflow are read.
 
-import type { Policy } from '../../ir/opcode.ts';
+import type { Policy } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
 import type { YamlScalar } from '../yaml-tree.ts';
 import type { ConductorConfig } from './config.ts';

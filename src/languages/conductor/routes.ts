@@ -3,8 +3,8 @@
 
 import type { Place } from '../../base/source.ts';
 import type { FailureKind } from '../../ir/failure.ts';
-import type { Mechanical } from '../../ir/opcode.ts';
-import { MECHANICAL, OUTCOME_OF, STATUSES } from '../../ir/opcode.ts';
+import type { Mechanical } from '../../ir/conducted.ts';
+import { MECHANICAL, OUTCOME_OF, STATUSES } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { mapAt } from '../yaml-fields.ts';

@@ -1,6 +1,6 @@
 // RUN_AGENT: a turn of an agent in the run's worktree, held to a policy.
 
-import type { Witness } from '../../ir/opcode.ts';
+import type { Witness } from '../../ir/conducted.ts';
 import { textAt } from '../yaml-fields.ts';
 import { neededText } from './fields.ts';
 import { readInputs } from './inputs.ts';
@@ -36,7 +36,7 @@ export function readRunAgent(
       kind: 'work',
       adapter,
       model,
-      task: reading.prompts.text(prompt, file, id, names),
+      brief: reading.prompts.text(prompt, file, id, names),
       inputs: names,
       policy,
       limits: turnLimits(limits),

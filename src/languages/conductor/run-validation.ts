@@ -2,7 +2,7 @@
 
 import { own } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
-import type { CommandValidator, Validator, Witness } from '../../ir/opcode.ts';
+import type { CommandValidator, Validator, Witness } from '../../ir/conducted.ts';
 import { fits } from '../../ir/policy.ts';
 import { listed, suggest } from '../report.ts';
 import { durationAt } from '../yaml-fields.ts';

@@ -1,6 +1,6 @@
 // A step of a workflow, whatever its opcode.
 
-import type { Witness } from '../../ir/opcode.ts';
+import type { Witness } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
 import { booleanAt } from '../yaml-fields.ts';
 import { readEvaluate } from './evaluate.ts';

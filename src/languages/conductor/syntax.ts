@@ -3,7 +3,7 @@
 
 import type { Place } from '../../base/source.ts';
 import type { EffectSpec } from '../../ir/effect.ts';
-import type { Witness } from '../../ir/opcode.ts';
+import type { Witness } from '../../ir/conducted.ts';
 import type { Text } from '../../ir/text.ts';
 import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
 import { STOP } from './ids.ts';

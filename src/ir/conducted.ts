@@ -5,7 +5,7 @@
 import type { FailureKind } from './failure.ts';
 import type { ValueType } from './output.ts';
 
-export type OpcodeSpec = WorkSpec | ValidateSpec | EvaluateSpec | RollbackSpec | HaltSpec;
+export type ConductedSpec = WorkSpec | ValidateSpec | EvaluateSpec | RollbackSpec | HaltSpec;
 
 /** A turn of an agent in the run's worktree. What it changed is looked at afterwards, whatever it says. */
 export interface WorkSpec {
@@ -13,7 +13,7 @@ export interface WorkSpec {
   readonly adapter: string;
   /** Null leaves the choice to the adapter. */
   readonly model: string | null;
-  readonly task: PromptText;
+  readonly brief: PromptText;
   /** What the prompt is given: words of the run (`diff`), or outputs of earlier steps (`evaluate.blockers`). */
   readonly inputs: readonly string[];
   readonly policy: PolicyPair;
@@ -112,7 +112,7 @@ export interface Policy {
   readonly forbiddenPaths: readonly string[];
   readonly forbiddenOperations: readonly Operation[];
   readonly network: 'allow' | 'deny';
-  readonly execution: 'read_only' | 'workspace_write';
+  readonly access: 'read_only' | 'workspace_write';
   readonly onPrompt: 'fail' | 'deny';
   /** Whether lockfiles and manifests of packages may change. */
   readonly lockfiles: 'allow' | 'deny';
