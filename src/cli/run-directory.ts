@@ -7,21 +7,12 @@
 //   artifacts/STEP/N/  of the Nth visit of a step; what gates asked and were told is written here, the rest by performers
 //   diff.patch, transcript.md, final-state.txt   when the engine lets go of the run
 
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
 import { UsageError } from '../base/usage-error.ts';
+import { readJsonFile } from '../drivers/turn/json-file.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
@@ -140,14 +131,17 @@ export class RunDirectory {
     rmSync(made, { recursive: true, force: true });
     mkdirSync(made, 0o700);
     writeFileSync(join(made, METADATA), `${JSON.stringify({ ...metadata, ...place }, null, 2)}\n`);
-    renameSync(made, path);
+    try {
+      renameSync(made, path);
+    } catch (error) {
+      rmSync(made, { recursive: true });
+      throw error;
+    }
   }
 
   #isOurs(): boolean {
-    const file = join(this.#options.path, METADATA);
-    if (!existsSync(file)) return false;
-    const { run_id, mark } = JSON.parse(readFileSync(file, 'utf8')) as JsonMap;
-    return run_id === this.#options.runId && mark === this.#options.mark;
+    const known = readJsonFile(join(this.#options.path, METADATA)) as JsonMap | null;
+    return known?.['run_id'] === this.#options.runId && known['mark'] === this.#options.mark;
   }
 
   #tell(records: readonly JournalRecord[]): void {

@@ -33,10 +33,24 @@ export async function logs(wanted: string, step: string, options: LogsOptions): 
   const id = stepMeant(run, step);
   if (options.follow) return followLogs(store, run.id, id, options.attempt ?? null);
   const attempt = attemptMeant(run, id, options.attempt ?? null);
-  const copy = new Copy(folderOf(store, run, id, attempt));
-  await copy.go();
-  if (copy.bytes === 0 && process.stdout.isTTY) complain(`step ${id} has printed nothing (attempt ${attempt})`);
+  const within = validatorsOf(run, id);
+  let bytes = 0;
+  for (const part of within.length === 0 ? [id] : within) {
+    const folder = folderOf(store, run, part, attempt);
+    if (part !== id && existsSync(folder.path)) complain(`== ${part}`);
+    const copy = new Copy(folder);
+    await copy.go();
+    bytes += copy.bytes;
+  }
+  if (bytes === 0 && process.stdout.isTTY) complain(`step ${id} has printed nothing (attempt ${attempt})`);
   return EXIT.done;
+}
+
+/** Of a validation each validator has printed for itself. */
+function validatorsOf({ state }: ReadRun, id: string): readonly string[] {
+  const act = state.steps.get(id)?.definition.act;
+  if (act?.kind !== 'effect' || act.effect.kind !== 'validate') return [];
+  return act.effect.validators.map((validator) => `${id}.${validator.id}`);
 }
 
 /**
