@@ -16,7 +16,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
-import { constants } from 'node:os';
+import { availableParallelism, constants } from 'node:os';
 import { getSystemErrorName } from 'node:util';
 import { present } from '../base/assert.ts';
 import type { ErrnoError } from '../base/errno.ts';
@@ -145,6 +145,8 @@ function errnoError(errno: number): ErrnoError {
 
 /** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
 const WRITE_MAX = 512;
+/** With more than these at work a spare only takes their time. */
+const BUSY = availableParallelism();
 
 /**
  * SIGCHLD is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor
@@ -262,7 +264,7 @@ for (;;) {
     substr($in, 0, $from) = '';
     POSIX::dup2(fileno($null), $_) for 1, 2;
   }
-  spare() if !$spare && $in eq '';
+  spare() if !$spare && $in eq '' && keys(%child) < ${BUSY};
   report() if $said ne '';
 }
 `;

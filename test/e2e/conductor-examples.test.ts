@@ -111,8 +111,8 @@ test('unsafe: whatever agent and planner say, it is undone, and stays to be look
     'undone#1 completed',
   ]);
   expect((await rig.shell('cd .meow/worktrees/r && git status --porcelain && git diff master')).stdout).toBe('');
-  const [{ undone_ref: ref } = {}] = events(rig).filter(({ event_type: type }) => type === 'rollback_completed');
-  expect((await rig.shell(`git show ${String(ref)}:deploy/production.yaml`)).stdout).toBe('replicas: 0\n');
+  const undone = events(rig).find(({ event_type: type }) => type === 'rollback_completed');
+  expect((await rig.shell(`git show ${undone?.undone_ref}:deploy/production.yaml`)).stdout).toBe('replicas: 0\n');
   expect(userTree(rig)).toEqual(before);
 });
 

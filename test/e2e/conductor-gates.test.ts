@@ -107,8 +107,8 @@ test('a gate that is come to again is asked for again', async () => {
   expect((await rig.meow('gates')).stdout).toMatch(/^r +ask +ask#2 /m);
   await rig.meow('approve', 'r', 'ask');
   expect(await live.ended).toMatchObject({ code: 0 });
-  const decided = events(rig).filter(({ event_type: type }) => String(type).startsWith('gate_'));
-  expect(decided.map(({ event_type: type, visit }) => `${String(type)} ${String(visit)}`)).toEqual([
+  const decided = events(rig).filter(({ event_type: type }) => type.startsWith('gate_'));
+  expect(decided.map(({ event_type: type, visit }) => `${type} ${visit}`)).toEqual([
     'gate_requested ask#1',
     'gate_rejected ask#1',
     'gate_requested ask#2',
@@ -162,6 +162,8 @@ test('a validator that finished while no engine ran is not run again', async () 
   expect(await rig.meow('resume', 'r')).toMatchObject({ code: 0 });
   expect(rig.read('.agent/ran')).toBe('ran\n');
   expect(await made.outcomes()).toEqual(['check#1 error', 'seen#1 completed']);
-  const { validators } = (await rig.status('r')).steps['check#1']?.outputs as { validators: readonly unknown[] };
-  expect(validators).toEqual([expect.objectContaining({ id: 'slow', outcome: 'error', exit_code: 3 })]);
+  const { steps } = await rig.status('r');
+  expect(steps['check#1']?.outputs['validators']).toEqual([
+    expect.objectContaining({ id: 'slow', outcome: 'error', exit_code: 3 }),
+  ]);
 });

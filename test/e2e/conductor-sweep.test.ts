@@ -8,7 +8,6 @@ import {
   evaluate,
   events,
   gate,
-  leadsTo,
   rollback,
   says,
   userTree,
@@ -93,10 +92,8 @@ async function sweep(killAt: string | null): Promise<Sweep> {
     turns: made.turns(),
     ran: rig.read('.meow/run/r/ran').split('\n'),
     worktree: stdout,
-    events: events(rig).map((event) =>
-      ['event_type', 'visit', 'outcome', 'next_step', 'role', 'path', 'decided_by']
-        .flatMap((key) => (event[key] === undefined ? [] : [String(event[key])]))
-        .join(' '),
+    events: events(rig).map(({ event_type: type, visit, outcome, next_step: next, role, path, decided_by: by }) =>
+      [type, visit, outcome, next, role, path, by].filter((word) => word !== undefined).join(' '),
     ),
     files: rig.files('.meow/run/r').filter((path) => !path.endsWith('/')),
   };

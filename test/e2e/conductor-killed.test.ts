@@ -1,0 +1,104 @@
+// Outcomes by which agents and validators are ended: all that they have started is ended with them, also what has left for a
+// session of its own, and what hears no request to end.
+
+import { describe, expect, test } from 'vitest';
+import { isAlive, until } from '../rig/rig.ts';
+import { ConductorRig, leadsTo, work } from '../fixtures/conductor/rig.ts';
+
+/** A child, a deaf one, and one in a session of its own, each with a child of its own, that leave their pids in a file. */
+function family(pids: string): string {
+  const child = `echo $$ >> ${pids}; sleep 60 & echo $! >> ${pids}; wait`;
+  return [
+    `sh -c '${child}' &`,
+    `sh -c 'trap "" TERM INT HUP; ${child}' &`,
+    `setsid sh -c '${child}' < /dev/null > /dev/null 2>&1 &`,
+    `while [ "$(wc -l < ${pids})" -lt 6 ]; do sleep 0.02; done 2> /dev/null`,
+  ].join('\n');
+}
+
+async function setup(config = ''): Promise<ConductorRig> {
+  const made = await ConductorRig.setup({ 'kept.txt': 'kept\n' }, config);
+  made.rig.write('.agent/pids', '');
+  return made;
+}
+
+/** Where it got to, once all of them are gone. */
+async function ended(made: ConductorRig): Promise<readonly string[]> {
+  const pids = made.rig.read('.agent/pids').split('\n').slice(0, -1).map(Number);
+  expect(pids).toHaveLength(6);
+  await until(() => !pids.some(isAlive), 'the last of them to end');
+  return made.outcomes();
+}
+
+const ROUTES = { ...leadsTo('end'), killed_timeout: 'late', killed_idle: 'idle', killed_policy: 'policy' };
+const END = { opcode: 'STOP', verdict: 'success' };
+const ENDS = { end: END, late: END, idle: END, policy: END };
+
+describe.concurrent('an agent', () => {
+  test.each([
+    ['killed_timeout', 'late', { timeout: 1 }, 'sleep 60'],
+    ['killed_idle', 'idle', { idle_timeout: 1 }, 'sleep 60'],
+    ['killed_policy', 'policy', {}, 'echo mine > kept.txt; echo done'],
+  ])('%s: is ended to the last grandchild', async (outcome, next, limits, last) => {
+    await using made = await setup('[policy.keep]\nforbidden_paths = ["kept.txt"]\n');
+    made.agents({ work: `${family('"$AGENT_FOLDER/pids"')}\n${last}` });
+    made.workflow({ work: work('end', { limits, policy: 'keep', routes: ROUTES }), ...ENDS });
+    expect(await made.run()).toMatchObject({ code: 0 });
+    expect(await ended(made)).toEqual([`work#1 ${outcome}`, `${next}#1 completed`]);
+    expect(made.artifact('work/1/manifest.json')).toMatchObject({ opcode: 'RUN_AGENT', outcome });
+  });
+
+  test('killed_policy: a budget that is spent', async () => {
+    await using made = await setup();
+    made.rig.write('w.sim.toml', '[[on]]\ndo = [{ say = "dear" }, { cost = { usd = 3, tokens = 10 } }]\n');
+    made.workflow({ work: work('end', { agent: 'sim', limits: { max_cost_usd: 2 }, routes: ROUTES }), ...ENDS });
+    expect(await made.run()).toMatchObject({ code: 0 });
+    expect(await made.outcomes()).toEqual(['work#1 killed_policy', 'policy#1 completed']);
+    expect((await made.rig.status('r')).steps['work#1']).toMatchObject({ error: { type: 'budget_spent' } });
+  });
+});
+
+describe.concurrent('a validator', () => {
+  const script = { id: 'check', kind: 'script', entrypoint: 'check.sh' };
+
+  test.each([
+    ['killed_timeout', 'late', { timeout: 1 }, {}],
+    ['killed_idle', 'idle', {}, { idle_timeout: 1 }],
+  ])('%s: is ended to the last grandchild', async (outcome, next, own, limits) => {
+    await using made = await setup('[conductor]\nallowed_entrypoints = ["check.sh"]\n');
+    made.rig.write('check.sh', `${family(made.rig.path('.agent/pids'))}\nsleep 60\n`);
+    const run = [{ ...script, ...own }];
+    made.workflow({ check: { opcode: 'RUN_VALIDATION', run, limits, routes: ROUTES }, ...ENDS });
+    expect(await made.run()).toMatchObject({ code: 0 });
+    expect(await ended(made)).toEqual([`check#1 ${outcome}`, `${next}#1 completed`]);
+  });
+
+  test('killed_policy: is not started where nothing allows it', async () => {
+    await using made = await setup();
+    made.rig.write('check.sh', `touch ${made.rig.path('.agent/ran')}\n`);
+    made.workflow({ check: { opcode: 'RUN_VALIDATION', run: [script], routes: ROUTES }, ...ENDS });
+    expect(await made.run()).toMatchObject({ code: 0 });
+    expect(await made.outcomes()).toEqual(['check#1 killed_policy', 'policy#1 completed']);
+    expect(made.rig.exists('.agent/ran')).toBe(false);
+  });
+
+  test('none is skipped, and the worst outcome is that of the step', async () => {
+    await using made = await setup(
+      '[validators.late]\ncommand = "sleep 60"\ntimeout = "1s"\n[validators.fine]\ncommand = "true"\n[validators.bad]\ncommand = "exit 3"\n',
+    );
+    made.workflow({
+      check: { opcode: 'RUN_VALIDATION', run: ['bad', 'late', script, 'fine'], routes: ROUTES },
+      ...ENDS,
+    });
+    expect(await made.run()).toMatchObject({ code: 0 });
+    expect(await made.outcomes()).toEqual(['check#1 killed_timeout', 'late#1 completed']);
+    const { steps } = await made.rig.status('r');
+    const validators = steps['check#1']?.outputs['validators'] as readonly { id: string; outcome: string }[];
+    expect(validators.map(({ id, outcome }) => `${id} ${outcome}`)).toEqual([
+      'bad error',
+      'late killed_timeout',
+      'check killed_policy',
+      'fine completed',
+    ]);
+  });
+});
