@@ -9,11 +9,13 @@
 
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonMap } from '../base/json.ts';
+import { isJsonMap } from '../base/json.ts';
+import type { Json, JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { readJsonFile } from '../drivers/turn/json-file.ts';
 import type { Program } from '../ir/program.ts';
+import { plainText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import { isErrno, refusalOf } from '../stores/refusal.ts';
@@ -226,13 +228,61 @@ function gatesTouched(records: readonly JournalRecord[], state: RunState): Reado
   return touched;
 }
 
+/** What everybody said and decided, in the order in which it came. */
 function transcript(runId: string, visits: readonly VisitView[]): string {
   const parts = visits.map((visit) => {
-    const { result } = visit.outputs;
-    const said = visit.failure?.message ?? (typeof result === 'string' ? result : '');
-    return [`## ${visit.id}: ${visit.outcome ?? 'under way'}`, ...(said === '' ? [] : ['', said.trim()])].join('\n');
+    const said = told(visit)
+      .map((part) => part.trim())
+      .filter((part) => part !== '');
+    return [`## ${visit.id}: ${visit.outcome ?? 'under way'}`, ...said].join('\n\n');
   });
   return `${[`# ${runId}`, ...parts].join('\n\n')}\n`;
+}
+
+function told({ kind, step, visit, failure, outputs }: VisitView): readonly string[] {
+  const list = (name: string): readonly Json[] => {
+    const value = outputs[name];
+    return Array.isArray(value) ? value : [];
+  };
+  const why = failure?.message ?? '';
+  switch (kind) {
+    case 'work': {
+      const { result = '' } = outputs;
+      // What is large is kept in a file.
+      return [why, typeof result === 'string' ? result : `See artifacts/${step}/${visit}/.`];
+    }
+    case 'validate': {
+      const validators = list('validators').filter(isJsonMap);
+      return validators.length === 0 ? [why] : [validators.map(validatorLine).join('\n')];
+    }
+    case 'evaluate': {
+      const { planner_status: planned, status, fix_instructions: instructions = null } = outputs;
+      const notes = ['escalations', 'contradictions', 'blockers', 'risk_flags'].flatMap(list);
+      return [
+        why,
+        planned === undefined || planned === status ? '' : `The planner said ${plainText(planned)}.`,
+        notes.map((note) => `- ${plainText(note)}`).join('\n'),
+        instructions === null ? '' : plainText(instructions),
+      ];
+    }
+    case 'gate': {
+      const { decided_by: by = null, notes = '' } = outputs;
+      return by === null ? [why] : [notes === '' ? plainText(by) : `${plainText(by)}: ${plainText(notes)}`];
+    }
+    case 'rollback': {
+      const { target, undone_ref: undone = null } = outputs;
+      const reachable = undone === null ? '' : `; what was undone is in ${plainText(undone)}`;
+      return target === undefined ? [why] : [`Back to ${plainText(target)}${reachable}.`];
+    }
+    case 'halt':
+      return [why];
+  }
+}
+
+function validatorLine({ id = null, outcome = null, exit_code: code = null, message = null }: JsonMap): string {
+  const status = code === null ? '' : `, exit code ${plainText(code)}`;
+  const why = message === null ? '' : `: ${plainText(message)}`;
+  return `- ${plainText(id)}: ${plainText(outcome)}${status}${why}`;
 }
 
 function finalState(state: RunState, visits: readonly VisitView[]): string {

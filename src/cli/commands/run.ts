@@ -6,6 +6,7 @@ import { basename, dirname, resolve } from 'node:path';
 
 import { hasErrors } from '../../base/diagnostic.ts';
 import type { Json } from '../../base/json.ts';
+import { ok } from '../../base/result.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { createRun, resumeRun, startRun } from '../../engine/client.ts';
 import type { LiveRun, World } from '../../engine/client.ts';
@@ -151,6 +152,8 @@ async function placed(program: Program, cwd: string, options: RunOptions): Promi
   if (!conducted.mutates || options.dryRun === true) return withWorkplace(program, { base: null, inPlace });
   const repository = await Repository.open(cwd, ownEnvironment());
   if (!repository.ok) throw new UsageError(repository.error.message, repository.error.cure);
+  const clean = inPlace ? await repository.value.checkClean() : ok(undefined);
+  if (!clean.ok) throw new UsageError(clean.error.message, clean.error.cure);
   return withWorkplace(program, { base: repository.value.head, inPlace });
 }
 

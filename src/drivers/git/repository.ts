@@ -20,6 +20,7 @@ import { readJsonFile } from '../turn/json-file.ts';
 import { failed, Git, withoutEnd } from './git.ts';
 import { createWhole, leaseHolder, takeLease } from './lease.ts';
 import { isClean, LISTING_ARGS, readListing } from './listing.ts';
+import type { Listing } from './listing.ts';
 import { textOf } from './names.ts';
 import { runFolder } from './place.ts';
 import type { Place } from './place.ts';
@@ -153,20 +154,28 @@ export class Repository {
         return new Worktree(this.#place(run, known, this.gitDir));
       }
       await this.#checkIgnored(await realFuture(request.runFolder), "the run's folder");
-      const listing = readListing(await this.git.run(LISTING_ARGS, { cwd: this.path }));
-      if (!isClean(listing)) {
-        const [first = ''] = [...listing.changed.map(({ name }) => name), ...listing.untracked, ...listing.nested];
-        throw new Refusal(
-          'dirty',
-          `${this.path} has changes that are not committed (${textOf(first)}), and a run in place could not tell them from its own`,
-          'commit or stash them, untracked files too; or run without --in-place',
-        );
-      }
-      const record: RunRecord = { kind: 'in-place', path: this.path, branch: listing.branch, base: this.head };
+      const { branch } = await this.#cleanListing();
+      const record: RunRecord = { kind: 'in-place', path: this.path, branch, base: this.head };
       await takeLease({ gitDir: this.gitDir, path: this.path, run });
       await this.#writeRunRecord(run, record);
       return new Worktree(this.#place(run, record, this.gitDir));
     });
+  }
+
+  /** Whether a run in place could begin, as far as the tree is concerned. */
+  checkClean(): Promise<Result<void, GitProblem>> {
+    return answering(async () => void (await this.#cleanListing()));
+  }
+
+  async #cleanListing(): Promise<Listing> {
+    const listing = readListing(await this.git.run(LISTING_ARGS, { cwd: this.path }));
+    if (isClean(listing)) return listing;
+    const [first = ''] = [...listing.changed.map(({ name }) => name), ...listing.untracked, ...listing.nested];
+    throw new Refusal(
+      'dirty',
+      `${this.path} has changes that are not committed (${textOf(first)}), and a run in place could not tell them from its own`,
+      'commit or stash them, untracked files too; or run without --in-place',
+    );
   }
 
   #place(run: string, record: RunRecord, gitDir: string): Place {
