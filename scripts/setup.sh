@@ -11,6 +11,7 @@ readonly NEEDED=(
   make:make:make
   tmux:tmux:tmux
   ps:procps:-
+  python3:python3:python3
 )
 
 missing_programs=()

@@ -10,8 +10,6 @@ import { EXIT, report } from './exit.ts';
 import { flushed, print } from './say.ts';
 import { lineWidth } from './terminal-size.ts';
 
-declare const MEOW_VERSION: string;
-
 /** Does what the arguments ask for; resolves to the exit status. */
 export async function main(args: readonly string[]): Promise<number> {
   process.on('uncaughtException', (error) => {

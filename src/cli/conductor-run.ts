@@ -1,6 +1,6 @@
 // What a run of opcodes has beside any other: its directory, its worktree, and the drivers that work in it.
 
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { commandDriver } from '../drivers/command.ts';
 import type { RunSurroundings } from '../drivers/environment.ts';
 import { branchOf } from '../drivers/git/repository.ts';
@@ -70,14 +70,13 @@ export function conductorRun({ run, program, config, turns, state }: ConductorRu
     directory,
     async finish(ended) {
       // A worktree that no step has needed is not made for its sake.
-      const worked = visitsOf(ended.steps.values()).some(({ kind: what }) => what === 'work' || what === 'rollback');
+      const worked = visitsOf(ended.steps.values()).some(({ kind: what }) => what !== 'gate' && what !== 'halt');
       const opened = kind === 'as-it-is' || !worked ? null : await workspace.open();
       const git = opened?.ok === true ? opened.value.git : null;
-      await directory.finish(ended, async (file) => {
-        if (git === null || base === null) return;
-        const written = await git.diff({ against: base, to: file });
-        if (!written.ok) complain(`meow: diff.patch could not be written: ${written.error.message}`);
-      });
+      const patch = join(run.runFolder, 'diff.patch');
+      const written = git === null || base === null ? null : await git.diff({ against: base, to: patch });
+      if (written?.ok === false) complain(`meow: diff.patch could not be written: ${written.error.message}`);
+      await directory.finish(ended, written?.ok === true ? patch : null);
       // Of a tree that is the user's, nothing is to be left but the work.
       if (kind === 'in-place' && ended.phase === 'ended' && ended.end !== 'paused') await git?.release();
     },

@@ -117,7 +117,8 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         // Also one that is refused, for it is done: a crash after its last record has left the file behind it.
         if (!begun && journal.records.length > 0) file.seen([], fold(journal.program, journal.records));
         reminders?.close();
-        if (run !== null) await conducted?.finish(run.state);
+        const last = run?.state ?? (journal.records.length > 0 ? fold(journal.program, journal.records) : null);
+        if (last !== null) await conducted?.finish(last);
         await reception?.close(run?.durable === true && run.state.phase === 'ended' && run.state.end === 'done');
         await file.finish();
         await journal.close();
@@ -157,7 +158,8 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         heard,
       });
       agents = ofAgents.agents;
-      reminders = new GateReminders({ runId, cwd: asked.cwd, config: config.gates, environment, note: reporter.note });
+      const note = (line: string): void => reporter.note(line);
+      reminders = new GateReminders({ runId, cwd: asked.cwd, config: config.gates, environment, note });
       conducted = conductorRun({
         run: around,
         program: of,

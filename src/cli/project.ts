@@ -1,7 +1,7 @@
 // Which `.meow` folder a command works with: the one of the folder it was called in; else the nearest one above, as far
-// as the home folder; else none yet, and `meow run` makes it where it was called. The home folder's own `.meow` is no
-// project's: it holds what all projects share. One above that belongs to somebody else is passed over, for what it says
-// would be run as us.
+// as the home folder; else none yet, and `meow run` makes it where it was called. Within a worktree of a run it is that of
+// the run. The home folder's own `.meow` is no project's: it holds what all projects share. One above that belongs to
+// somebody else is passed over, for what it says would be run as us.
 
 import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -31,9 +31,15 @@ export function findProject(): Project {
   if (ownKind === 'file') {
     throw new UsageError(`${own} is a file, and meow keeps its runs in a folder of that name`, 'move that file away');
   }
-  const found = ownKind === 'folder' ? own : above(cwd, home);
+  const found = aroundWorktree(cwd) ?? (ownKind === 'folder' ? own : above(cwd, home));
   const meow = found ?? own;
   return { cwd, meow, exists: found !== null, runs: join(meow, 'workflows'), shared };
+}
+
+/** A worktree of a run belongs to the run's project, whatever of that project is committed. */
+function aroundWorktree(cwd: string): string | null {
+  const [, meow] = /^(.+\/\.meow)\/worktrees\/[^/]+(?:\/|$)/.exec(cwd) ?? [];
+  return meow !== undefined && kindOf(join(meow, 'workflows')) === 'folder' && isOurs(meow) ? meow : null;
 }
 
 function above(cwd: string, home: string): string | null {

@@ -8,11 +8,13 @@
 //   diff.patch, transcript.md, final-state.txt   when the engine lets go of the run
 
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { ABSENT, EXHAUSTED, REFUSED } from '../base/errno.ts';
 import { isJsonMap } from '../base/json.ts';
 import type { Json, JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
 import { UsageError } from '../base/usage-error.ts';
+import { clear, copyNew, makeFolderWithin } from '../drivers/opcodes/artifacts.ts';
 import { readJsonFile } from '../drivers/turn/json-file.ts';
 import type { Program } from '../ir/program.ts';
 import { plainText } from '../ir/text.ts';
@@ -23,7 +25,7 @@ import { stateFile } from '../stores/state-file.ts';
 import type { StateFile } from '../stores/state-file.ts';
 import { gateArtifact, RunEvents } from '../view/run-events.ts';
 import { openGates, runError, runStatus } from '../view/status.ts';
-import { visitsOf } from '../view/visits.ts';
+import { outcomeOf, visitsOf } from '../view/visits.ts';
 import type { VisitView } from '../view/visits.ts';
 import { complain } from './say.ts';
 
@@ -51,6 +53,10 @@ export class RunDirectory {
   readonly #events: RunEvents;
   readonly #status: StateFile;
   #file: number | null = null;
+  /** Counted as they come: a run may have many. */
+  #visits = 0;
+  #latest: string | null = null;
+  #ended: string | null = null;
   /** What an earlier life of the engine decided may not have been written. */
   #isBehind = false;
   #complained = false;
@@ -73,6 +79,7 @@ export class RunDirectory {
         if (!existsSync(file)) writeFileSync(file, ignored);
       }
       mkdirSync(join(path, 'artifacts'), { recursive: true });
+      clear(join(path, 'events.ndjson'));
       this.#file = openSync(join(path, 'events.ndjson'), 'w', 0o600);
       this.#tell(before);
       this.#isBehind = before.length > 0;
@@ -92,24 +99,18 @@ export class RunDirectory {
     this.#tell(records);
     this.#catchUp(state);
     for (const step of gatesTouched(records, state)) this.#writeGate(step, state);
-    this.#status.write(`${JSON.stringify(this.#statusOf(state), null, 2)}\n`).catch((error: unknown) => {
-      if (!(error instanceof UsageError)) throw error;
-      // The run does not depend on it; what is lacking is written at the latest when the run is resumed.
-      if (!this.#complained) complain(`meow: ${error.message}`);
-      this.#complained = true;
-    });
+    void this.#writeStatus(state);
   }
 
-  /** `diff`: writes the run's changes to a file. */
-  async finish(state: RunState, diff: (file: string) => Promise<void>): Promise<void> {
+  /** `patch`: a file with all that the run has changed; null where it has changed nothing. */
+  async finish(state: RunState, patch: string | null): Promise<void> {
     if (this.#file === null) return;
-    const { path } = this.#options;
     const visits = visitsOf(state.steps.values());
     this.#catchUp(state);
-    await diff(join(path, 'diff.patch'));
-    writeFileSync(join(path, 'transcript.md'), transcript(this.#options.runId, visits));
-    writeFileSync(join(path, 'final-state.txt'), finalState(state, visits));
-    await this.#status.write(`${JSON.stringify(this.#statusOf(state), null, 2)}\n`);
+    if (patch !== null) this.#put('diff.patch', (place) => copyNew(patch, place));
+    this.#put('transcript.md', (place) => writeFileSync(place, transcript(this.#options.runId, visits)));
+    this.#put('final-state.txt', (place) => writeFileSync(place, finalState(state, visits)));
+    await this.#writeStatus(state);
     closeSync(this.#file);
     this.#file = null;
   }
@@ -147,8 +148,26 @@ export class RunDirectory {
   }
 
   #tell(records: readonly JournalRecord[]): void {
-    const lines = records.flatMap((record) => this.#events.of(record).map((event) => `${JSON.stringify(event)}\n`));
+    const events = records.flatMap((record) => this.#events.of(record));
+    for (const { event_type: type, visit, attempt } of events) {
+      if (typeof visit !== 'string') continue;
+      if (type === 'step_started') {
+        this.#latest = visit;
+        if (attempt === 1) this.#visits += 1;
+      }
+      if (type === 'step_completed' || type === 'step_failed') this.#ended = visit;
+    }
+    const lines = events.map((event) => `${JSON.stringify(event)}\n`);
     if (lines.length > 0 && this.#file !== null) writeSync(this.#file, lines.join(''));
+  }
+
+  async #writeStatus(state: RunState): Promise<void> {
+    try {
+      await this.#status.write(`${JSON.stringify(this.#statusOf(state), null, 2)}\n`);
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      this.#complain(error.message);
+    }
   }
 
   #catchUp(state: RunState): void {
@@ -159,13 +178,14 @@ export class RunDirectory {
   #writeGate(step: StepState, state: RunState): void {
     const [visit] = visitsOf([step]);
     if (visit === undefined) return;
-    const folder = join(this.#options.path, 'artifacts', visit.step, String(visit.visit));
-    mkdirSync(folder, { recursive: true });
+    const folder = join('artifacts', visit.step, String(visit.visit));
+    const put = (name: string, content: JsonMap): void =>
+      this.#put(join(folder, name), (place) => writeFileSync(place, `${JSON.stringify(content, null, 2)}\n`));
     const gate = openGates(state).find(({ step: asker }) => asker === step.id);
     const spec = step.definition.act.kind === 'effect' ? step.definition.act.effect : null;
     const artifacts: JsonMap[] = [];
     const write = (role: 'gate_request' | 'gate_outcome', content: JsonMap): void => {
-      writeFileSync(join(folder, `${role}.json`), `${JSON.stringify(content, null, 2)}\n`);
+      put(`${role}.json`, content);
       artifacts.push(gateArtifact(role, visit.id));
     };
     write('gate_request', {
@@ -181,7 +201,7 @@ export class RunDirectory {
       const { decided_by = null, notes = null } = visit.outputs;
       write('gate_outcome', { outcome: visit.outcome, decided_by, notes, decided_at: momentOf(visit.endedAt) });
     }
-    const manifest = {
+    put('manifest.json', {
       step_id: visit.step,
       opcode: 'GATE',
       attempt: visit.visit,
@@ -189,20 +209,39 @@ export class RunDirectory {
       ended_at: momentOf(visit.endedAt),
       outcome: visit.outcome,
       artifacts,
-    };
-    writeFileSync(join(folder, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    });
+  }
+
+  /** Agents may write here: nothing is written through what they have laid there (artifacts.ts, A3). */
+  #put(name: string, write: (place: string) => void): void {
+    const { path } = this.#options;
+    const place = join(path, name);
+    try {
+      makeFolderWithin(path, dirname(place));
+      clear(place);
+      write(place);
+    } catch (error) {
+      if (!isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) throw error;
+      this.#complain(`${place} could not be written: ${error.message}`);
+    }
+  }
+
+  /** The run does not depend on it; what is lacking is written at the latest when the run is resumed. */
+  #complain(why: string): void {
+    if (!this.#complained) complain(`meow: ${why}`);
+    this.#complained = true;
   }
 
   #statusOf(state: RunState): JsonMap {
-    const visits = visitsOf(state.steps.values());
-    const last = visits.at(-1);
+    const latest = state.steps.get(this.#latest ?? '');
+    const ended = state.steps.get(this.#ended ?? '');
     return {
       run_id: this.#options.runId,
       workflow_id: this.#options.workflowId,
       status: runStatus(state),
-      current_step: last !== undefined && last.endedAt === null ? last.id : null,
-      last_outcome: visits.findLast(({ outcome }) => outcome !== null)?.outcome ?? null,
-      visits: visits.length,
+      current_step: latest?.finishedAt === null ? latest.id : null,
+      last_outcome: ended === undefined ? null : outcomeOf(ended),
+      visits: this.#visits,
       open_gates: openGates(state).map(({ id }) => id),
       error: runError(state)?.message ?? null,
       started_at: momentOf(state.startedAt),

@@ -81,4 +81,15 @@ export async function runsGoingOn(store: FileStore): Promise<readonly string[]> 
   return found;
 }
 
+/** Those, and runs that are over but may have asked what nobody waited for: such a question stays. */
+export async function runsWithQuestions(store: FileStore): Promise<readonly string[]> {
+  const goingOn = new Set(await runsGoingOn(store));
+  const found: string[] = [];
+  for (const { id } of await store.list()) {
+    // By the text of its Program: to read all that ever ran would take long.
+    if (goingOn.has(id) || (await store.programText(id)).includes('"blocks":false')) found.push(id);
+  }
+  return found;
+}
+
 const OVER: readonly string[] = ['done', 'failed'];

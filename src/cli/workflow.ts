@@ -192,7 +192,7 @@ function languageOf(path: string, file: string): Language {
     case '.yaml':
     case '.yml': {
       const text = readText(path, file);
-      if (/^workflow_id\s*:/m.test(text)) return 'conductor';
+      if (/^["']?workflow_id["']?\s*:/m.test(text)) return 'conductor';
       if (/^states\s*:/m.test(text)) return 'raymond';
       if (/^id: \S+\ntemplate:/m.test(text)) {
         throw new UsageError(`${file} is the state of a run`, `take it up again: meow run --workflow ${file}`);

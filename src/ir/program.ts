@@ -88,8 +88,8 @@ export interface Step {
   readonly act: Act;
   /** What follows an outcome, by its route or by the kind of its failure. `done` is the route of a plain success. */
   readonly routes: Readonly<Record<string, Follow>>;
-  /** What an outcome without a route means. */
-  readonly unrouted: 'done' | 'fail';
+  /** What an outcome without a route means. `tell`: it fails, and says that it had no route. */
+  readonly unrouted: 'done' | 'fail' | 'tell';
   readonly onError: OnError;
   readonly retry: Retry;
   /** How often a turn is told what is wrong with its answer (`Failure.reprompt`) before that is a failure. */

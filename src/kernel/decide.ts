@@ -15,6 +15,7 @@ import type { Json } from '../base/json.ts';
 import { own } from '../base/json.ts';
 import { ok } from '../base/result.ts';
 import { formatDuration } from '../base/time.ts';
+import { OUTCOME_OF } from '../ir/conducted.ts';
 import type { Outcome, Success } from '../ir/effect.ts';
 import { success } from '../ir/effect.ts';
 import type { Failure, FailureKind } from '../ir/failure.ts';
@@ -31,7 +32,7 @@ import { approversOf, askGate, askingOf, expiredAt, outputsOf, verdictFor } from
 import { advanceEach, follow, openEntry, openRecovery, returnToCaller } from './grow.ts';
 import type { Input } from './input.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
-import { CLEANUP_STEP, effectId, isOver, stepOf } from './state.ts';
+import { CLEANUP_STEP, effectId, isOver, stepOf, waits } from './state.ts';
 import { judgeReport } from './report.ts';
 import { asList, prepare } from './start.ts';
 import type { Turn } from './turn.ts';
@@ -226,8 +227,7 @@ function startStep(turn: Turn, step: StepState): void {
   turn.emit({ kind: 'step-started', step: step.id, attempt: step.attempt + 1, ...prepared.value });
   if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
     askGate(turn, step.effect.gate, step, typeof step.effect.prompt === 'string' ? step.effect.prompt : null);
-    // Runs of earlier versions have no word for it.
-    if ((step.effect.blocks ?? true) === false) return complete(turn, step, success({}, { route: 'completed' }));
+    if (!waits(step.effect)) return complete(turn, step, success({}, { route: 'completed' }));
     return hearGate(turn, step);
   }
   if (step.definition.act.kind === 'pass') return complete(turn, step, success());
@@ -296,7 +296,7 @@ function complete(turn: Turn, step: StepState, heard: Success): void {
   const route = answer.route ?? 'done';
   const routed = own(step.definition.routes, route);
   const follows = answer.follows ?? (routed === undefined ? [] : [routed]);
-  if (follows.length === 0 && step.definition.unrouted === 'fail') {
+  if (follows.length === 0 && step.definition.unrouted !== 'done') {
     return fail(turn, step, failure('unrouted', `no route for the outcome ${route}`, { outputs: answer.outputs }));
   }
   follow(turn, step, answer, follows, fail);
@@ -338,7 +338,14 @@ function fail(turn: Turn, step: StepState, problem: Failure): void {
     turn.emit({ kind: 'step-failed', step: step.id, failure: problem, handling: 'routed' });
     return follow(turn, step, success(problem.outputs), [routed], fail);
   }
-  failUnrouted(turn, step, problem);
+  failUnrouted(turn, step, definition.unrouted === 'tell' ? withoutRoute(problem) : problem);
+}
+
+function withoutRoute(problem: Failure): Failure {
+  const outcome = own(OUTCOME_OF, problem.kind);
+  return outcome === undefined
+    ? problem
+    : { ...problem, message: `${problem.message}; it has no route for ${outcome}` };
 }
 
 function failUnrouted(turn: Turn, step: StepState, problem: Failure): void {

@@ -64,7 +64,7 @@ artifacts = ["junit.xml"]
           forbiddenPaths: ['docs/secret'],
           forbiddenOperations: ['delete', 'commit'],
           network: 'deny',
-          execution: 'read_only',
+          access: 'read_only',
           onPrompt: 'fail',
           lockfiles: 'deny',
         },

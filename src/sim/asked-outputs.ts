@@ -23,6 +23,11 @@ export function askedOutputs(text: string): AskedOutputs {
   };
 }
 
+/** Whether it asks for a judgement in the form that a planner's has. */
+export function asksForStatus(text: string): boolean {
+  return /\nAnswer with exactly one JSON object .*\n\n {2}"status" +one of "success"/.test(text);
+}
+
 function expectationIn(line: string): Expectation | null {
   const fields = /^ {2}(.+?) \((string|number|boolean|json|file_path), (required|optional)\)(?:: (.*))?$/.exec(line);
   if (fields === null) return null;

@@ -32,7 +32,7 @@ import { dirname, join } from 'node:path';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { PromptMessage } from '../ir/prompt-text.ts';
-import { askedOutputs } from './asked-outputs.ts';
+import { askedOutputs, asksForStatus } from './asked-outputs.ts';
 import { readMemory, writeMemory } from './memory-file.ts';
 import { ruleFor, withPrompt, withRule } from './rules.ts';
 import type { SimScript } from './script.ts';
@@ -163,7 +163,7 @@ async function work(wish: TurnWish, script: SimScript, text: string, interrupt: 
   const end = found === null ? await turn.oblige() : await turn.follow(found.rule.actions);
   if (interrupt.aborted) return { ok: false, text: 'interrupted', ...cost };
   if (problem !== null) return { ok: false, ...(problem as Pick<WorkResult, 'text' | 'limit'>), ...cost };
-  if (found === null) said.push(end === 'reported' ? 'Reported.' : `An answer to: ${firstLine(asked.prompt)}`);
+  if (found === null) said.push(end === 'reported' ? 'Reported.' : unscripted(asked.prompt));
   return { ok: true, text: said.join('\n'), ...cost };
 }
 
@@ -208,6 +208,13 @@ function tell(event: object): void {
 }
 
 const LINE_MAX = 80;
+
+function unscripted(prompt: string): string {
+  return asksForStatus(prompt) ? CONTENT : `An answer to: ${firstLine(prompt)}`;
+}
+
+/** Of one who evaluates. */
+const CONTENT = '{"status":"success","next_step":null,"fix_instructions":null,"blockers":[],"risk_flags":[]}';
 
 function firstLine(text: string): string {
   return (text.trim().split('\n')[0] ?? '').slice(0, LINE_MAX);

@@ -61,6 +61,8 @@ export interface FileStore extends Store {
   list(): Promise<readonly RunEntry[]>;
   /** Reads no more of the journal than its end. Null where nothing is recorded, or the end is damaged. */
   lastRecord(runId: string): Promise<JournalRecord | null>;
+  /** As it is stored; empty where it is not there. */
+  programText(runId: string): Promise<string>;
   /** The engine that works on the run now, if any. */
   holder(runId: string): Promise<LockHolder | null>;
   runFolder(runId: string): string;
@@ -136,6 +138,15 @@ export function fileStore({ folder, through = (file) => file }: FileStoreOptions
       const at = places(runId);
       await requireRun(at);
       return readLastRecord(at);
+    },
+
+    async programText(runId) {
+      try {
+        return await readFile(places(runId).program, 'utf8');
+      } catch (error) {
+        if (isErrno(error, 'ENOENT')) return '';
+        throw error;
+      }
     },
 
     async holder(runId) {

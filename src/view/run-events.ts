@@ -120,7 +120,8 @@ export class RunEvents {
           break;
         }
         case 'run-ended':
-          events.push(tell('run_ended', null, { status: decision.end }));
+          // One that pauses goes on.
+          if (decision.end !== 'paused') events.push(tell('run_ended', null, { status: decision.end }));
           break;
         default:
           break;
@@ -143,7 +144,7 @@ export class RunEvents {
     if (kind === 'evaluate' && typeof outputs['status'] === 'string') return outputs['status'];
     const isAsked =
       definition?.act.kind === 'effect' && definition.act.effect.kind === 'gate' && definition.act.effect.blocks;
-    if (isAsked === true && (outputs['outcome'] === 'approved' || outputs['outcome'] === 'rejected'))
+    if (isAsked && (outputs['outcome'] === 'approved' || outputs['outcome'] === 'rejected'))
       return `gate_${outputs['outcome']}`;
     return 'completed';
   }

@@ -362,7 +362,9 @@ function gateViews(state: RunState): readonly GateView[] {
 
 function gateView(state: RunState, gate: GateState): GateView {
   const { verdict } = gate;
-  const [asker] = gate.askers.keys();
+  const askers = [...gate.askers];
+  // Who waits, or who waited last.
+  const [asker] = askers.find(([, { verdict: told, expired }]) => told === null && !expired) ?? askers.at(-1) ?? [];
   const step = asker === undefined ? null : (state.asked.get(asker)?.id ?? asker.replace(/#\d+$/, ''));
   return {
     id: gate.name,

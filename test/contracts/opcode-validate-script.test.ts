@@ -1,6 +1,7 @@
 // Script validators: what may be run, by what, and what it sees.
 
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { appears } from './driver-command-rig.ts';
@@ -188,6 +189,7 @@ describe('a script', () => {
       PATH: process.env['PATH'],
       HOME: join(rig.runFolder, 'scratch'),
       LANG: 'C.UTF-8',
+      TMPDIR: tmpdir(),
       TOKEN: 't',
       MEOW_RUN_DIR: rig.runDir,
       MEOW_RUN: `${rig.runId}.m:check#1.harness#1`,

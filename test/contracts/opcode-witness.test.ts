@@ -123,5 +123,10 @@ describe('in a worktree', () => {
         message: 'the witness does not bear it out: what it depends on was touched: dir/c.txt, run.sh',
       },
     });
+
+    const report = `{"suite_id":"s","cases":[],"summary":{},"proposed_goldens":["g.png"]}`;
+    const proposing = { ...builtin('tests', `echo '${report}' > report.json; rm .git`), artifacts: ['report.json'] };
+    const unseen = await run(one, [proposing]);
+    expect(unseen).toMatchObject({ failure: { kind: 'refused', outputs: { proposed_goldens: ['g.png'] } } });
   });
 });

@@ -222,6 +222,18 @@ describe('a policy violation stands whatever the agent says (§11)', () => {
       {},
       'git_tampering',
     ],
+    [
+      'a setting in the line of its section',
+      'echo "[core] excludesFile = /dev/null" >> "$(git rev-parse --git-common-dir)/config"',
+      {},
+      'git_tampering',
+    ],
+    [
+      'a setting of the worktree alone',
+      'git config extensions.worktreeConfig true; git config --worktree core.fileMode false',
+      {},
+      'git_tampering',
+    ],
     ['a worktree that is cut off', 'rm .git', {}, 'git_tampering'],
     ['a worktree that is made another', 'rm .git; git init --quiet .', {}, 'git_tampering'],
   ];
@@ -236,6 +248,14 @@ describe('a policy violation stands whatever the agent says (§11)', () => {
     expect(failure.usage).toEqual({ usd: 0.5, tokens: 100 });
     expect(rig.repository.git('user', 'rev-parse', 'HEAD', 'main')).toBe(before);
     expect(rig.git('rev-parse', '--show-toplevel').trim()).toBe(rig.worktree);
+  });
+
+  test('and though it is in the way of what is kept of it', async () => {
+    const folder = '"$MEOW_RUN_DIR/artifacts/implement"';
+    rig.agent(`rm a.txt; mv ${folder} "$RIG/aside"; ln -s "$RIG/aside" ${folder}; ${FINE}`);
+    const failure = failureOf(await rig.work({ effective: { forbiddenOperations: ['delete'] } }));
+    expect(failure.kind).toBe('policy');
+    expect(failure.outputs).toMatchObject({ violations: [{ rule: 'forbidden_operations', path: 'a.txt' }] });
   });
 
   test('and though it fails', async () => {

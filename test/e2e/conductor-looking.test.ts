@@ -37,7 +37,9 @@ test('a visit is told with its outcome, in the words of the workflow', async () 
   const shown = (await rig.meow('show', 'r', 'judge#1')).stdout;
   for (const said of ['judge#1', 'needs_human', 'taste']) expect(shown).toContain(said);
   expect((await rig.meow('why', 'r', 'ask#1')).stdout).toContain('It waits for a person to decide gate ask');
-  expect((await rig.meow('why', 'r', 'check#1')).stdout).toMatch(/It failed at .*: tests: the command exited with status 3/);
+  expect((await rig.meow('why', 'r', 'check#1')).stdout).toMatch(
+    /It failed at .*: tests: the command exited with status 3/,
+  );
   expect((await rig.meow('trace', 'r')).stdout).toMatch(/ask#1 +waits for a decision on gate ask/);
 });
 

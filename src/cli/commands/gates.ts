@@ -1,4 +1,4 @@
-// `meow gates`: the decisions that runs of this project wait for.
+// `meow gates`: the decisions that runs of this project wait for, or have asked for and gone on without.
 
 import { formatDuration } from '../../base/time.ts';
 import { brief, tame } from '../../view/row.ts';
@@ -7,7 +7,7 @@ import { openGates } from '../../view/status.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
-import { readRun, resolveRun, runsGoingOn, storeOf } from '../runs.ts';
+import { readRun, resolveRun, runsWithQuestions, storeOf } from '../runs.ts';
 import { complain, say } from '../say.ts';
 
 interface OpenGate extends GateView {
@@ -16,7 +16,8 @@ interface OpenGate extends GateView {
 
 export async function gates(options: { readonly workflow?: string; readonly json?: true }): Promise<number> {
   const store = storeOf(findProject());
-  const ids = options.workflow === undefined ? await runsGoingOn(store) : [await resolveRun(store, options.workflow)];
+  const ids =
+    options.workflow === undefined ? await runsWithQuestions(store) : [await resolveRun(store, options.workflow)];
   const open: OpenGate[] = [];
   for (const id of ids) {
     const { state } = await readRun(store, id);

@@ -149,6 +149,10 @@ async function placed(program: Program, cwd: string, options: RunOptions): Promi
     if (inPlace) throw new UsageError('--in-place is for Conductor workflows', 'other runs work in place anyway');
     return program;
   }
+  const [given] = [...(options.var ?? []), ...(options.varJson ?? [])];
+  if (program.source.language === 'conductor' && given !== undefined) {
+    throw new UsageError(`a Conductor workflow has no variables: ${given}`, 'keep notes with its run: --meta k=v');
+  }
   if (!conducted.mutates || options.dryRun === true) return withWorkplace(program, { base: null, inPlace });
   const repository = await Repository.open(cwd, ownEnvironment());
   if (!repository.ok) throw new UsageError(repository.error.message, repository.error.cure);

@@ -35,7 +35,7 @@ export async function changesBetween(
   return [...readChanges(await place.git.run(args, { cwd: place.path })), ...inner];
 }
 
-export function readChanges(output: Buffer): readonly Change[] {
+function readChanges(output: Buffer): readonly Change[] {
   const fields = output.toString('latin1').split('\0').values();
   const changes: Change[] = [];
   for (const field of fields) {

@@ -285,7 +285,11 @@ async function restoreHead(place: Place, target: SnapshotRecord, listing: Listin
   const ref = `refs/heads/${target.branch}`;
   const tip = await tipOf(place, target.branch);
   if (target.head === null && tip !== null) await git.run(['update-ref', '-d', ...why, ref], { cwd });
-  if (target.head !== null && tip !== target.head) await git.run(['update-ref', ...why, ref, target.head], { cwd });
+  if (target.head !== null && tip !== target.head) {
+    // Where somebody commits meanwhile, that is not thrown away.
+    const seen = listing.branch === target.branch ? listing.head : tip;
+    await git.run(['update-ref', ...why, ref, target.head, ...(seen === null ? [] : [seen])], { cwd });
+  }
   if (listing.branch !== target.branch) await git.run(['symbolic-ref', ...why, 'HEAD', ref], { cwd });
 }
 

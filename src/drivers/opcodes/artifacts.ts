@@ -202,7 +202,7 @@ export function beganAt(path: string): number | null {
   return birthtimeMs > 0 ? birthtimeMs : null;
 }
 
-export function mediaType(name: string): string {
+function mediaType(name: string): string {
   return MEDIA_TYPES[extname(name).toLowerCase()] ?? 'application/octet-stream';
 }
 

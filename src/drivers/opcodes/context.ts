@@ -6,7 +6,7 @@ import type { Result } from '../../base/result.ts';
 import type { Driver, Note } from '../../engine/ports.ts';
 import type { Effect, Outcome } from '../../ir/effect.ts';
 import type { FailureKind } from '../../ir/failure.ts';
-import type { EvaluationStatus, ConductedSpec } from '../../ir/conducted.ts';
+import type { ConductedSpec } from '../../ir/conducted.ts';
 import type { Asked } from '../asked.ts';
 import type { RunSurroundings } from '../environment.ts';
 import type { Worktree } from '../git/worktree.ts';
@@ -61,12 +61,6 @@ export interface Visit {
   readonly outputs: JsonMap;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
-}
-
-/** What one evaluation came to, as its outputs have it. */
-export interface Evaluation {
-  readonly status: EvaluationStatus;
-  readonly next_step: string | null;
 }
 
 export interface Performance<S extends ConductedSpec> {

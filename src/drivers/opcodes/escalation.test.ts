@@ -14,6 +14,10 @@ function visits(...some: readonly Partial<Visit>[]): readonly Visit[] {
 
 const work: Partial<Visit> = { kind: 'work' };
 const violated: Partial<Visit> = { kind: 'work', outcome: 'killed_policy', failure: { kind: 'policy', message: 'no' } };
+const tampered = (path: string): Partial<Visit> => ({
+  ...violated,
+  outputs: { violations: [{ rule: 'git_tampering', path }] },
+});
 const rollback = (target: string, outcome = 'completed'): Partial<Visit> => ({
   kind: 'rollback',
   outcome,
@@ -67,6 +71,9 @@ describe('a violation', () => {
     ['is not put back by pre_step, if another turn came after it', [violated, work, rollback('pre_step')], 1],
     ['is not put back by a rollback that failed', [violated, rollback('pre_run', 'error')], 1],
     ['counts again after a rollback', [violated, rollback('pre_run'), violated], 1],
+    ['is back where a rollback goes back to it', [violated, work, rollback('pre_run'), rollback('pre_step')], 1],
+    ['that is about git itself is put back by no rollback', [tampered('.git/info/exclude'), rollback('pre_run')], 1],
+    ['of the way to the repository was put back at once', [tampered('.git'), rollback('pre_step')], 0],
     ['of an evaluator counts', [work, { kind: 'evaluate', outputs: { violations: [{}] } }], 1],
     [
       'of an evaluator is put back with the turn before it',

@@ -1,13 +1,15 @@
 // What the engine makes of a planner's status: what has happened in the run can make it graver, and nothing that a planner
 // says undoes that. All of it follows from the visits so far.
 //
-// S1  A violation of a policy that no rollback has put back forces `unsafe`.
+// S1  A violation of a policy that no rollback has put back forces `unsafe`. What was done to git itself, its hooks and
+//     settings, is in no snapshot, and so is put back by none.
 // S2  Golden snapshots that were proposed, and that nobody has approved since, force `needs_human`. Only a gate that was
 //     approved discharges them: not one that was rejected or timed out, nor one that nobody waits for.
 // S3  `partial` too often in a row becomes `needs_human`.
 //
 // `unsafe` is graver than `needs_human`.
 
+import { isJsonMap } from '../../base/json.ts';
 import type { Json } from '../../base/json.ts';
 import type { EvaluationStatus } from '../../ir/conducted.ts';
 import { plainText } from '../../ir/text.ts';
@@ -49,12 +51,13 @@ export function escalate(planned: EvaluationStatus, { violations, goldens, parti
 /** Visits whose violations are still in the tree. */
 export function openViolations(history: readonly Visit[]): readonly Visit[] {
   let open: readonly Visit[] = [];
-  /** How many of them were there before the latest turn of an agent: what `pre_step` does not put back. */
-  let before = 0;
+  /** Those that were there before the latest turn of an agent: what `pre_step` goes back to has them. */
+  let before: readonly Visit[] = [];
   for (const visit of history) {
-    if (visit.kind === 'work') before = open.length;
+    if (visit.kind === 'work') before = open;
     if (visit.kind === 'rollback' && visit.outcome === 'completed') {
-      open = visit.outputs['target'] === 'pre_run' ? [] : open.slice(0, before);
+      const restored = visit.outputs['target'] === 'pre_run' ? [] : before;
+      open = [...restored, ...open.filter((each) => hasTampered(each) && !restored.includes(each))];
     } else if (hasViolated(visit)) {
       open = [...open, visit];
     }
@@ -65,6 +68,16 @@ export function openViolations(history: readonly Visit[]): readonly Visit[] {
 export function hasViolated({ failure, outputs }: Visit): boolean {
   const { violations } = outputs;
   return failure?.kind === 'policy' || (Array.isArray(violations) && violations.length > 0);
+}
+
+/** The file that leads to the repository is put back at once (looks.ts, K3). */
+function hasTampered({ outputs: { violations } }: Visit): boolean {
+  return (
+    Array.isArray(violations) &&
+    (violations as readonly Json[]).some(
+      (one) => isJsonMap(one) && one['rule'] === 'git_tampering' && one['path'] !== '.git',
+    )
+  );
 }
 
 /** Paths that were proposed since a gate was last approved. */

@@ -34,9 +34,13 @@ import type { Violation } from './policy-check.ts';
 import { readAnswer } from './planner-answer.ts';
 import type { PlannerAnswer } from './planner-answer.ts';
 import { leaveRunner, overspent, promptOf, reportIn, responseOf, sessionOf, turnOf, usageOf } from './prompting.ts';
+import { judgedThough } from './unkept.ts';
 import { sentence, snapshotName } from './workspace.ts';
 
-export const performEvaluate: Perform<EvaluateSpec> = async (context, performance) => {
+export const performEvaluate: Perform<EvaluateSpec> = (context, performance) =>
+  judgedThough(context, performance.effect, LOOK_ONLY, () => perform(context, performance));
+
+const perform: Perform<EvaluateSpec> = async (context, performance) => {
   const visit = visitFolder(context, performance.effect);
   const { outcome, stop } = await evaluate(context, performance, visit);
   if (isUnfinished({ outcome, stop })) return outcome;

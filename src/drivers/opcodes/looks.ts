@@ -176,7 +176,7 @@ function pointerOf(folder: string): string | null {
   return readFileIfAny(join(folder, '.git'));
 }
 
-/** Hooks, excluded paths, and settings that name a program. Empty where there is no repository. */
+/** Hooks, excluded paths, and settings that name a program or what git is to look for. Empty where there is no repository. */
 function governingOf(folder: string): Governing {
   const common = commonDirOf(folder);
   if (common === null) return {};
@@ -188,26 +188,38 @@ function governingOf(folder: string): Governing {
     const text = readFileIfAny(join(common, name));
     if (text !== null) prints[`.git/${name}`] = hash(text);
   }
-  const settings = readFileIfAny(join(common, 'config')) ?? '';
-  for (const [line] of settings.matchAll(PROGRAM_SETTING)) prints[`.git/config: ${line.trim()}`] = '';
+  const files = {
+    config: join(common, 'config'),
+    'config.worktree': join(gitDirOf(folder) ?? common, 'config.worktree'),
+  };
+  for (const [name, path] of Object.entries(files)) {
+    const settings = readFileIfAny(path) ?? '';
+    for (const [line] of settings.matchAll(GOVERNING_SETTING)) prints[`.git/${name}: ${line.trim()}`] = '';
+  }
   return prints;
 }
 
-const PROGRAM_SETTING =
-  /^[ \t]*(?:hooksPath|fsmonitor|sshCommand|editor|pager|worktree|attributesFile|excludesFile|textconv|external|command|clean|smudge|process|driver|helper|program|askPass|gitProxy|path|insteadOf|pushInsteadOf)[ \t]*=.*$/gim;
+/** The head of its section may stand in the same line. */
+const GOVERNING_SETTING =
+  /^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(?:hooksPath|fsmonitor|sshCommand|editor|pager|worktree|attributesFile|excludesFile|textconv|external|command|clean|smudge|process|driver|helper|program|askPass|gitProxy|path|insteadOf|pushInsteadOf|fileMode|symlinks|ignoreCase|checkStat|trustCtime|worktreeConfig|sparseCheckout)[ \t]*(?:=.*)?$/gim;
 
 function differences(before: Governing, after: Governing): readonly string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names].filter((name) => before[name] !== after[name]);
 }
 
-/** Null where there is none to be found. */
-function commonDirOf(folder: string): string | null {
+/** Of the worktree itself. Null where there is none to be found. */
+function gitDirOf(folder: string): string | null {
   const path = join(folder, '.git');
   if (entriesOf(path).length > 0) return path;
   const [, target] = /^gitdir: (.+)\n?$/.exec(readFileIfAny(path) ?? '') ?? [];
-  if (target === undefined) return null;
-  const gitDir = resolve(folder, target);
+  return target === undefined ? null : resolve(folder, target);
+}
+
+/** Of all worktrees. */
+function commonDirOf(folder: string): string | null {
+  const gitDir = gitDirOf(folder);
+  if (gitDir === null) return null;
   const common = readFileIfAny(join(gitDir, 'commondir'));
   return common === null ? gitDir : resolve(gitDir, common.trimEnd());
 }

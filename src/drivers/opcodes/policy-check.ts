@@ -9,6 +9,7 @@
 
 import type { Json } from '../../base/json.ts';
 import type { Operation, Policy } from '../../ir/conducted.ts';
+import { LOOSEST } from '../../ir/policy.ts';
 import type { Change } from '../git/diff.ts';
 import { foldersOf } from '../git/names.ts';
 import { isProtected } from '../git/restore.ts';
@@ -58,11 +59,12 @@ export function checkPolicy(
     isForbidden: forbids(forbiddenPaths),
   };
   return [
-    ...conduct.changes.flatMap((change) => violationsOf(policy, paths, change)),
-    ...headViolations(policy, conduct, protectedBranches),
+    // Before all others: of very many the first are kept, and what git was told to hide is not among the changes.
     ...conduct.tampered.map((name) =>
       violation('git_tampering', name, `${name} decides what git does, and was changed`),
     ),
+    ...conduct.changes.flatMap((change) => violationsOf(policy, paths, change)),
+    ...headViolations(policy, conduct, protectedBranches),
     ...(policy.onPrompt === 'fail' && conduct.denied > 0
       ? [violation('on_prompt', null, `it asked for what it may not do, and was denied it ${times(conduct.denied)}`)]
       : []),
@@ -70,17 +72,7 @@ export function checkPolicy(
 }
 
 /** One that allows nothing but to look: for whoever is asked for a judgement. */
-export const LOOK_ONLY: Policy = {
-  name: null,
-  text: '',
-  allowedPaths: null,
-  forbiddenPaths: [],
-  forbiddenOperations: [],
-  network: 'allow',
-  access: 'read_only',
-  onPrompt: 'deny',
-  lockfiles: 'deny',
-};
+export const LOOK_ONLY: Policy = { ...LOOSEST, access: 'read_only', lockfiles: 'deny' };
 
 /** As it stands in outputs and summaries. */
 export function policyRecord(policy: Policy): Json {

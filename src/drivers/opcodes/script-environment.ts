@@ -1,6 +1,7 @@
 // What script validators see: of the user's environment only what they need, and what the settings allow; nothing by which
 // the run can be talked to. The marker stays, by which their processes are known.
 
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Driver } from '../../engine/ports.ts';
 import { commandDriver } from '../command.ts';
@@ -16,12 +17,12 @@ export function scriptDriver(context: Knows, graceMs?: number): Driver {
   return commandDriver({ ...run, ...grace, binFolder: null, environment: scriptEnvironment(context) });
 }
 
-export function scriptEnvironment({ run, runDir, settings }: Knows): Readonly<Record<string, string>> {
+function scriptEnvironment({ run, runDir, settings }: Knows): Readonly<Record<string, string>> {
   const seen = [...PLAIN, ...settings.envAllow].flatMap((name) => {
     const value = Object.hasOwn(run.environment, name) ? run.environment[name] : undefined;
     return value === undefined ? [] : [[name, value] as const];
   });
-  return { HOME: scratchFolder(run.runFolder), ...Object.fromEntries(seen), MEOW_RUN_DIR: runDir };
+  return { HOME: scratchFolder(run.runFolder), TMPDIR: tmpdir(), ...Object.fromEntries(seen), MEOW_RUN_DIR: runDir };
 }
 
 const PLAIN = ['PATH', 'LANG', 'TMPDIR'];

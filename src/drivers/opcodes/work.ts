@@ -28,10 +28,16 @@ import { checkPolicy, policyRecord, policyRules } from './policy-check.ts';
 import type { Violation } from './policy-check.ts';
 import { leaveRunner, overspent, promptOf, sessionOf, turnOf, usageOf } from './prompting.ts';
 import type { AgentAsked } from './prompting.ts';
+import { judgedThough } from './unkept.ts';
 import { testify } from './witness.ts';
 import { sentence } from './workspace.ts';
 
-export const performWork: Perform<WorkSpec> = async (context, performance) => {
+export const performWork: Perform<WorkSpec> = (context, performance) => {
+  const { effect, spec } = performance;
+  return judgedThough(context, effect, spec.policy.effective, () => perform(context, performance));
+};
+
+const perform: Perform<WorkSpec> = async (context, performance) => {
   const { effect } = performance;
   const visit = visitFolder(context, effect);
   const { outcome, stop } = await work(context, performance, visit);

@@ -4,7 +4,7 @@
 import type { Dialog } from '../../ir/effect.ts';
 
 /** Stands for a part of a line, or for any number of lines. No program draws it for anything that it asks. */
-export const GAP = '⋯';
+const GAP = '⋯';
 
 /** Whether a look shows the question that was told: all of it; or where parts of it move, all that does not, in its order. */
 export function isSameQuestion(told: Dialog, seen: Dialog): boolean {

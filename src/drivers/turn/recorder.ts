@@ -211,7 +211,8 @@ sub begin {
   delete @ENV{@gone};
   @ENV{keys %own} = values %own;
   my $open = lead("$folder/stdout", $append, 1) && lead("$folder/stderr", $append, 2);
-  $open = lead($stdin, POSIX::O_RDONLY(), 0) if $open && $stdin ne '';
+  # What the one before was given to read is nobody else's.
+  $open = lead($stdin ne '' ? $stdin : '/dev/null', POSIX::O_RDONLY(), 0) if $open;
   my $pid = $open ? fork() : undef;
   if ($pid) { $child{$pid} = [$id, $folder]; $said .= "begun $id $pid\n"; return }
   if (!defined $pid) { $said .= "refused $id " . ($! + 0) . "\n"; return }

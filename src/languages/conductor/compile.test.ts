@@ -347,3 +347,10 @@ describe('any text', () => {
     fc.assert(fc.property(edited, fine), { numRuns: 150 });
   });
 });
+
+test('a step with an opcode that is none is still there for those that lead to it, and for those with its id', () => {
+  const odd = { id: 'odd', opcode: 'RUN_AGNET', routes: { completed: 'end' } };
+  const end = { id: 'end', opcode: 'STOP' };
+  expect(codes(compile({ steps: [odd, end] }))).toEqual(['unknown-opcode']);
+  expect(codes(compile({ steps: [odd, { ...end, id: 'odd' }] }))).toEqual(['unknown-opcode', 'duplicate-id']);
+});

@@ -12,7 +12,7 @@ import { createReport } from '../report.ts';
 import type { ConductorConfig } from './config.ts';
 import { readDocument } from './document.ts';
 import type { Steps } from './graph.ts';
-import { checkGoldens, checkInputs, checkReach, checkTargets } from './graph.ts';
+import { checkEntry, checkGoldens, checkInputs, checkTargets } from './graph.ts';
 import { lowerSteps } from './lower.ts';
 import { tidyPath } from './path-problem.ts';
 import { Policies } from './policies.ts';
@@ -69,10 +69,13 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
     note: (text) => notes.add(text),
   };
   const steps = byId(document.steps.map((outline) => readStep(reading, outline, document.id)));
-  checkTargets(report, steps);
-  checkReach(report, steps, document.entry);
-  checkGoldens(report, steps);
-  checkInputs(report, steps);
+  checkTargets(report, steps, document.unread);
+  checkEntry(report, steps, document);
+  // Nobody knows what those hand on or ask that could not be read.
+  if (document.unread.size === 0) {
+    checkGoldens(report, steps);
+    checkInputs(report, steps);
+  }
   const diagnostics = [...report.diagnostics(), ...prompts.diagnostics()];
   const mutates = [...steps.values()].some(({ opcode }) => opcode === 'RUN_AGENT' || opcode === 'ROLLBACK');
   const program =

@@ -7,11 +7,12 @@ import { suggest } from '../report.ts';
 import { mapAt, textAt } from '../yaml-fields.ts';
 import type { YamlMap, YamlScalar, YamlValue } from '../yaml-tree.ts';
 import { describeYaml, readYaml } from '../yaml-tree.ts';
-import { checkValues, listAt, missingKey, neededText, shown, strictKeys, wordAt } from './fields.ts';
+import { checkValues, isScalar, listAt, missingKey, neededText, shown, strictKeys, wordAt } from './fields.ts';
 import { ID_HINT, isId, STOP } from './ids.ts';
 import { NO_LIMITS, readLimits } from './limits.ts';
 import { tidyPath } from './path-problem.ts';
 import { checkPath } from './paths.ts';
+import type { Unread } from './graph.ts';
 import type { Defaults } from './reading.ts';
 import type { Opcode, Outline } from './syntax.ts';
 import { OPCODES } from './syntax.ts';
@@ -27,6 +28,8 @@ export interface DocumentSyntax {
   readonly entry: YamlScalar | null;
   /** In their order, also those with an id that another has. */
   readonly steps: readonly Outline[];
+  /** Steps of which little can be said, for they have no opcode that is known: by their ids, where they lead. */
+  readonly unread: Unread;
 }
 
 const WHOLE: Place = { from: 0, to: 1 };
@@ -52,7 +55,7 @@ export function readDocument(report: Report): DocumentSyntax {
     ...readDefaults(report, defaultsMap),
     defaultsMap,
     entry,
-    steps: readOutlines(report, root),
+    ...readOutlines(report, root),
   };
 }
 
@@ -116,28 +119,40 @@ function readArtifactsDir(report: Report, map: YamlMap): string | null {
   return tidyPath(folder.text);
 }
 
-function readOutlines(report: Report, root: YamlMap): readonly Outline[] {
-  if (root === EMPTY) return [];
+function readOutlines(report: Report, root: YamlMap): Pick<DocumentSyntax, 'steps' | 'unread'> {
+  const unread = new Map<string, readonly string[]>();
+  if (root === EMPTY) return { steps: [], unread };
   const list = listAt(report, root, 'steps', 'steps: [{ id: end, opcode: STOP }]');
   if (!root.entries.has('steps')) missingKey(report, WHOLE, WHAT, 'steps', STEPS_HINT);
   if (list?.items.length === 0) report.error('no-steps', list.place, 'the workflow has no steps', STEPS_HINT);
   const seen = new Map<string, Place>();
-  return (list?.items ?? []).flatMap((item) => {
+  const steps = (list?.items ?? []).flatMap((item) => {
     const outline = readOutline(report, item);
     if (outline === null) return [];
-    const { id, place } = outline;
+    const { id, opcode, map, place } = outline;
     const before = seen.get(id);
     seen.set(id, before ?? place);
     if (before !== undefined) {
       const related = [{ message: 'the first one', place: before }];
       report.error('duplicate-id', place, `there are two steps "${id}"`, 'Give one of them another id.', related);
     }
-    return [outline];
+    if (opcode !== null) return [{ id, opcode, map, place }];
+    const routes = map.entries.get('routes')?.value;
+    const targets = routes?.kind === 'map' ? [...routes.entries.values()].map(({ value }) => value) : [];
+    unread.set(
+      id,
+      targets.filter(isScalar).map(({ text }) => text),
+    );
+    return [];
   });
+  return { steps, unread };
 }
 
-/** Without an id or an opcode nothing can be said of a step. */
-function readOutline(report: Report, item: YamlValue): Outline | null {
+/** Without an id nothing can be said of a step; without an opcode that is known, no more than its id. */
+function readOutline(
+  report: Report,
+  item: YamlValue,
+): (Omit<Outline, 'opcode'> & { readonly opcode: Opcode | null }) | null {
   if (item.kind !== 'map') {
     const message = `a step must be a map, got ${shown(item)}`;
     report.error('wrong-type', item.place, message, 'For example { id: end, opcode: STOP }.');
@@ -150,12 +165,12 @@ function readOutline(report: Report, item: YamlValue): Outline | null {
   const place = id?.place ?? item.place;
   const written = neededText(report, item, 'opcode', { place, what, hint });
   const opcode = written === null ? null : readOpcode(report, written);
-  if (id === null || opcode === null) return null;
+  if (id === null) return null;
   const outline = { id: id.text, opcode, map: item, place: id.place };
   if (!isId(id.text)) {
     report.error('invalid-id', id.place, `${JSON.stringify(id.text)} is no id for a step`, ID_HINT);
   }
-  if (id.text === STOP && opcode !== 'STOP') {
+  if (id.text === STOP && opcode !== null && opcode !== 'STOP') {
     const message = `the id STOP is reserved for the end of the run, and ${opcode} is none`;
     report.error('reserved-id', id.place, message, 'Give it another id.');
   }

@@ -11,14 +11,18 @@ import { named, waits } from './syntax.ts';
 
 export type Steps = ReadonlyMap<string, StepSyntax>;
 
-export function checkTargets(report: Report, steps: Steps): void {
+/** Further steps, by their ids: of them it is only known where they lead. */
+export type Unread = ReadonlyMap<string, readonly string[]>;
+
+export function checkTargets(report: Report, steps: Steps, unread: Unread): void {
+  const isThere = (id: string): boolean => id === STOP || steps.has(id) || unread.has(id);
   for (const step of steps.values()) {
     for (const { to, place, key } of step.routes) {
-      if (to === STOP || steps.has(to)) continue;
+      if (isThere(to)) continue;
       missingTarget(report, steps, to, place, `the route "${key}" of ${named(step)} leads to no step`);
     }
     for (const { text, place } of step.allowedNext) {
-      if (text === STOP || steps.has(text)) continue;
+      if (isThere(text)) continue;
       missingTarget(report, steps, text, place, `${named(step)} allows a step that is none`);
     }
     if (step.opcode === 'EVALUATE') checkEvaluation(report, steps, step);
@@ -56,16 +60,22 @@ function checkEvaluation(report: Report, steps: Steps, step: StepSyntax): void {
 
 const LEGAL: Readonly<Record<string, 'ROLLBACK' | 'GATE' | undefined>> = { unsafe: 'ROLLBACK', needs_human: 'GATE' };
 
-/** `entry`: null where it is not said. */
-export function checkReach(report: Report, steps: Steps, entry: YamlScalar | null): void {
+/** `entry`: null where it is not said. What it does not lead to is never visited. */
+export function checkEntry(
+  report: Report,
+  steps: Steps,
+  { entry, unread }: { readonly entry: YamlScalar | null; readonly unread: Unread },
+): void {
+  const known = [...new Set([...steps.keys(), ...unread.keys()])];
   // Where there are no steps, that has been said.
-  if (entry === null || steps.size === 0) return;
-  if (!steps.has(entry.text)) {
-    const hint = (): string => suggest(entry.text, steps.keys(), `Steps are ${listed(steps.keys())}.`);
-    report.error('missing-target', entry.place, `"entry_step" names no step: "${entry.text}"`, hint);
-    return;
-  }
-  const reached = reachedFrom(steps, entry.text);
+  if (entry === null || known.length === 0) return;
+  if (known.includes(entry.text)) return checkReach(report, steps, unread, entry.text);
+  const hint = (): string => suggest(entry.text, known, `Steps are ${listed(known)}.`);
+  report.error('missing-target', entry.place, `"entry_step" names no step: "${entry.text}"`, hint);
+}
+
+function checkReach(report: Report, steps: Steps, unread: Unread, entry: string): void {
+  const reached = reachedFrom(steps, entry, unread);
   for (const step of steps.values()) {
     if (reached.has(step.id) || step.allowUnreachable) continue;
     const hint = 'Let a route lead to it, remove it, or write allow_unreachable: true.';
@@ -104,11 +114,12 @@ function leadsTo(steps: Steps, from: StepSyntax, id: string): boolean {
 }
 
 /** Ids of the steps that control can come to, itself included. */
-function reachedFrom(steps: Steps, id: string): ReadonlySet<string> {
+function reachedFrom(steps: Steps, id: string, unread: Unread = new Map()): ReadonlySet<string> {
   const reached = new Set([id]);
   // What is added while it is walked over is walked over as well.
   for (const each of reached) {
-    for (const { to } of steps.get(each)?.routes ?? []) if (steps.has(to)) reached.add(to);
+    for (const { to } of steps.get(each)?.routes ?? []) if (steps.has(to) || unread.has(to)) reached.add(to);
+    for (const to of unread.get(each) ?? []) reached.add(to);
   }
   return reached;
 }

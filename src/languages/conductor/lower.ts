@@ -9,8 +9,9 @@ import { NO_RETRY } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
 import type { Steps } from './graph.ts';
 import { STOP } from './ids.ts';
-import { answersFor, isGood } from './routes.ts';
+import { answersFor, isGood, unroutedEnds } from './routes.ts';
 import type { Route, StepSyntax } from './syntax.ts';
+import { named } from './syntax.ts';
 
 /** How often an evaluator is told what is wrong with its answer. */
 const REPROMPTS = 2;
@@ -64,7 +65,11 @@ function lowerStep(steps: Steps, syntax: StepSyntax): readonly Block[] {
     const follow: Follow = { kind: 'goto', target, session: 'fresh', dropCallers: false };
     return answersFor(syntax, route).map((answer) => [answer, follow] as const);
   });
-  const lowered = step(id, opcode.toLowerCase(), effect, Object.fromEntries(routes));
+  const lacking = unroutedEnds(syntax).flatMap(({ key, answer }) => {
+    const reason = `${named(syntax)} has no route for "${key}"`;
+    return [[answer, { kind: 'stop', verdict: 'failed', reason }] as const];
+  });
+  const lowered = step(id, opcode.toLowerCase(), effect, Object.fromEntries([...lacking, ...routes]));
   return [
     block(id, {
       ...lowered,
@@ -81,7 +86,7 @@ function step(id: string, executor: string, effect: EffectSpec<Text>, routes: St
     needs: [],
     act: { kind: 'effect', effect },
     routes,
-    unrouted: 'fail',
+    unrouted: 'tell',
     onError: { kind: 'fail' },
     retry: NO_RETRY,
     repromptsMax: 0,

@@ -75,6 +75,29 @@ export function answersFor({ opcode }: Outline, { key }: Route): readonly string
   return opcode === 'STOP' ? [] : (KEYS[opcode].known[key] ?? []);
 }
 
+/** What a step may well come to without a route for it: an end that it reached, save one that is worth another attempt. */
+export function unroutedEnds({ opcode, gate, routes }: StepSyntax): readonly UnroutedEnd[] {
+  if (opcode === 'STOP' || opcode === 'EVALUATE') return [];
+  const keys = gate === null || waits(gate) ? WAITED_FOR[opcode] : ['completed'];
+  const { known } = KEYS[opcode];
+  const taken = new Set(routes.flatMap(({ key }) => known[key] ?? []));
+  return keys.flatMap((key) =>
+    (known[key] ?? []).filter((answer) => !taken.has(answer)).map((answer) => ({ key, answer })),
+  );
+}
+
+interface UnroutedEnd {
+  readonly key: string;
+  readonly answer: string;
+}
+
+const WAITED_FOR = {
+  RUN_AGENT: ['completed'],
+  RUN_VALIDATION: ['completed'],
+  ROLLBACK: ['completed'],
+  GATE: ['gate_approved', 'gate_rejected', 'gate_timed_out'],
+} as const;
+
 /** A bare STOP that is reached by one of these is the end that was wanted. */
 export function isGood(key: string): boolean {
   return key === 'success' || key === 'completed' || key === 'gate_approved';

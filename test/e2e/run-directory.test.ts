@@ -1,0 +1,26 @@
+// What a run on a repository leaves for people, where agents may write too; and what it lets go of at its end.
+
+import { expect, test } from 'vitest';
+import { ConductorRig, leadsTo, outcomes, validate, work } from '../fixtures/conductor/rig.ts';
+
+test('nothing is written through a link that an agent has laid in the directory of its run', async () => {
+  await using made = await ConductorRig.setup({ 'mine.txt': 'mine\n' });
+  const links = ['transcript.md', 'final-state.txt', 'diff.patch', 'diff.patch.new'];
+  const lay = links.map((name) => `ln -s "$MEOW_RUN_DIR/../../../mine.txt" "$MEOW_RUN_DIR/${name}"`);
+  made.agents({ work: [...lay, 'echo new > new.txt', 'echo done'].join('; ') });
+  made.workflow({ work: work('STOP') });
+  expect(await made.run()).toMatchObject({ code: 0, stderr: '' });
+  expect(made.rig.read('mine.txt')).toBe('mine\n');
+  expect(made.rig.read('.meow/run/r/final-state.txt')).toMatch(/^status: done$/m);
+  expect(made.rig.read('.meow/run/r/diff.patch')).toContain('new.txt');
+});
+
+test('a tree that was only looked at in place is free for the next run', async () => {
+  await using made = await ConductorRig.setup({}, '[validators.never]\ncommand = "exit 1"\n');
+  made.agents({ work: 'echo done' });
+  const routes = leadsTo('work');
+  made.workflow({ check: validate('work', ['never'], { routes }), work: work('STOP') });
+  expect(await made.run('--in-place')).toMatchObject({ code: 1 });
+  expect(await outcomes(made.rig)).toContain('check#1 error');
+  expect(made.rig.exists('.git/meow-lease.json')).toBe(false);
+});
