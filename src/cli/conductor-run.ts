@@ -13,6 +13,7 @@ import type { Program } from '../ir/program.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
 import { visitsOf } from '../view/visits.ts';
+import type { VisitView } from '../view/visits.ts';
 import { RunDirectory } from './run-directory.ts';
 import { complain } from './say.ts';
 
@@ -43,13 +44,23 @@ export function conductorRun({ run, program, config, turns, state }: ConductorRu
   const runDir = resolve(project, runDirName);
   const environment = { ...withoutGit(run.environment), MEOW_RUN_DIR: runDir };
   const kind = !conducted.mutates ? 'as-it-is' : inPlace ? 'in-place' : 'worktree';
-  const workspace = workspaceFor({ runId: run.runId, project, runDir, environment: run.environment, kind, base });
+  const history = (): readonly VisitView[] => visitsOf(state()?.steps.values() ?? []);
+  const workspace = workspaceFor({
+    runId: run.runId,
+    project,
+    runDir,
+    environment: run.environment,
+    kind,
+    base,
+    hasWorked: () =>
+      history().some(({ kind: what, outcome }) => (what === 'work' || what === 'rollback') && outcome === 'completed'),
+  });
   const driver = opcodeDriver({
     run,
     runDir,
     runDirName,
     workspace,
-    history: () => visitsOf(state()?.steps.values() ?? []),
+    history,
     turn: turns(environment),
     command: commandDriver({ ...run, environment, shell: config.shell }),
     settings: config.conductor,

@@ -93,6 +93,9 @@ export class RunEvents {
           const outcome = this.#outcome(decision.step, decision.outputs);
           const { outputs } = decision;
           events.push(...artifacts(outputs).map((artifact) => tell('artifact_recorded', decision.step, artifact)));
+          for (const violation of maps(outputs['violations'])) {
+            events.push(tell('policy_violation', decision.step, violation));
+          }
           if (this.#definition(decision.step)?.executor === 'rollback') {
             events.push(tell('rollback_completed', decision.step, rollbackFacts(outputs)));
           }

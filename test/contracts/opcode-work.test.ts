@@ -194,6 +194,18 @@ describe('a policy violation stands whatever the agent says (§11)', () => {
       'forbidden_operations',
     ],
     ['a protected branch', 'git switch --quiet -c release/1', {}, 'protected_branch'],
+    [
+      'a protected branch, from another one',
+      'git commit --quiet --allow-empty -m x; git branch --force release/1 HEAD',
+      {},
+      'protected_branch',
+    ],
+    [
+      'a forbidden path that git is told to ignore',
+      'mkdir secrets; echo "*" > secrets/.gitignore; echo x > secrets/x',
+      { forbiddenPaths: ['secrets/**'] },
+      'forbidden_paths',
+    ],
     ['a lockfile', 'echo {} > dir/package-lock.json', { lockfiles: 'deny' }, 'lockfiles'],
     ['a manifest', 'echo {} > package.json', { lockfiles: 'deny' }, 'lockfiles'],
     ['any change, where there is to be none', 'echo x > x', { access: 'read_only' }, 'read_only'],

@@ -1,7 +1,7 @@
 // What somebody meets who writes their first workflows of opcodes, and leaves things out of them.
 
 import { describe, expect, test } from 'vitest';
-import { ConductorRig, events, gate, leadsTo, validate } from '../fixtures/conductor/rig.ts';
+import { ConductorRig, events, gate, leadsTo, validate, work } from '../fixtures/conductor/rig.ts';
 
 const CONFIG = `[validators.good]
 command = "true"
@@ -60,4 +60,18 @@ test('scripts always have a folder for what is temporary', async () => {
   const check = { id: 'script', kind: 'script', entrypoint: 'check.sh' };
   made.workflow({ check: { ...validate('STOP', [check]), routes: leadsTo('STOP') } });
   expect(await made.run()).toMatchObject({ code: 0 });
+});
+
+test('a run whose worktree was removed does not go on as if its work were there', async () => {
+  await using made = await ConductorRig.setup({}, CONFIG);
+  made.agents({ implement: 'echo mine > mine.txt; echo done' });
+  made.workflow({
+    implement: work('check'),
+    check: { opcode: 'RUN_VALIDATION', run: ['bad'], routes: { completed: 'STOP' } },
+  });
+  expect(await made.run()).toMatchObject({ code: 1 });
+  expect((await made.rig.meow('gc')).stdout).toContain('r: kept');
+  expect(await made.rig.meow('gc', 'r', '--force')).toMatchObject({ code: 0, stdout: 'r: removed\n' });
+  expect(await made.rig.meow('resume', 'r')).toMatchObject({ code: 1 });
+  expect((await made.rig.status('r')).error?.message).toContain('the worktree of run r is gone');
 });

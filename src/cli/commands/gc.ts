@@ -7,6 +7,7 @@ import { planGc } from '../../drivers/git/gc-plan.ts';
 import type { GcQuestion, GcVerdict } from '../../drivers/git/gc-plan.ts';
 import type { GitProblem } from '../../drivers/git/problem.ts';
 import { Repository } from '../../drivers/git/repository.ts';
+import type { RunState } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { EXIT } from '../exit.ts';
 import { ownEnvironment } from '../own-environment.ts';
@@ -57,6 +58,8 @@ export async function gc(runs: readonly string[], { force, dryRun, json }: GcOpt
       verdicts.push(verdict);
       continue;
     }
+    // It may have been taken up meanwhile.
+    standings.set(verdict.run, await standingOf(store, verdict.run));
     const removed = await removeRemains(opened.value, verdict.run, question);
     if (removed.ok) verdicts.push(removed.value);
     else {
@@ -87,7 +90,14 @@ function lines(verdicts: readonly GcVerdict[], isRehearsal: boolean): readonly s
 async function standingOf(store: FileStore, run: string): Promise<'live' | 'ended' | 'unknown'> {
   if (!(await store.list()).some(({ id }) => id === run)) return 'unknown';
   if ((await store.holder(run)) !== null) return 'live';
-  const { state } = await readRun(store, run);
+  let state: RunState;
+  try {
+    ({ state } = await readRun(store, run));
+  } catch (error) {
+    // Its journal is damaged: nobody knows.
+    if (error instanceof UsageError) return 'unknown';
+    throw error;
+  }
   return state.phase === 'ended' && state.end !== 'paused' ? 'ended' : 'live';
 }
 

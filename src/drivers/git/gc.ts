@@ -25,6 +25,8 @@ export function findRemains(repository: Repository): Promise<Result<readonly Run
     const prefix = `refs/heads/${branchOf('')}`;
     const runs = new Set([
       ...namesIn(join(repository.commonDir, 'meow')),
+      // A run that died before it had written anything else.
+      ...[leaseHolder(repository.gitDir)].filter((run) => run !== null),
       ...refs.flatMap((ref) => /^refs\/meow\/([^/]+)\//.exec(ref)?.[1] ?? []),
       ...refs.filter((ref) => ref.startsWith(prefix)).map((ref) => ref.slice(prefix.length)),
     ]);

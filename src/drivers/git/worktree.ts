@@ -7,11 +7,11 @@ import type { Result } from '../../base/result.ts';
 import { changesBetween, writeDiff } from './diff.ts';
 import type { Change } from './diff.ts';
 import { LEASE_FILE } from './lease.ts';
-import { textOf } from './names.ts';
+import { NameSet, textOf } from './names.ts';
 import type { Place } from './place.ts';
 import { answering } from './problem.ts';
 import type { GitProblem } from './problem.ts';
-import { restore } from './restore.ts';
+import { isProtected, restore } from './restore.ts';
 import type { Restored, RestoreRequest } from './restore.ts';
 import { readRecord, refOf, writeRecord, writeRef } from './snapshot.ts';
 import type { Snapshot, SnapshotRecord } from './snapshot.ts';
@@ -79,6 +79,40 @@ export class Worktree {
       const submodules = after.repositories.filter(({ kind }) => kind === 'submodule');
       const before = { tree: await this.#taking.treeOf(since.commit), repositories: submodules };
       return changesBetween(this.#place, before, after);
+    });
+  }
+
+  /** What git ignores in one snapshot and was not there in an earlier one; a folder ends with a slash. */
+  hidden(since: string, now: string): Promise<Result<readonly string[], GitProblem>> {
+    return answering(() => {
+      const before = new NameSet(readRecord(this.#place, since).ignored);
+      const { ignored } = readRecord(this.#place, now);
+      return Promise.resolve(ignored.filter((name) => !before.covers(name)).map(textOf));
+    });
+  }
+
+  /** Where branches are whose names fit one of the patterns. */
+  tips(patterns: readonly string[]): Promise<Result<Readonly<Record<string, string>>, GitProblem>> {
+    return answering(async () => {
+      const { git, path: cwd } = this.#place;
+      const refs = await git.line(['for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads/'], {
+        cwd,
+      });
+      const tips = refs
+        .split('\n')
+        .map((line) => [line.slice(line.indexOf(' ') + 1), line.split(' ')[0] ?? ''] as const);
+      return Object.fromEntries(tips.filter(([name]) => isProtected(textOf(name), patterns)));
+    });
+  }
+
+  /** Whether a commit is one that came to HEAD since another was there. */
+  async isNew(commit: string, since: string | null): Promise<Result<boolean, GitProblem>> {
+    return answering(async () => {
+      const { git, path: cwd } = this.#place;
+      const args = ['rev-list', '--max-count=1', commit, ...(since === null ? [] : [`^${since}`])];
+      const isReached = async (): Promise<boolean> =>
+        (await git.ask(['merge-base', '--is-ancestor', commit, 'HEAD'], { cwd })).status === 0;
+      return (await git.line(args, { cwd })) !== '' && (await isReached());
     });
   }
 

@@ -59,7 +59,7 @@ async function evaluate(
   const opened = await context.workspace.open();
   if (!opened.ok) return unbegun(failed('refused', opened.error));
   const open = opened.value;
-  const before = open.git === null ? ok(null) : await lookBefore(open.git, context.run, effect);
+  const before = open.git === null ? ok(null) : await lookBefore(open.git, context, effect);
   if (!before.ok) return unbegun(failed('refused', sentence(before.error)));
   const history = earlierVisits(context, effect);
   const evidence = await gather(context, performance, open, history);
@@ -193,10 +193,10 @@ async function seenAfter(
   before: Before | null,
 ): Promise<Result<{ readonly violations: readonly Violation[]; readonly head: string | null }, string>> {
   if (open.git === null || before === null) return ok({ violations: [], head: null });
-  const after = await lookAfter(open.git, context.run, performance.effect, before);
+  const after = await lookAfter(open.git, context, performance.effect, before);
   if (!after.ok) return err(`what the evaluator has changed cannot be seen: ${sentence(after.error)}`);
-  const { changes, tampered, head } = after.value;
-  const conduct = { changes, tampered, before, after: after.value, denied: 0 };
+  const { head } = after.value;
+  const conduct = { ...after.value, before, after: after.value, denied: 0 };
   return ok({ violations: checkPolicy(LOOK_ONLY, conduct, context.settings.protectedBranches), head });
 }
 

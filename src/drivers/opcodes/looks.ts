@@ -11,6 +11,7 @@ import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { ABSENT, isErrno, REFUSED } from '../../base/errno.ts';
+import { own } from '../../base/json.ts';
 import type { JsonMap } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
@@ -24,6 +25,7 @@ import type { Worktree } from '../git/worktree.ts';
 import { endProcesses } from '../remains.ts';
 import { makeFolder, stepFolder, writePrivate } from '../step-folder.ts';
 import { readJsonFile, writeJsonFile } from '../turn/json-file.ts';
+import type { OpcodeContext } from './context.ts';
 import { snapshotName } from './workspace.ts';
 
 /** What was there. */
@@ -33,6 +35,8 @@ export interface Before extends Snapshot {
   /** The file `.git`; null where that is a folder. */
   readonly pointer: string | null;
   readonly governing: Governing;
+  /** Where protected branches are. */
+  readonly tips: Readonly<Record<string, string>>;
 }
 
 /** What decides about git itself, by names of files and settings: a print of each. */
@@ -40,12 +44,16 @@ type Governing = Readonly<Record<string, string>>;
 
 export interface After extends Snapshot {
   readonly changes: readonly Change[];
+  /** What git ignores, and was not there. */
+  readonly hidden: readonly string[];
+  /** Protected branches that have been moved to what was committed here. */
+  readonly moved: readonly string[];
   readonly tampered: readonly string[];
 }
 
 export async function lookBefore(
   git: Worktree,
-  run: RunSurroundings,
+  { run, settings }: Pick<OpcodeContext, 'run' | 'settings'>,
   effect: Effect,
 ): Promise<Result<Before, GitProblem>> {
   const file = beforeFile(run, effect);
@@ -54,7 +62,10 @@ export async function lookBefore(
   const at = Date.now();
   const taken = await git.snapshot(snapshotName(effect.step));
   if (!taken.ok) return taken;
-  const before: Before = { ...taken.value, at, pointer: pointerOf(git.path), governing: governingOf(git.path) };
+  const tips = await git.tips(settings.protectedBranches);
+  if (!tips.ok) return tips;
+  const [pointer, governing] = [pointerOf(git.path), governingOf(git.path)];
+  const before: Before = { ...taken.value, at, pointer, governing, tips: tips.value };
   makeFolder(dirname(file));
   writeJsonFile(file, before);
   return ok(before);
@@ -62,7 +73,7 @@ export async function lookBefore(
 
 export async function lookAfter(
   git: Worktree,
-  run: RunSurroundings,
+  { run, settings }: Pick<OpcodeContext, 'run' | 'settings'>,
   effect: Effect,
   before: Before,
 ): Promise<Result<After, GitProblem>> {
@@ -76,11 +87,33 @@ export async function lookAfter(
   if (!now.ok) return now;
   const changes = await git.changes({ kind: 'snapshot', name: before.name }, 'now');
   if (!changes.ok) return changes;
-  const after: After = { ...now.value, changes: changes.value, tampered };
+  const hidden = await git.hidden(before.name, 'now');
+  if (!hidden.ok) return hidden;
+  const moved = await movedBranches(git, before, settings.protectedBranches);
+  if (!moved.ok) return moved;
+  const after: After = { ...now.value, changes: changes.value, hidden: hidden.value, moved: moved.value, tampered };
   // A turn that could not be begun has left no folder.
   makeFolder(dirname(file));
   writeJsonFile(file, after);
   return ok(after);
+}
+
+/** Not those that somebody else has moved meanwhile, to commits of their own. */
+async function movedBranches(
+  git: Worktree,
+  before: Before,
+  patterns: readonly string[],
+): Promise<Result<readonly string[], GitProblem>> {
+  const tips = await git.tips(patterns);
+  if (!tips.ok) return tips;
+  const moved: string[] = [];
+  for (const [branch, commit] of Object.entries(tips.value)) {
+    if (own(before.tips, branch) === commit) continue;
+    const isNew = await git.isNew(commit, before.head);
+    if (!isNew.ok) return isNew;
+    if (isNew.value) moved.push(branch);
+  }
+  return ok(moved);
 }
 
 /** The same care (K3) for whoever comes later. `earlier`: visits, of which the latest that has looked knows what was there. */

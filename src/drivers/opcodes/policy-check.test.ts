@@ -6,7 +6,7 @@ import type { Conduct } from './policy-check.ts';
 
 const FREE: Policy = { ...LOOK_ONLY, access: 'workspace_write', lockfiles: 'allow' };
 const HERE = { head: 'a'.repeat(40), branch: 'meow/run-1' };
-const STILL: Conduct = { changes: [], before: HERE, after: HERE, tampered: [], denied: 0 };
+const STILL: Conduct = { changes: [], hidden: [], moved: [], before: HERE, after: HERE, tampered: [], denied: 0 };
 
 function change(path: string, more: Partial<Change> = {}): Change {
   return { status: 'modified', path, from: null, isExact: true, modeBefore: '100644', modeAfter: '100644', ...more };
@@ -15,6 +15,16 @@ function change(path: string, more: Partial<Change> = {}): Change {
 function rulesBroken(policy: Partial<Policy>, conduct: Partial<Conduct>): readonly string[] {
   return checkPolicy({ ...FREE, ...policy }, { ...STILL, ...conduct }, ['main', 'release/*']).map(({ rule }) => rule);
 }
+
+test('what git was told to ignore is forbidden all the same, and a cache is not', () => {
+  const forbidden = { forbiddenPaths: ['secrets/**'] };
+  expect(rulesBroken(forbidden, { hidden: ['secrets/', '__pycache__/'] })).toEqual(['forbidden_paths']);
+  expect(rulesBroken({}, { hidden: ['secrets/'] })).toEqual([]);
+});
+
+test('a protected branch that was moved is told of, though HEAD is on another', () => {
+  expect(rulesBroken({}, { moved: ['main'] })).toEqual(['protected_branch']);
+});
 
 describe('paths', () => {
   test.each<[readonly string[], string, boolean]>([

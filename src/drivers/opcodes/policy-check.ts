@@ -36,6 +36,10 @@ export interface Conduct {
   readonly changes: readonly Change[];
   readonly before: HeadState;
   readonly after: HeadState;
+  /** What git ignores, and was not there; a folder ends with a slash. */
+  readonly hidden: readonly string[];
+  /** Protected branches that have been moved to what was committed here. */
+  readonly moved: readonly string[];
   /** What git would do otherwise than before: names of files and settings. */
   readonly tampered: readonly string[];
   /** How often the agent was denied what it asked for. */
@@ -64,6 +68,16 @@ export function checkPolicy(
       violation('git_tampering', name, `${name} decides what git does, and was changed`),
     ),
     ...conduct.changes.flatMap((change) => violationsOf(policy, paths, change)),
+    ...conduct.hidden
+      .filter(
+        (path) => paths.isForbidden(path.replace(/\/$/, '')) || (path.endsWith('/') && paths.isForbidden(`${path}x`)),
+      )
+      .map((path) =>
+        violation('forbidden_paths', path, `${path} was made where git ignores it, and is a forbidden path`),
+      ),
+    ...conduct.moved.map((branch) =>
+      violation('protected_branch', null, `${branch} was moved to what was committed here, and is protected`),
+    ),
     ...headViolations(policy, conduct, protectedBranches),
     ...(policy.onPrompt === 'fail' && conduct.denied > 0
       ? [violation('on_prompt', null, `it asked for what it may not do, and was denied it ${times(conduct.denied)}`)]

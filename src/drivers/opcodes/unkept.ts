@@ -30,11 +30,11 @@ async function judge(context: OpcodeContext, effect: Effect, policy: Policy, pro
   const opened = await context.workspace.open();
   const git = opened.ok ? opened.value.git : null;
   if (git === null) return failed('refused', problem);
-  const before = await lookBefore(git, context.run, effect);
-  const after = before.ok ? await lookAfter(git, context.run, effect, before.value) : before;
+  const before = await lookBefore(git, context, effect);
+  const after = before.ok ? await lookAfter(git, context, effect, before.value) : before;
   if (!before.ok || !after.ok) return failed('refused', after.ok ? problem : `${problem}; ${sentence(after.error)}`);
-  const { changes, tampered, head } = after.value;
-  const conduct = { changes, tampered, before: before.value, after: after.value, denied: 0 };
+  const { changes, head } = after.value;
+  const conduct = { ...after.value, before: before.value, after: after.value, denied: 0 };
   const violations = checkPolicy(policy, conduct, context.settings.protectedBranches);
   const outputs = { violations: violations.slice(0, VIOLATIONS_MAX), changes: changeSummary(changes), head };
   const [first] = violations;

@@ -54,7 +54,7 @@ async function work(context: OpcodeContext, performance: Performance<WorkSpec>, 
   if (!opened.ok) return unbegun(failed('refused', opened.error));
   const open = opened.value;
   if (open.git === null && spec.policy.effective.access !== 'read_only') return unbegun(failed('refused', NO_GIT));
-  const before = open.git === null ? ok(null) : await lookBefore(open.git, context.run, effect);
+  const before = open.git === null ? ok(null) : await lookBefore(open.git, context, effect);
   if (!before.ok) return unbegun(failed('refused', sentence(before.error)));
 
   const asked: AgentAsked = { ...spec, prompt: spec.brief };
@@ -147,7 +147,7 @@ async function seenAfter(context: OpcodeContext, work: Work): Promise<Result<Aft
   const { open, turn, before, visit } = work;
   const { git } = open;
   if (git === null || before === null) return ok(null);
-  const after = await lookAfter(git, context.run, turn, before);
+  const after = await lookAfter(git, context, turn, before);
   if (!after.ok) return err(sentence(after.error));
   if (after.value.changes.length === 0) {
     visit.write('workspace_diff', DIFF, '');
@@ -175,6 +175,8 @@ function violationsIn(context: OpcodeContext, work: Work, after: After | null): 
     changes: after?.changes ?? [],
     before: before ?? nowhere,
     after: after ?? nowhere,
+    hidden: after?.hidden ?? [],
+    moved: after?.moved ?? [],
     tampered: after?.tampered ?? [],
     denied: typeof denied === 'number' ? denied : 0,
   };

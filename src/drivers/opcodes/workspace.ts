@@ -23,6 +23,8 @@ export interface WorkspaceRequest {
   readonly environment: Readonly<Record<string, string>>;
   /** The commit to begin from, where that is settled; else what HEAD is at when it is first asked for. */
   readonly base?: string | null;
+  /** Whether something was done in it before. */
+  readonly hasWorked?: () => boolean;
   /** `as-it-is`: the run changes nothing, and needs no git. */
   readonly kind: 'worktree' | 'in-place' | 'as-it-is';
 }
@@ -64,10 +66,14 @@ async function open(request: WorkspaceRequest): Promise<Result<OpenWorkspace, st
 
 async function worktreeIn(
   repository: Repository,
-  { runId: run, project, runDir, kind, base: settled }: WorkspaceRequest,
+  { runId: run, project, runDir, kind, base: settled, hasWorked }: WorkspaceRequest,
 ): Promise<Result<Worktree, GitProblem>> {
   if (kind === 'in-place') return repository.inPlace({ run, runFolder: runDir });
   const known = readRunRecord(repository.commonDir, run);
+  if (known === null && hasWorked?.() === true) {
+    const message = `the worktree of run ${run} is gone, with what was done in it`;
+    return err({ kind: 'gone', message, cure: 'it was removed, perhaps by meow gc: start another run' });
+  }
   const base = known?.base ?? settled ?? repository.head;
   const path = worktreePath(project, run);
   const ignored = await answering(() => makeIgnored(dirname(path)));
