@@ -8,149 +8,37 @@
 // L3  When the launcher is gone, or says what cannot be understood, it is ended; those who waited for it are told, and
 //     look for their processes themselves.
 //
-// A request is its length, a line end, and fields separated by NUL: id, cwd, step folder, number of arguments, arguments,
-// and the environment's names and values where they differ from the launcher's own. Reports are lines: `ready`,
-// `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. A child that cannot become its command writes its own line
-// beside its parent's: each write is of whole lines and so short that the system does not divide it.
+// A request (perl-starter.ts) is: id, cwd, step folder, number of arguments, arguments, and the environment's names and values
+// where they differ from the launcher's own. A child that cannot become its command writes its own line beside its parent's:
+// each write is of whole lines and so short that the system does not divide it.
 
-import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
-import { availableParallelism, constants } from 'node:os';
-import { getSystemErrorName } from 'node:util';
-import { present } from '../base/assert.ts';
-import type { ErrnoError } from '../base/errno.ts';
-import type { ProcessEvents, ProcessRequest } from './process.ts';
-import { OWNER_MASKED } from './step-folder.ts';
-import { findProgram } from './wrapper.ts';
+import { availableParallelism } from 'node:os';
+import { findPerl, OPENING, PerlStarter, WRITE_MAX } from './perl-starter.ts';
+import type { LaunchEvents } from './perl-starter.ts';
+import type { ProcessRequest } from './process.ts';
 
-export interface LaunchEvents extends ProcessEvents {
-  /** The launcher is gone, and nobody knows how far it came with this. */
-  abandoned(): void;
-}
-
-export class Launcher {
-  readonly #environment: Readonly<Record<string, string>>;
-  readonly #waiting = new Map<string, LaunchEvents>();
-  readonly #process: ChildProcessByStdio<Writable, Readable, null>;
-  #count = 0;
-  #partial = '';
-  #state: 'starting' | 'ready' | 'gone' = 'starting';
-
+export class Launcher extends PerlStarter {
   constructor(perl: string, environment: Readonly<Record<string, string>>) {
-    // What would change how perl itself runs is given to the commands alone.
-    this.#environment = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PERL')));
-    this.#process = spawn(perl, ['-e', SCRIPT], {
-      detached: true,
-      env: this.#environment,
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    this.#process.stdout.setEncoding('latin1');
-    this.#process.stdout.on('data', (text: string) => this.#read(text));
-    // A broken pipe, a perl that cannot be started, one that was killed: all the same to those who wait.
-    this.#process.stdin.on('error', () => this.#breakDown());
-    this.#process.on('error', () => this.#breakDown());
-    this.#process.on('close', () => this.#breakDown());
-    this.#hold(false);
+    super(perl, SCRIPT, environment);
   }
 
-  /** Until it is, and once it is gone, processes are started without it. */
-  get ready(): boolean {
-    return this.#state === 'ready';
-  }
-
-  get pid(): number {
-    return present(this.#process.pid, 'the launcher never was');
-  }
-
-  start(request: ProcessRequest, events: LaunchEvents): void {
-    this.#count += 1;
-    const id = String(this.#count);
-    if (this.#waiting.size === 0) this.#hold(true);
-    this.#waiting.set(id, events);
-    const own = Object.entries(request.environment).filter(([name, value]) => this.#environment[name] !== value);
-    const { cwd, folder, path, args } = request;
-    const fields = [id, cwd, folder, String(args.length + 1), path, ...args, ...own.flat()];
-    const text = fields.join('\0');
-    this.#process.stdin.write(`${Buffer.byteLength(text)}\n${text}`);
-  }
-
-  #read(text: string): void {
-    const lines = (this.#partial + text).split('\n');
-    this.#partial = lines.pop() ?? '';
-    for (const line of lines) {
-      if (this.#state === 'gone') return;
-      if (line === 'ready') {
-        this.#state = 'ready';
-        continue;
-      }
-      const report = REPORT.exec(line);
-      if (report === null) {
-        this.#breakDown();
-        return;
-      }
-      const [, what, id = '', number = ''] = report;
-      const events = this.#waiting.get(id);
-      if (events === undefined) continue;
-      if (what === 'begun') {
-        events.begun(Number(number));
-        continue;
-      }
-      this.#waiting.delete(id);
-      if (this.#waiting.size === 0) this.#hold(false);
-      if (what === 'ended') events.ended(statusOf(Number(number)));
-      else events.refused(errnoError(Number(number)));
-    }
-  }
-
-  #breakDown(): void {
-    if (this.#state === 'gone') return;
-    this.#state = 'gone';
-    this.#process.kill('SIGKILL');
-    this.#hold(false);
-    const left = [...this.#waiting.values()];
-    this.#waiting.clear();
-    for (const events of left) events.abandoned();
-  }
-
-  /** The engine lives for the sake of commands that run, not for the sake of the launcher. */
-  #hold(held: boolean): void {
-    for (const part of [this.#process, this.#process.stdin, this.#process.stdout]) {
-      // Pipes are sockets here, and only those of the types know that they can be let go.
-      const handle = part as { ref?(): void; unref?(): void };
-      if (held) handle.ref?.();
-      else handle.unref?.();
-    }
+  start({ cwd, folder, path, args, environment }: ProcessRequest, events: LaunchEvents): void {
+    const own = Object.entries(environment).filter(([name, value]) => this.environment[name] !== value);
+    this.request([cwd, folder, String(args.length + 1), path, ...args, ...own.flat()], events);
   }
 }
 
-const REPORT = /^(begun|refused|ended) (\d+) (\d+)$/;
-
-/** Null where there is none, or where the umask takes away what the launcher's folders need. */
+/** Null where there is none that could be used. */
 export function findLauncher(environment: Readonly<Record<string, string>>): Launcher | null {
-  const perl = OWNER_MASKED ? null : findProgram('perl', environment['PATH'] ?? '');
+  const perl = findPerl(environment);
   return perl === null ? null : new Launcher(perl, environment);
 }
 
-/** A wait status as shells tell it: death by signal N is 128 + N. */
-function statusOf(wait: number): number {
-  const signal = wait & 127;
-  return signal === 0 ? wait >> 8 : 128 + signal;
-}
-
-function errnoError(errno: number): ErrnoError {
-  const code = getSystemErrorName(-errno);
-  return Object.assign(new Error(`${code}: the process could not be started`), { code, errno, syscall: 'exec' });
-}
-
-/** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
-const WRITE_MAX = 512;
 /** With more than these at work a spare only takes their time. */
 const BUSY = availableParallelism();
 
 /**
- * SIGCHLD is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor
- * interrupt anything. An end is told at once, a beginning when the next spare is made: whoever runs for less than that
+ * An end is told at once, a beginning when the next spare is made: whoever runs for less than that
  * costs the engine one turn, not two.
  *
  * Where many are asked for together there is no time for spares. Then everything that a command needs is made ready
@@ -159,19 +47,9 @@ const BUSY = availableParallelism();
  * launcher's. A spare that is told nothing ends with the launcher, whose end of its pipe nobody else has: there is one
  * spare at a time, and the pipe of the one before is closed.
  */
-const SCRIPT = String.raw`
-use strict; use POSIX ();
+const SCRIPT = String.raw`${OPENING}
 my ($in, $said, $spare, %child) = ('', '');
-open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && pipe(my $ends, my $end) or exit 1;
-open(my $null, '<', '/dev/null') or exit 1;
 my $mode = POSIX::O_WRONLY() | POSIX::O_CREAT() | POSIX::O_APPEND();
-POSIX::dup2(fileno($null), $_) for 0, 1, 2;
-$SIG{FPE} = 'DEFAULT';
-my ($chld, $none) = (POSIX::SigSet->new(${constants.signals.SIGCHLD}), POSIX::SigSet->new());
-my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
-POSIX::sigprocmask($block, $chld);
-POSIX::sigaction(${constants.signals.SIGCHLD}, POSIX::SigAction->new(sub { syswrite($end, '.') }));
-my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
 sub report {
   while ($said ne '') {
     my $size = length $said;

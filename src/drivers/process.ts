@@ -1,4 +1,4 @@
-// Starts processes. With launcher.ts, turn/recorder.ts, git/git.ts, opcodes/network.ts and tmux/connection.ts
+// Starts processes. With perl-starter.ts, git/git.ts, opcodes/network.ts and tmux/connection.ts
 // the only file of the drivers that does.
 //
 // What it starts leads its own session and process group, reads nothing, and writes straight into files: it needs

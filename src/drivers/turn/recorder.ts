@@ -8,21 +8,14 @@
 // R3  When it is gone, or says what cannot be understood, it is ended; those who waited for it are told, and look for
 //     their programs themselves. One whose end nobody has recorded is lost.
 //
-// A request is its length, a line end, and fields separated by NUL: id, cwd, folder, boot id, file for stdin, shell, text,
-// program, number of words, words, names to take out of the environment by their number and one by one, and names and
-// values that differ from our own. Reports are lines: `ready`, `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`.
+// A request (perl-starter.ts) is: id, cwd, folder, boot id, file for stdin, shell, text, program, number of words, words, names to
+// take out of the environment by their number and one by one, and names and values that differ from our own.
 
-import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
-import { constants } from 'node:os';
-import type { Readable, Writable } from 'node:stream';
-import { getSystemErrorName } from 'node:util';
-import type { ErrnoError } from '../../base/errno.ts';
-import type { LaunchEvents } from '../launcher.ts';
+import { findPerl, OPENING, PerlStarter, WRITE_MAX } from '../perl-starter.ts';
+import type { LaunchEvents } from '../perl-starter.ts';
 import { BOOT_ID } from '../process-table.ts';
 import type { ProcessRequest } from '../process.ts';
-import { OWNER_MASKED } from '../step-folder.ts';
-import { findProgram, NOT_BEGUN } from '../wrapper.ts';
+import { NOT_BEGUN } from '../wrapper.ts';
 
 /** What is to be run, and in the request itself a shell that runs it and records. */
 export interface ProgramRequest extends ProcessRequest {
@@ -39,141 +32,35 @@ export interface BareCommand {
   readonly direct: { readonly program: string; readonly words: readonly string[] } | null;
 }
 
-export class Recorder {
-  readonly #environment: Readonly<Record<string, string>>;
-  readonly #waiting = new Map<string, LaunchEvents>();
-  readonly #process: ChildProcessByStdio<Writable, Readable, null>;
-  #count = 0;
-  #partial = '';
-  #state: 'starting' | 'ready' | 'gone' = 'starting';
-
+export class Recorder extends PerlStarter {
   constructor(perl: string, environment: Readonly<Record<string, string>>) {
-    // What would change how perl itself runs is given to the programs alone.
-    this.#environment = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PERL')));
-    this.#process = spawn(perl, ['-e', SCRIPT], {
-      detached: true,
-      env: this.#environment,
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    this.#process.stdout.setEncoding('latin1');
-    this.#process.stdout.on('data', (text: string) => this.#read(text));
-    // A broken pipe, a perl that cannot be started, one that was killed: all the same to those who wait.
-    this.#process.stdin.on('error', () => this.#breakDown());
-    this.#process.on('error', () => this.#breakDown());
-    this.#process.on('close', () => this.#breakDown());
-    this.#hold(false);
-  }
-
-  /** Until it is, and once it is gone, programs are started without it. */
-  get ready(): boolean {
-    return this.#state === 'ready';
+    super(perl, SCRIPT, environment);
   }
 
   start({ cwd, folder, environment, bare }: ProgramRequest, events: LaunchEvents): void {
-    this.#count += 1;
-    const id = String(this.#count);
-    if (this.#waiting.size === 0) this.#hold(true);
-    this.#waiting.set(id, events);
     const { stdin, shell, text, direct } = bare;
     const words = direct?.words ?? [];
-    const gone = Object.keys(this.#environment).filter((name) => environment[name] === undefined);
-    const own = Object.entries(environment).filter(([name, value]) => this.#environment[name] !== value);
+    const gone = Object.keys(this.environment).filter((name) => environment[name] === undefined);
+    const own = Object.entries(environment).filter(([name, value]) => this.environment[name] !== value);
     const command = [shell, text, direct?.program ?? '', String(words.length), ...words];
-    const fields = [id, cwd, folder, BOOT_ID, stdin ?? '', ...command, String(gone.length), ...gone, ...own.flat()];
-    const request = fields.join('\0');
-    this.#process.stdin.write(`${Buffer.byteLength(request)}\n${request}`);
-  }
-
-  #read(text: string): void {
-    const lines = (this.#partial + text).split('\n');
-    this.#partial = lines.pop() ?? '';
-    for (const line of lines) {
-      if (this.#state === 'gone') return;
-      if (line === 'ready') {
-        this.#state = 'ready';
-        continue;
-      }
-      const report = REPORT.exec(line);
-      if (report === null) {
-        this.#breakDown();
-        return;
-      }
-      const [, what, id = '', number = ''] = report;
-      const events = this.#waiting.get(id);
-      if (events === undefined) continue;
-      if (what === 'begun') {
-        events.begun(Number(number));
-        continue;
-      }
-      this.#waiting.delete(id);
-      if (this.#waiting.size === 0) this.#hold(false);
-      if (what === 'ended') events.ended(statusOf(Number(number)));
-      else events.refused(errnoError(Number(number)));
-    }
-  }
-
-  #breakDown(): void {
-    if (this.#state === 'gone') return;
-    this.#state = 'gone';
-    this.#process.kill('SIGKILL');
-    this.#hold(false);
-    const left = [...this.#waiting.values()];
-    this.#waiting.clear();
-    for (const events of left) events.abandoned();
-  }
-
-  /** The engine lives for the sake of turns that go on, not for the sake of the recorder. */
-  #hold(held: boolean): void {
-    for (const part of [this.#process, this.#process.stdin, this.#process.stdout]) {
-      // Pipes are sockets here, and only those of the types know that they can be let go.
-      const handle = part as { ref?(): void; unref?(): void };
-      if (held) handle.ref?.();
-      else handle.unref?.();
-    }
+    this.request([cwd, folder, BOOT_ID, stdin ?? '', ...command, String(gone.length), ...gone, ...own.flat()], events);
   }
 }
 
-const REPORT = /^(begun|refused|ended) (\d+) (\d+)$/;
-
-/** Null where there is none, or where the umask takes away what the files of a turn need. */
+/** Null where there is none that could be used. */
 export function findRecorder(environment: Readonly<Record<string, string>>): Recorder | null {
-  const perl = OWNER_MASKED ? null : findProgram('perl', environment['PATH'] ?? '');
+  const perl = findPerl(environment);
   return perl === null ? null : new Recorder(perl, environment);
 }
 
-/** A wait status as shells tell it: death by signal N is 128 + N. */
-function statusOf(wait: number): number {
-  const signal = wait & 127;
-  return signal === 0 ? wait >> 8 : 128 + signal;
-}
-
-function errnoError(errno: number): ErrnoError {
-  const code = getSystemErrorName(-errno);
-  return Object.assign(new Error(`${code}: the process could not be started`), { code, errno, syscall: 'exec' });
-}
-
-/** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
-const WRITE_MAX = 512;
-
 /**
- * SIGCHLD is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor
- * interrupt anything. Everything that a program needs is made ready before the fork: what a child does before it becomes
- * its program copies the memory that it touches. So our own 0, 1 and 2 are those of the program that is begun next;
- * descriptors above 2 are closed by exec, and no program inherits ours.
+ * Everything that a program needs is made ready before the fork: what a child does before it becomes its program copies the
+ * memory that it touches.
  */
-const SCRIPT = String.raw`
-use strict; use POSIX ();
+const SCRIPT = String.raw`${OPENING}
 my ($in, $said, $alone, %child) = ('', '', 0);
-open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && pipe(my $ends, my $end) or exit 1;
-open(my $null, '<', '/dev/null') or exit 1;
 my ($append, $create) = (POSIX::O_WRONLY() | POSIX::O_CREAT() | POSIX::O_APPEND(), POSIX::O_WRONLY() | POSIX::O_CREAT() | POSIX::O_EXCL());
-POSIX::dup2(fileno($null), $_) for 0, 1, 2;
-$SIG{FPE} = 'DEFAULT'; $SIG{PIPE} = 'IGNORE';
-my ($chld, $none) = (POSIX::SigSet->new(${constants.signals.SIGCHLD}), POSIX::SigSet->new());
-my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
-POSIX::sigprocmask($block, $chld);
-POSIX::sigaction(${constants.signals.SIGCHLD}, POSIX::SigAction->new(sub { syswrite($end, '.') }));
-my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
+$SIG{PIPE} = 'IGNORE';
 sub report {
   while ($said ne '' && !$alone) {
     my $size = length $said;

@@ -1,7 +1,7 @@
 // Starts the programs of turns. As long as they are few we do it ourselves. Where one follows upon another within moments,
 // what each start takes of the engine's only thread is most of what a turn costs, and another process does it (recorder.ts).
 
-import type { LaunchEvents } from '../launcher.ts';
+import type { LaunchEvents } from '../perl-starter.ts';
 import { startProcess } from '../process.ts';
 import { findRecorder } from './recorder.ts';
 import type { ProgramRequest, Recorder } from './recorder.ts';

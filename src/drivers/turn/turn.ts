@@ -22,7 +22,7 @@ import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
 import type { Usage } from '../../ir/usage.ts';
 import type { HoleValues } from '../adapter-start.ts';
 import { endOfFile } from '../end-of-file.ts';
-import type { LaunchEvents } from '../launcher.ts';
+import type { LaunchEvents } from '../perl-starter.ts';
 import { whenGone } from '../leader.ts';
 import { startProcess } from '../process.ts';
 import { readerNamed } from '../readers/named.ts';

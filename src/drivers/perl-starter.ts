@@ -1,0 +1,156 @@
+// A small process beside the engine that starts others, and tells of their beginnings and ends: what launcher.ts and
+// turn/recorder.ts have in common. What it is asked, and what it does about it, is in their scripts for perl.
+//
+// A request is its length, a line end, and fields separated by NUL, of which the first is an id. Reports are lines: `ready`,
+// `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. When it is gone, or says what cannot be understood, it is ended,
+// and those who waited for it are told.
+
+import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { constants } from 'node:os';
+import type { Readable, Writable } from 'node:stream';
+import { getSystemErrorName } from 'node:util';
+import { present } from '../base/assert.ts';
+import type { ErrnoError } from '../base/errno.ts';
+import type { ProcessEvents } from './process.ts';
+import { OWNER_MASKED } from './step-folder.ts';
+import { findProgram } from './wrapper.ts';
+
+export interface LaunchEvents extends ProcessEvents {
+  /** The starter is gone, and nobody knows how far it came with this. */
+  abandoned(): void;
+}
+
+export class PerlStarter {
+  /** What those that it starts have, unless a request says otherwise. */
+  protected readonly environment: Readonly<Record<string, string>>;
+  readonly #waiting = new Map<string, LaunchEvents>();
+  readonly #process: ChildProcessByStdio<Writable, Readable, null>;
+  #count = 0;
+  #partial = '';
+  #state: 'starting' | 'ready' | 'gone' = 'starting';
+
+  constructor(perl: string, script: string, environment: Readonly<Record<string, string>>) {
+    // What would change how perl itself runs is given to those that it starts alone.
+    this.environment = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PERL')));
+    this.#process = spawn(perl, ['-e', script], {
+      detached: true,
+      env: this.environment,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    this.#process.stdout.setEncoding('latin1');
+    this.#process.stdout.on('data', (text: string) => this.#read(text));
+    // A broken pipe, a perl that cannot be started, one that was killed: all the same to those who wait.
+    this.#process.stdin.on('error', () => this.#breakDown());
+    this.#process.on('error', () => this.#breakDown());
+    this.#process.on('close', () => this.#breakDown());
+    this.#hold(false);
+  }
+
+  /** Until it is, and once it is gone, processes are started without it. */
+  get ready(): boolean {
+    return this.#state === 'ready';
+  }
+
+  get pid(): number {
+    return present(this.#process.pid, 'the starter never was');
+  }
+
+  /** `fields`: what follows the id. */
+  protected request(fields: readonly string[], events: LaunchEvents): void {
+    this.#count += 1;
+    const id = String(this.#count);
+    if (this.#waiting.size === 0) this.#hold(true);
+    this.#waiting.set(id, events);
+    const text = [id, ...fields].join('\0');
+    this.#process.stdin.write(`${Buffer.byteLength(text)}\n${text}`);
+  }
+
+  #read(text: string): void {
+    const lines = (this.#partial + text).split('\n');
+    this.#partial = lines.pop() ?? '';
+    for (const line of lines) {
+      if (this.#state === 'gone') return;
+      if (line === 'ready') {
+        this.#state = 'ready';
+        continue;
+      }
+      const report = REPORT.exec(line);
+      if (report === null) {
+        this.#breakDown();
+        return;
+      }
+      const [, what, id = '', number = ''] = report;
+      const events = this.#waiting.get(id);
+      if (events === undefined) continue;
+      if (what === 'begun') {
+        events.begun(Number(number));
+        continue;
+      }
+      this.#waiting.delete(id);
+      if (this.#waiting.size === 0) this.#hold(false);
+      if (what === 'ended') events.ended(statusOf(Number(number)));
+      else events.refused(errnoError(Number(number)));
+    }
+  }
+
+  #breakDown(): void {
+    if (this.#state === 'gone') return;
+    this.#state = 'gone';
+    this.#process.kill('SIGKILL');
+    this.#hold(false);
+    const left = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const events of left) events.abandoned();
+  }
+
+  /** The engine lives for the sake of what runs, not for the sake of who starts it. */
+  #hold(held: boolean): void {
+    for (const part of [this.#process, this.#process.stdin, this.#process.stdout]) {
+      // Pipes are sockets here, and only those of the types know that they can be let go.
+      const handle = part as { ref?(): void; unref?(): void };
+      if (held) handle.ref?.();
+      else handle.unref?.();
+    }
+  }
+}
+
+const REPORT = /^(begun|refused|ended) (\d+) (\d+)$/;
+
+/** Null where there is none, or where the umask takes away what the files of those that it starts need. */
+export function findPerl(environment: Readonly<Record<string, string>>): string | null {
+  return OWNER_MASKED ? null : findProgram('perl', environment['PATH'] ?? '');
+}
+
+/** A wait status as shells tell it: death by signal N is 128 + N. */
+function statusOf(wait: number): number {
+  const signal = wait & 127;
+  return signal === 0 ? wait >> 8 : 128 + signal;
+}
+
+function errnoError(errno: number): ErrnoError {
+  const code = getSystemErrorName(-errno);
+  return Object.assign(new Error(`${code}: the process could not be started`), { code, errno, syscall: 'exec' });
+}
+
+/** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
+export const WRITE_MAX = 512;
+
+/**
+ * The beginning of a script: who asks (`$requests`), who is told (`$report`), and `$ready` to wait for requests or ends. SIGCHLD
+ * is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor interrupt anything.
+ * Its own 0, 1 and 2 are nothing until they are those of a process that is begun next; descriptors above 2 are closed by exec, and
+ * nobody inherits them.
+ */
+export const OPENING = String.raw`
+use strict; use POSIX ();
+open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && pipe(my $ends, my $end) or exit 1;
+open(my $null, '<', '/dev/null') or exit 1;
+POSIX::dup2(fileno($null), $_) for 0, 1, 2;
+$SIG{FPE} = 'DEFAULT';
+my ($chld, $none) = (POSIX::SigSet->new(${constants.signals.SIGCHLD}), POSIX::SigSet->new());
+my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
+POSIX::sigprocmask($block, $chld);
+POSIX::sigaction(${constants.signals.SIGCHLD}, POSIX::SigAction->new(sub { syswrite($end, '.') }));
+my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
+`;
