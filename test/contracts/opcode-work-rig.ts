@@ -29,20 +29,11 @@ import type {
   WorkSpec,
 } from '../../src/ir/conducted.ts';
 import { OUTCOME_OF } from '../../src/ir/conducted.ts';
+import { LOOSEST } from '../../src/ir/policy.ts';
 import { GitRig } from './git-rig.ts';
 import { FUNCTIONS, shellAdapter, withHoles } from './turn-rig.ts';
 
-const FREE: Policy = {
-  name: null,
-  text: '',
-  allowedPaths: null,
-  forbiddenPaths: [],
-  forbiddenOperations: [],
-  network: 'allow',
-  access: 'workspace_write',
-  onPrompt: 'deny',
-  lockfiles: 'allow',
-};
+const FREE: Policy = LOOSEST;
 
 const HINTS = { componentKind: null, evalProfile: null };
 const LIMITS = { idleMs: null, tokensMax: null, usdMax: null };
