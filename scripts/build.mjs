@@ -75,11 +75,23 @@ const { metafile, outputFiles } = await build({
   logOverride: { 'empty-import-meta': 'error' },
 }).catch(() => process.exit(1)); // esbuild has said why
 
-const files = new Map(outputFiles.map(({ path, contents }) => [basename(path), contents]));
+const files = new Map(
+  outputFiles.map(({ path, contents, text }) => [basename(path), path.endsWith('.cjs') ? asciiOf(text) : contents]),
+);
 files.set('THIRD-PARTY-LICENSES.txt', licensesOf(metafile));
 const named = nameBuild(files);
 for (const bundle of CACHED) files.set(`${bundle}.${named}.cache`, codeCacheOf(files.get(`${bundle}.cjs`), bundle));
 replaceFolder(join(root, 'dist'), files);
+
+/**
+ * A source of plain ASCII takes a quarter of the time to read. esbuild leaves other characters in regular expressions and
+ * templates, where an escape means the same, save in raw templates.
+ */
+function asciiOf(source) {
+  if (/String\.raw`[^`]*[^\0-\x7f]/.test(source)) throw new Error('a raw template with other characters than ASCII');
+  const escape = (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  return Buffer.from(source.replaceAll(/[^\0-\x7f]/g, escape), 'latin1');
+}
 
 /** By what the cached bundles are; the entry comes last, so that nobody looks for a cache before its bundle is there. */
 function nameBuild(files) {

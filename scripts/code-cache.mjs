@@ -9,7 +9,7 @@ import { basename, dirname } from 'node:path';
 import { Script } from 'node:vm';
 
 const [file, cache] = process.argv.slice(2);
-const script = new Script(Module.wrap(readFileSync(file, 'utf8')), { filename: file });
+const script = new Script(Module.wrap(readFileSync(file, 'latin1')), { filename: file });
 const module = { exports: {} };
 script.runInThisContext()(module.exports, createRequire(file), module, file, dirname(file));
 

@@ -1,12 +1,14 @@
 // Both ways to make a run, at once in the hands of this process or for another to take up, ask the same of a Program and
 // leave nothing behind where it comes to nothing.
 
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Bug } from '../src/base/assert.ts';
 import { UsageError } from '../src/base/usage-error.ts';
 import type { World } from '../src/engine/client.ts';
 import { createRun, startRun } from '../src/engine/client.ts';
-import type { Store } from '../src/engine/ports.ts';
+import type { Driver, Journal, Store } from '../src/engine/ports.ts';
+import { success } from '../src/ir/effect.ts';
 import type { Program, RunRequest } from '../src/ir/program.ts';
 import { memoryStore } from '../src/stores/memory.ts';
 import { parseProgram } from './kernel-rig/program-text.ts';
@@ -64,6 +66,48 @@ test('a run whose drivers cannot be had leaves nothing behind either', async () 
   await expect(startRun(world, parseProgram(['a']), REQUEST)).rejects.toThrow('no shell here');
   await expect(store.read('wf-1')).rejects.toThrow('there is no run wf-1');
 });
+
+test('what a record asks for is prepared while the record is written, and started when it is durable', async () => {
+  const { told, world } = toldWorld((append) => append());
+  await (await startRun(world, parseProgram(['a', 'b']), REQUEST)).ended;
+  expect(told.slice(0, 5)).toEqual(['prepare a#1', 'prepare b#1', 'durable', 'start a#1', 'start b#1']);
+});
+
+test('what is prepared for a record that cannot be kept is not started', async () => {
+  const { told, world } = toldWorld(() => Promise.reject(new UsageError('the disk is full')));
+  const run = startRun(world, parseProgram(['a']), REQUEST);
+  await expect(run.then(({ ended }) => ended)).rejects.toThrow('the disk is full');
+  expect(told).toEqual(['prepare a#1']);
+});
+
+/** Tells what is asked of its driver and its store, in order. Everything that is started succeeds. */
+function toldWorld(through: (append: () => Promise<void>) => Promise<void>): {
+  readonly told: readonly string[];
+  readonly world: World;
+} {
+  const told: string[] = [];
+  const store = memoryStore();
+  const create: Store['create'] = async (id, program) => {
+    const journal = await store.create(id, program);
+    const append: Journal['append'] = (records) =>
+      through(async () => {
+        await setImmediate();
+        await journal.append(records);
+        told.push('durable');
+      });
+    return { ...journal, append };
+  };
+  const command: Driver = {
+    prepare: ({ id }) => told.push(`prepare ${id}`),
+    start: ({ id }, answer) => {
+      told.push(`start ${id}`);
+      queueMicrotask(() => answer(success()));
+    },
+    find: () => {},
+    stop: () => {},
+  };
+  return { told, world: { ...worldOver({ ...store, create }), drivers: () => ({ command }) } };
+}
 
 function worldOver(store: Store): World {
   return {

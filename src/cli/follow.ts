@@ -4,7 +4,6 @@
 import type { FSWatcher } from 'node:fs';
 import { watch } from 'node:fs';
 import { join } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { UsageError } from '../base/usage-error.ts';

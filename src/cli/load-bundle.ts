@@ -21,9 +21,10 @@ type Wrapped = (
 /** What the bundle exports. */
 export function loadBundle(name: string): object {
   const folder = import.meta.dirname;
+  // The build leaves nothing but ASCII in it.
   const file = join(folder, `${name}.cjs`);
   const cachedData = cacheOf(folder, name);
-  const script = new Script(Module.wrap(readFileSync(file, 'utf8')), {
+  const script = new Script(Module.wrap(readFileSync(file, 'latin1')), {
     filename: file,
     ...(cachedData === null ? {} : { cachedData }),
   });

@@ -3,8 +3,6 @@
 // of what the journal does not hold: while an append is under way nothing is rendered, and after one that failed never
 // again.
 
-import { performance } from 'node:perf_hooks';
-
 import { UsageError } from '../base/usage-error.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';

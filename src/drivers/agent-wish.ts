@@ -9,7 +9,7 @@ import type { FilledText } from '../ir/text.ts';
 import type { AgentStart } from './agent-folder.ts';
 import type { Adapter } from '../ir/adapter.ts';
 import { adapterEnvironment, holeValues } from './adapter-start.ts';
-import { environmentFor, MARKER } from './environment.ts';
+import { environmentFor, inRun, MARKER, wholeEnvironment } from './environment.ts';
 import type { RunSurroundings } from './environment.ts';
 import { wholeText } from './whole-text.ts';
 import { workFolder } from './work-folder.ts';
@@ -64,9 +64,9 @@ export function agentWish(
       const place = { agent: start.agent, workdir: start.workdir, folder: start.folder.path };
       const base = adapterEnvironment(adapter, run.environment, holeValues(adapter, run, place));
       if (!base.ok) return base;
-      const whole = environmentFor({ ...run, base: base.value, binFolder: run.binFolder ?? null, effect, own });
-      if (!whole.ok) return whole;
-      const environment = { ...whole.value, MEOW_AGENT: start.agent, [MARKER]: start.marker };
+      const layers = environmentFor({ base: inRun(base.value, run), run, effect, own });
+      if (!layers.ok) return layers;
+      const environment = { ...wholeEnvironment(layers.value), MEOW_AGENT: start.agent, [MARKER]: start.marker };
       // Which step it works on changes with every prompt: the one that started it is none of them.
       return ok(Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_STEPS.has(name))));
     },

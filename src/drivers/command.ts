@@ -19,7 +19,7 @@ import type { Answer, Driver, StopHow } from '../engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
-import { environmentFor, markerOf, namedAsTheyAre } from './environment.ts';
+import { environmentFor, inRun, markerOf, namedAsTheyAre } from './environment.ts';
 import type { RunSurroundings } from './environment.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import type { ErrnoError } from '../base/errno.ts';
@@ -56,6 +56,7 @@ export function commandDriver(options: CommandDriverOptions): Driver {
 
 class CommandDriver implements Driver {
   readonly #options: CommandDriverOptions;
+  readonly #environment: Readonly<Record<string, string>>;
   readonly #attempts = new Map<string, Attempt>();
   readonly #waiting: Attempt[] = [];
   readonly #shell: Shell | null;
@@ -66,11 +67,14 @@ class CommandDriver implements Driver {
   /** Those that the launcher has begun of late: they are still finding their feet, and more would only hold them up. */
   readonly #young = new Set<Attempt>();
   #scheduled = false;
+  /** What the engine is about to ask for. */
+  #prepared: Attempt | null = null;
   /** Something was started in this turn of the event loop. */
   #busy = false;
 
   constructor(options: CommandDriverOptions) {
     this.#options = options;
+    this.#environment = inRun(options.environment, options);
     const searchPath = options.environment['PATH'] ?? '';
     this.#shell = findShell(options.shell ?? 'sh', searchPath);
     this.#recorder = findShell('sh', `${searchPath}:/bin:/usr/bin`);
@@ -85,34 +89,35 @@ class CommandDriver implements Driver {
     this.#ask('find', effect, answer);
   }
 
+  /** Where several are at work anyway, nobody waits for the one that could have been prepared. */
+  prepare(effect: Effect): void {
+    if (this.#launcher?.ready !== true || this.#prepared !== null) return;
+    if (this.#attempts.size >= availableParallelism()) return;
+    const attempt = this.#attempt('start', effect);
+    attempt.prepare(this.#launcher);
+    this.#prepared = attempt;
+  }
+
   stop(effectId: string, { force }: StopHow): void {
     this.#attempts.get(effectId)?.stop(force ? 'at-once' : 'gently');
   }
 
   #ask(how: 'start' | 'find', effect: Effect, answer: Answer): void {
-    assert(effect.spec.kind === 'command', `no command: ${effect.id} is a ${effect.spec.kind}`);
     const known = this.#attempts.get(effect.id);
     if (known !== undefined) {
       known.answers.push(answer);
       return;
     }
-    const attempt = new Attempt(effect, effect.spec, how, {
-      options: this.#options,
-      shell: this.#shell,
-      recorder: this.#recorder,
-      start: (request, events) => this.#start(attempt, request, events),
-      ended: () => {
-        this.#attempts.delete(effect.id);
-        this.#grown(attempt);
-      },
-    });
+    const prepared = this.#prepared?.effect.id === effect.id ? this.#prepared : null;
+    if (prepared !== null) this.#prepared = null;
+    const attempt = prepared ?? this.#attempt(how, effect);
     attempt.answers.push(answer);
     this.#attempts.set(effect.id, attempt);
     this.#asked += 1;
     if (this.#launcher === undefined && this.#asked >= LAUNCHER_FROM) {
-      this.#launcher = findLauncher(this.#options.environment);
+      this.#launcher = findLauncher(this.#environment);
     }
-    if (how === 'start' && !this.#busy) {
+    if (prepared !== null || (how === 'start' && !this.#busy)) {
       // One alone is on its way at once, and runs while the engine does what else there is to do.
       this.#busy = true;
       setImmediate(() => {
@@ -123,6 +128,22 @@ class CommandDriver implements Driver {
     }
     this.#waiting.push(attempt);
     this.#schedule();
+  }
+
+  #attempt(how: 'start' | 'find', effect: Effect): Attempt {
+    assert(effect.spec.kind === 'command', `no command: ${effect.id} is a ${effect.spec.kind}`);
+    const attempt = new Attempt(effect, effect.spec, how, {
+      options: this.#options,
+      environment: this.#environment,
+      shell: this.#shell,
+      recorder: this.#recorder,
+      start: (request, events) => this.#start(attempt, request, events),
+      ended: () => {
+        this.#attempts.delete(effect.id);
+        this.#grown(attempt);
+      },
+    });
+    return attempt;
   }
 
   #schedule(): void {
@@ -171,6 +192,8 @@ const LOOK_MAX_MS = 5_000;
 
 interface Surroundings {
   readonly options: CommandDriverOptions;
+  /** What all commands have. */
+  readonly environment: Readonly<Record<string, string>>;
   readonly shell: Shell | null;
   readonly recorder: Shell | null;
   start(request: ProcessRequest, events: LaunchEvents): void;
@@ -179,6 +202,8 @@ interface Surroundings {
 
 type Life =
   | { readonly kind: 'waiting' }
+  /** Nobody has asked for it yet, and nobody knows of it. */
+  | { readonly kind: 'prepared'; readonly goAhead: () => void }
   /** The system had too much to do. */
   | { readonly kind: 'refused'; readonly timer: NodeJS.Timeout }
   /** Asked for; a stop that comes meanwhile is passed on once it has begun. */
@@ -193,7 +218,7 @@ type Life =
 /** One attempt, from being asked for to being answered. */
 class Attempt {
   readonly answers: Answer[] = [];
-  readonly #effect: Effect;
+  readonly effect: Effect;
   readonly #spec: CommandSpec<FilledText>;
   readonly #how: 'start' | 'find';
   readonly #around: Surroundings;
@@ -202,15 +227,29 @@ class Attempt {
   #starts = 0;
 
   constructor(effect: Effect, spec: CommandSpec<FilledText>, how: 'start' | 'find', around: Surroundings) {
-    this.#effect = effect;
+    this.effect = effect;
     this.#spec = spec;
     this.#how = how;
     this.#around = around;
     this.#folder = stepFolder(around.options.runFolder, effect.step, effect.attempt);
   }
 
+  /** All of a start but its last step; where that cannot be, it is started as a whole later. */
+  prepare(launcher: Launcher): void {
+    const request = this.#request();
+    const goAhead = request.ok && !request.value.readsScript ? launcher.prepare(request.value, this.#events) : null;
+    if (goAhead !== null) this.#life = { kind: 'prepared', goAhead };
+  }
+
   begin(): void {
-    if (this.#life.kind !== 'waiting') return;
+    const life = this.#life;
+    if (life.kind === 'prepared') {
+      this.#starts += 1;
+      this.#life = { kind: 'starting', stop: null };
+      life.goAhead();
+      return;
+    }
+    if (life.kind !== 'waiting') return;
     if (this.#how === 'start') this.#launch();
     else this.#lookAround();
   }
@@ -219,6 +258,7 @@ class Attempt {
     const life = this.#life;
     switch (life.kind) {
       case 'waiting':
+      case 'prepared':
         if (this.#how === 'start') this.#answerSoon(notRun());
         else this.#stopUnseen(how);
         return;
@@ -259,32 +299,29 @@ class Attempt {
   #launch(): void {
     this.#starts += 1;
     this.#life = { kind: 'starting', stop: null };
-    let prepared: Result<Prepared, string>;
+    let request: Result<CommandRequest, string>;
     try {
-      prepared = this.#prepare();
-      if (prepared.ok && prepared.value.readsScript) {
+      request = this.#request();
+      if (request.ok && request.value.readsScript) {
         makeStepFolder(this.#folder.path);
-        writePrivate(join(this.#folder.path, 'script'), prepared.value.script);
+        writePrivate(join(this.#folder.path, 'script'), request.value.script);
       }
     } catch (error) {
       if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
       setImmediate(() => this.#refusedBy(error));
       return;
     }
-    if (!prepared.ok) {
-      this.#answerSoon(notStarted(prepared.error));
-      return;
-    }
-    const { path, args, cwd, environment } = prepared.value;
-    this.#around.start(
-      { path, args, cwd, environment, folder: this.#folder.path },
-      {
-        begun: (pid) => this.#begun(pid),
-        refused: (error) => this.#refusedBy(error),
-        ended: (status) => this.#ended(status),
-        abandoned: () => this.#abandoned(),
-      },
-    );
+    if (request.ok) this.#around.start(request.value, this.#events);
+    else this.#answerSoon(notStarted(request.error));
+  }
+
+  get #events(): LaunchEvents {
+    return {
+      begun: (pid) => this.#begun(pid),
+      refused: (error) => this.#refusedBy(error),
+      ended: (status) => this.#ended(status),
+      abandoned: () => this.#abandoned(),
+    };
   }
 
   #begun(pid: number): void {
@@ -297,13 +334,14 @@ class Attempt {
   /** The launcher is gone. What it had begun goes on; what it had not, or nobody knows, cannot begin twice (W1). */
   #abandoned(): void {
     const life = this.#life;
-    if (life.kind === 'starting' && life.stop !== null) this.#end('stopped', life.stop, null);
+    if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
+    else if (life.kind === 'starting' && life.stop !== null) this.#end('stopped', life.stop, null);
     else if (life.kind === 'starting') this.#launch();
     else if (life.kind === 'running') this.#lookAround();
     else if (life.kind === 'ending') life.ending.look();
   }
 
-  #prepare(): Result<Prepared, string> {
+  #request(): Result<CommandRequest, string> {
     const { options, shell, recorder } = this.#around;
     if (shell === null || recorder === null)
       return err(`there is no shell ${shell === null ? (options.shell ?? 'sh') : 'sh'} on PATH`);
@@ -312,20 +350,16 @@ class Attempt {
     if (script.value.includes('\0')) return err('the script contains a NUL byte, which no shell can read');
     const cwd = this.#cwd();
     if (!cwd.ok) return cwd;
-    const own: (readonly [string, string])[] = isSteered(this.#spec) ? [...namedAsTheyAre(this.#effect.variables)] : [];
+    const own: (readonly [string, string])[] = isSteered(this.#spec) ? [...namedAsTheyAre(this.effect.variables)] : [];
     for (const [name, text] of Object.entries(this.#spec.env)) {
       const value = wholeText(text, options.runFolder);
       if (!value.ok) return value;
       own.push([name, value.value]);
     }
     const environment = environmentFor({
-      base: options.environment,
-      binFolder: options.binFolder ?? null,
-      runId: options.runId,
-      mark: options.mark,
-      socket: options.socket,
-      inbox: options.inbox,
-      effect: this.#effect,
+      base: this.#around.environment,
+      run: options,
+      effect: this.effect,
       own: Object.fromEntries(own),
     });
     if (!environment.ok) return environment;
@@ -338,7 +372,13 @@ class Attempt {
       hasUptime: HAS_PROC,
       umask: UMASK,
     });
-    return ok({ ...line, script: script.value, cwd: cwd.value, environment: environment.value });
+    return ok({
+      ...line,
+      script: script.value,
+      cwd: cwd.value,
+      environment: environment.value,
+      folder: this.#folder.path,
+    });
   }
 
   #cwd(): Result<string, string> {
@@ -351,6 +391,8 @@ class Attempt {
 
   #refusedBy(error: ErrnoError): void {
     const life = this.#life;
+    // It is tried again when it is asked for, and whoever asks is told then.
+    if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
     if (life.kind !== 'starting' && life.kind !== 'running') return;
     if (life.kind === 'starting' && life.stop !== null) {
       this.#answer(notRun());
@@ -498,17 +540,13 @@ class Attempt {
   }
 
   get #marker(): string {
-    return markerOf(this.#around.options, this.#effect.id);
+    return markerOf(this.#around.options, this.effect.id);
   }
 }
 
-interface Prepared {
-  readonly path: string;
-  readonly args: readonly string[];
+interface CommandRequest extends ProcessRequest {
   readonly readsScript: boolean;
   readonly script: string;
-  readonly cwd: string;
-  readonly environment: Readonly<Record<string, string>>;
 }
 
 const LOST = 'the command was started in an earlier life of the engine, and is gone without leaving its status';

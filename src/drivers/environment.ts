@@ -39,6 +39,16 @@ export function markerOf(run: { readonly runId: string; readonly mark: string },
   return `${run.runId}.${run.mark}:${effectId}`;
 }
 
+/** In two layers: what is common to many, and what is laid over it. To copy the first for every process would take longer than all else. */
+export interface Environment {
+  readonly base: Readonly<Record<string, string>>;
+  readonly own: Readonly<Record<string, string>>;
+}
+
+export function wholeEnvironment({ base, own }: Environment): Readonly<Record<string, string>> {
+  return { ...base, ...own };
+}
+
 /** What a run tells those that it starts is not for the run that one of them may start: it has its own agents and steps. */
 export function outsideOfRuns(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_RUNS.test(name)));
@@ -46,36 +56,45 @@ export function outsideOfRuns(environment: Readonly<Record<string, string>>): Re
 
 const OF_RUNS = /^MEOW_(?:WORKFLOW|STEP|ATTEMPT|AGENT|ORCH_SOCK|INBOX|HOOKS|VAR_.*)$/;
 
+/** With what is the same for all that a run starts. */
+export function inRun(
+  environment: Readonly<Record<string, string>>,
+  run: Omit<RunSurroundings, 'environment'>,
+): Readonly<Record<string, string>> {
+  const constant = { MEOW_WORKFLOW: run.runId, MEOW_ORCH_SOCK: run.socket, MEOW_INBOX: run.inbox };
+  return { ...environment, ...pathBehind(run.binFolder ?? null, environment['PATH']), ...constant };
+}
+
 /** An error is a sentence. */
 export function environmentFor(request: {
+  /** Made by `inRun`. */
   readonly base: Readonly<Record<string, string>>;
-  readonly binFolder: string | null;
-  readonly runId: string;
-  readonly mark: string;
-  readonly socket: string;
-  readonly inbox: string;
+  readonly run: Pick<RunSurroundings, 'runId' | 'mark' | 'binFolder'>;
   readonly effect: Effect;
   readonly own: Readonly<Record<string, string>>;
-}): Result<Readonly<Record<string, string>>, string> {
-  const { base, binFolder, runId, socket, inbox, effect, own } = request;
-  for (const [name, value] of Object.entries(own)) {
+}): Result<Environment, string> {
+  const { base, run, effect } = request;
+  for (const [name, value] of Object.entries(request.own)) {
     if (name === '' || /[=\0]/.test(name))
       return err(`${JSON.stringify(name)} cannot be the name of an environment variable`);
     if (value.includes('\0'))
       return err(`the environment variable ${name} contains a NUL byte, which no command can receive`);
   }
-  const environment: Record<string, string> = { ...base, ...variablesFor(effect.variables), ...own };
-  if (binFolder !== null) {
-    const path = environment['PATH'];
-    environment['PATH'] = path === undefined || path === '' ? binFolder : `${binFolder}:${path}`;
-  }
-  environment['MEOW_WORKFLOW'] = runId;
-  environment['MEOW_STEP'] = effect.step;
-  environment['MEOW_ATTEMPT'] = String(effect.attempt);
-  environment['MEOW_ORCH_SOCK'] = socket;
-  environment['MEOW_INBOX'] = inbox;
-  environment[MARKER] = markerOf(request, effect.id);
-  return ok(environment);
+  const { MEOW_WORKFLOW: _, MEOW_ORCH_SOCK: __, MEOW_INBOX: ___, ...asked } = request.own;
+  const own = {
+    ...variablesFor(effect.variables),
+    ...asked,
+    ...(asked['PATH'] === undefined ? {} : pathBehind(run.binFolder ?? null, asked['PATH'])),
+    MEOW_STEP: effect.step,
+    MEOW_ATTEMPT: String(effect.attempt),
+    [MARKER]: markerOf(run, effect.id),
+  };
+  return ok({ base, own });
+}
+
+function pathBehind(folder: string | null, path: string | undefined): Readonly<Record<string, string>> {
+  if (folder === null) return path === undefined ? {} : { PATH: path };
+  return { PATH: path === undefined || path === '' ? folder : `${folder}:${path}` };
 }
 
 /** For scripts that know the variables around them by their names; what is reserved is not among them. */

@@ -4,9 +4,12 @@
 // A request is its length, a line end, and fields separated by NUL, of which the first is an id. Reports are lines: `ready`,
 // `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. When it is gone, or says what cannot be understood, it is ended,
 // and those who waited for it are told.
+//
+// A request may be *held*: all is made ready, and the process waits for its id on a second pipe before it becomes what was asked
+// for. It reads that pipe itself, without a detour; so only one is held at a time, and the next when it has said `begun`.
 
 import { spawn } from 'node:child_process';
-import type { ChildProcessByStdio } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
@@ -17,17 +20,20 @@ import { OWNER_MASKED } from './step-folder.ts';
 import { findProgram } from './wrapper.ts';
 
 export interface LaunchEvents extends ProcessEvents {
-  /** The starter is gone, and nobody knows how far it came with this. */
+  /** The starter is gone, or what it started before it was heard of; nobody knows how far that came. */
   abandoned(): void;
 }
 
 export class PerlStarter {
   /** What those that it starts have, unless a request says otherwise. */
   protected readonly environment: Readonly<Record<string, string>>;
-  readonly #waiting = new Map<string, LaunchEvents>();
-  readonly #process: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #waiting = new Map<string, Waiting>();
+  readonly #process: PipedProcess;
+  readonly #goAhead: Writable;
+  #heldUp: string | null = null;
   #count = 0;
   #partial = '';
+  #isAwake = true;
   #state: 'starting' | 'ready' | 'gone' = 'starting';
 
   constructor(perl: string, script: string, environment: Readonly<Record<string, string>>) {
@@ -36,15 +42,18 @@ export class PerlStarter {
     this.#process = spawn(perl, ['-e', script], {
       detached: true,
       env: this.environment,
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
+      stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
+    }) as PipedProcess;
+    this.#goAhead = this.#process.stdio[3] as Writable;
     this.#process.stdout.setEncoding('latin1');
     this.#process.stdout.on('data', (text: string) => this.#read(text));
     // A broken pipe, a perl that cannot be started, one that was killed: all the same to those who wait.
-    this.#process.stdin.on('error', () => this.#breakDown());
+    for (const pipe of [this.#process.stdin, this.#goAhead]) pipe.on('error', () => this.#breakDown());
     this.#process.on('error', () => this.#breakDown());
+    // Whoever is held ends with it, and closes the pipes that it has too.
+    this.#process.on('exit', () => this.#goAhead.destroy());
     this.#process.on('close', () => this.#breakDown());
-    this.#hold(false);
+    this.#keepAwake(false);
   }
 
   /** Until it is, and once it is gone, processes are started without it. */
@@ -56,14 +65,41 @@ export class PerlStarter {
     return present(this.#process.pid, 'the starter never was');
   }
 
-  /** `fields`: what follows the id. */
+  /** `fields`: what follows the id and whether it is held. */
   protected request(fields: readonly string[], events: LaunchEvents): void {
+    this.#keepAwake(true);
+    this.#ask('at-once', fields, events);
+  }
+
+  /** Makes ready, and returns how to let it go. Null where one is held already. */
+  protected hold(fields: readonly string[], events: LaunchEvents): (() => void) | null {
+    if (this.#heldUp !== null) return null;
+    const id = this.#ask('held', fields, events);
+    this.#heldUp = id;
+    return () => {
+      if (!this.#waiting.has(id)) return;
+      this.#keepAwake(true);
+      this.#goAhead.write(id.padStart(ID_WIDTH));
+    };
+  }
+
+  #ask(when: 'at-once' | 'held', fields: readonly string[], events: LaunchEvents): string {
     this.#count += 1;
     const id = String(this.#count);
-    if (this.#waiting.size === 0) this.#hold(true);
-    this.#waiting.set(id, events);
-    const text = [id, ...fields].join('\0');
-    this.#process.stdin.write(`${Buffer.byteLength(text)}\n${text}`);
+    this.#waiting.set(id, { events, isBegun: false });
+    const text = [id, when, ...fields].join('\0');
+    this.#write(`${Buffer.byteLength(text)}\n${text}`);
+    return id;
+  }
+
+  /** What is asked for at once is sent at once. */
+  #write(text: string): void {
+    const { stdin } = this.#process;
+    if (stdin.writableCorked === 0) {
+      stdin.cork();
+      process.nextTick(() => stdin.uncork());
+    }
+    stdin.write(text);
   }
 
   #read(text: string): void {
@@ -81,38 +117,58 @@ export class PerlStarter {
         return;
       }
       const [, what, id = '', number = ''] = report;
-      const events = this.#waiting.get(id);
-      if (events === undefined) continue;
+      const waiting = this.#waiting.get(id);
+      if (waiting === undefined) continue;
+      if (id === this.#heldUp) this.#letGo();
+      const { events, isBegun } = waiting;
       if (what === 'begun') {
+        waiting.isBegun = true;
         events.begun(Number(number));
         continue;
       }
       this.#waiting.delete(id);
-      if (this.#waiting.size === 0) this.#hold(false);
-      if (what === 'ended') events.ended(statusOf(Number(number)));
-      else events.refused(errnoError(Number(number)));
+      if (this.#waiting.size === 0) this.#keepAwake(false);
+      if (what === 'refused') events.refused(errnoError(Number(number)));
+      else if (isBegun) events.ended(statusOf(Number(number)));
+      else events.abandoned();
     }
+  }
+
+  /** From now on another may be held; an empty request says so. */
+  #letGo(): void {
+    this.#heldUp = null;
+    this.#write('0\n');
   }
 
   #breakDown(): void {
     if (this.#state === 'gone') return;
     this.#state = 'gone';
     this.#process.kill('SIGKILL');
-    this.#hold(false);
+    this.#keepAwake(false);
     const left = [...this.#waiting.values()];
     this.#waiting.clear();
-    for (const events of left) events.abandoned();
+    for (const { events } of left) events.abandoned();
   }
 
   /** The engine lives for the sake of what runs, not for the sake of who starts it. */
-  #hold(held: boolean): void {
-    for (const part of [this.#process, this.#process.stdin, this.#process.stdout]) {
+  #keepAwake(isAwake: boolean): void {
+    if (isAwake === this.#isAwake) return;
+    this.#isAwake = isAwake;
+    for (const part of [this.#process, this.#process.stdin, this.#process.stdout, this.#goAhead]) {
       // Pipes are sockets here, and only those of the types know that they can be let go.
       const handle = part as { ref?(): void; unref?(): void };
-      if (held) handle.ref?.();
+      if (isAwake) handle.ref?.();
       else handle.unref?.();
     }
   }
+}
+
+/** What its `stdio` makes of it. */
+type PipedProcess = ChildProcess & { readonly stdin: Writable; readonly stdout: Readable };
+
+interface Waiting {
+  readonly events: LaunchEvents;
+  isBegun: boolean;
 }
 
 const REPORT = /^(begun|refused|ended) (\d+) (\d+)$/;
@@ -133,24 +189,38 @@ function errnoError(errno: number): ErrnoError {
   return Object.assign(new Error(`${code}: the process could not be started`), { code, errno, syscall: 'exec' });
 }
 
+/** Of an id on the second pipe. */
+const ID_WIDTH = 12;
+
 /** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
 export const WRITE_MAX = 512;
 
 /**
- * The beginning of a script: who asks (`$requests`), who is told (`$report`), and `$ready` to wait for requests or ends. SIGCHLD
+ * The beginning of a script: who asks (`$requests`), who is told (`$report`), who lets go what is held (`$ahead`), and `$ready` to
+ * wait for requests or ends. SIGCHLD
  * is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor interrupt anything.
  * Its own 0, 1 and 2 are nothing until they are those of a process that is begun next; descriptors above 2 are closed by exec, and
  * nobody inherits them.
  */
 export const OPENING = String.raw`
 use strict; use POSIX ();
-open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && pipe(my $ends, my $end) or exit 1;
+open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && open(my $ahead, '<&', 3) && pipe(my $ends, my $end) or exit 1;
+POSIX::close(3);
 open(my $null, '<', '/dev/null') or exit 1;
 POSIX::dup2(fileno($null), $_) for 0, 1, 2;
 $SIG{FPE} = 'DEFAULT';
 my ($chld, $none) = (POSIX::SigSet->new(${constants.signals.SIGCHLD}), POSIX::SigSet->new());
 my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
 POSIX::sigprocmask($block, $chld);
-POSIX::sigaction(${constants.signals.SIGCHLD}, POSIX::SigAction->new(sub { syswrite($end, '.') }));
+POSIX::sigaction(${constants.signals.SIGCHLD}, POSIX::SigAction->new(sub { local $!; syswrite($end, '.') }));
 my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
+# In a process that is held. An id of another is of one that died before it could read it.
+sub await_go_ahead {
+  my ($id, $told) = ($_[0], 0);
+  while ($told != $id) {
+    $told = '';
+    while ((my $rest = ${ID_WIDTH} - length $told) > 0) { sysread($ahead, $told, $rest, length $told) || POSIX::_exit(0) }
+  }
+  syswrite($report, "begun $id $$\n");
+}
 `;

@@ -10,13 +10,15 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { isErrno } from '../base/errno.ts';
 import type { ErrnoError } from '../base/errno.ts';
+import { wholeEnvironment } from './environment.ts';
+import type { Environment } from './environment.ts';
 import { makeStepFolder, openPrivate } from './step-folder.ts';
 
 export interface ProcessRequest {
   readonly path: string;
   readonly args: readonly string[];
   readonly cwd: string;
-  readonly environment: Readonly<Record<string, string>>;
+  readonly environment: Environment;
   /** Made where it is missing, with `stdout` and `stderr` in it. */
   readonly folder: string;
   /** This process may end while it lives. */
@@ -38,7 +40,12 @@ export function startProcess(request: ProcessRequest, events: ProcessEvents): vo
   try {
     makeStepFolder(folder);
     for (const name of ['stdout', 'stderr']) files.push(openPrivate(join(folder, name)));
-    const child = spawn(path, args, { cwd, env: environment, detached: true, stdio: ['ignore', ...files] });
+    const child = spawn(path, args, {
+      cwd,
+      env: wholeEnvironment(environment),
+      detached: true,
+      stdio: ['ignore', ...files],
+    });
     child.once('error', (error) => events.refused(errnoOf(error)));
     child.once('exit', (code, signal) => events.ended(signal === null ? (code ?? 0) : 128 + constants.signals[signal]));
     if (request.background === true) child.unref();

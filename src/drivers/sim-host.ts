@@ -112,7 +112,14 @@ class SimulatedAgent implements HostedAgent {
     const args = ['-c', agentShellText(command, folder.path), shell.name];
     let ownPid = 0;
     startProcess(
-      { path: shell.path, args, cwd: workdir, environment, folder: folder.path, background: true },
+      {
+        path: shell.path,
+        args,
+        cwd: workdir,
+        environment: { base: environment, own: {} },
+        folder: folder.path,
+        background: true,
+      },
       {
         begun: (pid) => {
           ownPid = pid;

@@ -38,6 +38,7 @@ export function steered(driver: Driver, place: SteeringPlace): Driver {
     start: (effect, answer, note) => driver.start(effect, reading(effect, answer), note),
     find: (effect, answer, note) => driver.find(effect, reading(effect, answer), note),
     stop: (effectId, how) => driver.stop(effectId, how),
+    prepare: (effect) => driver.prepare?.(effect),
   };
 }
 

@@ -37,8 +37,8 @@ export interface WrittenRecord {
 export const UMASK = process.umask();
 
 export function stepFolder(runFolder: string, step: string, attempt: number): StepFolder {
-  const inRun = join('steps', fileName(step), String(attempt));
-  return { path: join(runFolder, inRun), inRun };
+  const inRun = `steps/${fileName(step)}/${attempt}`;
+  return { path: `${runFolder}/${inRun}`, inRun };
 }
 
 /** One name for one id: ids that cannot be file names, or would share one, are told apart by a hash. */

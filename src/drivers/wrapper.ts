@@ -59,7 +59,7 @@ export function commandLine(request: {
   const long = Buffer.byteLength(script) > ARGUMENT_MAX;
   const begin = beginning(request);
   if (shell.isDash && !long && !MEDDLES.test(script)) {
-    const end = `meow_status=$?;echo "exit $meow_status">>${shellWord(join(folder, 'status'))}`;
+    const end = `meow_status=$?;echo "exit $meow_status">>${shellWord(`${folder}/status`)}`;
     return {
       path: shell.path,
       args: ['-c', `${begin}trap ${shellWord(end)} EXIT;${script}`, shell.name],
@@ -69,8 +69,8 @@ export function commandLine(request: {
   // The shell's own remarks ("Killed") are not the script's: they go nowhere.
   const named = POSIX_SHELLS.has(basename(shell.path)) ? ' "$3"' : '';
   const run = `exec 3>&2 2>/dev/null;"$1" -c "$2"${named} 2>&3 3>&-`;
-  const end = `meow_status=$?;echo "exit $meow_status">>${shellWord(join(folder, 'status'))};exit "$meow_status"`;
-  const given = long ? `. ${shellWord(join(folder, 'script'))}` : script;
+  const end = `meow_status=$?;echo "exit $meow_status">>${shellWord(`${folder}/status`)};exit "$meow_status"`;
+  const given = long ? `. ${shellWord(`${folder}/script`)}` : script;
   return {
     path: recorder.path,
     args: ['-c', `${begin}${run};${end}`, recorder.name, shell.path, given, shell.name],
@@ -104,7 +104,7 @@ const MEDDLES = new RegExp(
 /** What a recording shell does first (W1). */
 export function beginning(request: { folder: string; bootId: string; hasUptime: boolean; umask: number }): string {
   const uptime = request.hasUptime ? 'read meow_uptime meow_rest </proc/uptime;' : 'meow_uptime=-;';
-  const record = `echo $$ "$meow_uptime" ${request.bootId} 2>/dev/null >${shellWord(join(request.folder, 'status'))}`;
+  const record = `echo $$ "$meow_uptime" ${request.bootId} 2>/dev/null >${shellWord(`${request.folder}/status`)}`;
   return `set -C;umask 077;${uptime}${record}||exit ${NOT_BEGUN};set +C;umask ${request.umask.toString(8)};`;
 }
 

@@ -127,15 +127,29 @@ export class Engine {
       records.push({ seq: this.#seq, at, input, decisions });
       for (const decision of decisions) timers.push(...timersOf(this.state, decision));
     }
-    if (records.length > 0) await this.#journal.append(records);
-    this.#durable = true;
-    if (records.length > 0) {
-      for (const { decisions } of records) {
-        for (const decision of decisions) for (const request of requestsOf(this.state, decision)) this.#pass(request);
-      }
-      this.#observe(records, this.state);
-    }
+    if (records.length > 0) await this.#carryOut(records);
+    else this.#durable = true;
     this.#deadlines.add(timers);
+  }
+
+  async #carryOut(records: readonly JournalRecord[]): Promise<void> {
+    const requests: Request[] = [];
+    for (const { decisions } of records) {
+      for (const decision of decisions) requests.push(...requestsOf(this.state, decision));
+    }
+    const appended = this.#journal.append(records);
+    // The journal is written first, and what can be prepared while the disk works.
+    queueMicrotask(() => this.#prepare(requests));
+    await appended;
+    this.#durable = true;
+    for (const request of requests) this.#pass(request);
+    this.#observe(records, this.state);
+  }
+
+  #prepare(requests: readonly Request[]): void {
+    for (const request of requests) {
+      if (request.kind === 'start') this.#driverOf(request.effect).prepare?.(request.effect);
+    }
   }
 
   #pass(request: Request): void {

@@ -10,6 +10,11 @@ export interface Driver {
   /** The engine has never asked for this effect before. Returns at once; answers later, at least once. */
   start(effect: Effect, answer: Answer, note?: Note): void;
   /**
+   * The engine is about to ask for this effect: the record that asks is on its way to the disk. What takes time and begins
+   * nothing may be done now. It is followed by `start`, or by the end of the engine: then nothing has begun.
+   */
+  prepare?(effect: Effect): void;
+  /**
    * The engine may have asked in an earlier life. An effect that left its result is answered with it; one that still
    * lives is waited for; one that was never begun is started; one that began and left nothing has its remains stopped
    * and is answered with the failure `lost`.

@@ -136,14 +136,14 @@ function readEscape(text: string, at: number): EscapeRead {
   if (plain !== undefined) return { ok: true, value: plain, end: at + 2 };
   const width = HEX_DIGITS[letter];
   if (width === undefined) {
-    const hint = String.raw`A backslash itself is written \\; in '…' and '''…''' strings backslashes need no care.`;
+    const hint = "A backslash itself is written \\\\; in '…' and '''…''' strings backslashes need no care.";
     return fault(at, at + 2, `\\${letter} is no escape that TOML knows`, hint);
   }
   const digits = text.slice(at + 2, at + 2 + width);
   const code = /^[0-9A-Fa-f]+$/.test(digits) && digits.length === width ? Number.parseInt(digits, 16) : -1;
   if (code < 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
     const message = `\\${letter} must be followed by ${String(width)} hexadecimal digits of a character`;
-    return fault(at, at + 2 + digits.length, message, String.raw`For example \u00e9 for é.`);
+    return fault(at, at + 2 + digits.length, message, 'For example \\u00e9 for é.');
   }
   return { ok: true, value: String.fromCodePoint(code), end: at + 2 + width };
 }

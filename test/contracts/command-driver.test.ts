@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
 import { findLauncher, Launcher } from '../../src/drivers/launcher.ts';
 import type { Outcome } from '../../src/ir/effect.ts';
-import { CommandRig, from, gone } from './driver-command-rig.ts';
+import { appears, CommandRig, from, gone } from './driver-command-rig.ts';
 import { driverContract, start } from './driver.ts';
 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '', PERL5OPT: '-Mnonsense', ODD: 'a\nb=c', GONE: 'x' };
@@ -155,6 +155,75 @@ describe('the spare of the launcher', () => {
     const spare = await spareOf(launcher);
     process.kill(launcher.pid, 'SIGKILL');
     await gone(spare);
+  });
+});
+
+describe('a command that the launcher has prepared', () => {
+  test('begins when it is asked for, in the process that was made ready', async () => {
+    const launcher = await readyLauncher();
+    const rig = new CommandRig({ launcher });
+    const spare = await spareOf(launcher);
+    const effect = rig.effect('succeeds');
+    rig.driver.prepare?.(effect);
+    await appears(rig.stepFile(effect, 'stderr'), () => true);
+    expect(existsSync(rig.stepFile(effect, 'status'))).toBe(false);
+    expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
+    expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(spare));
+    await rig.close();
+  });
+
+  test('does not begin where the launcher goes, and is started without it', async () => {
+    const launcher = await readyLauncher();
+    const rig = new CommandRig({ launcher });
+    const spare = await spareOf(launcher);
+    const effect = rig.effect('succeeds');
+    rig.driver.prepare?.(effect);
+    await appears(rig.stepFile(effect, 'stderr'), () => true);
+    process.kill(launcher.pid, 'SIGKILL');
+    await gone(spare);
+    expect(rig.timesBegun(effect)).toBe(0);
+    expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
+    expect(rig.timesBegun(effect)).toBe(1);
+    await rig.close();
+  });
+
+  test('may die before it is asked for: another process becomes the command', async () => {
+    const launcher = await readyLauncher();
+    const rig = new CommandRig({ launcher });
+    const spare = await spareOf(launcher);
+    const effect = rig.effect('succeeds');
+    rig.driver.prepare?.(effect);
+    await appears(rig.stepFile(effect, 'stderr'), () => true);
+    process.kill(spare, 'SIGKILL');
+    expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
+    expect(rig.timesBegun(effect)).toBe(1);
+    const next = rig.effect('succeeds');
+    rig.driver.prepare?.(next);
+    expect(await start(rig, next)).toMatchObject({ kind: 'success' });
+    await rig.close();
+  });
+
+  test('and cannot be made ready is refused when it is asked for', async () => {
+    const rig = new CommandRig({ launcher: await readyLauncher() });
+    const effect = rig.command('true', { cwd: 'nowhere' });
+    rig.driver.prepare?.(effect);
+    await appears(rig.stepFile(effect, 'stderr'), () => true);
+    expect(await start(rig, effect)).toMatchObject({ failure: { kind: 'not-started' } });
+    expect(await rig.printed('echo here')).toBe('here');
+    await rig.close();
+  });
+
+  test('is one of many in a row, each with its own environment', async () => {
+    const rig = new CommandRig({ launcher: await readyLauncher() });
+    for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
+      const env = name === 'c' ? { ONLY_C: 'c' } : {};
+      const effect = rig.command('echo "$MEOW_STEP ${ONLY_C-}"', { step: name, env, captures: [from('stdout')] });
+      rig.driver.prepare?.(effect);
+      rig.driver.prepare?.(rig.command('false', { step: `${name}-second` }));
+      const said = `${name} ${name === 'c' ? 'c' : ''}`.trim();
+      expect(await start(rig, effect)).toMatchObject({ outputs: { stdout: said } });
+    }
+    await rig.close();
   });
 });
 

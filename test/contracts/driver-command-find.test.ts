@@ -187,8 +187,8 @@ test('300 commands at once are all answered, and no file is left open', async ()
   const before = open();
   const outcomes = await Promise.all(Array.from({ length: 300 }, (_, index) => rig.run(`exit ${index % 2}`)));
   expect(outcomes.filter(({ kind }) => kind === 'success')).toHaveLength(150);
-  // The launcher's two pipes stay.
-  expect(open()).toBeLessThanOrEqual(before + 2);
+  // The launcher's three pipes stay.
+  expect(open()).toBeLessThanOrEqual(before + 3);
 });
 
 test('a command that the system has no room for is started when there is room again', async () => {

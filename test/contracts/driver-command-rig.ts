@@ -164,14 +164,13 @@ export function fromFile(path: FilledText, more: Partial<Capture<FilledText>> = 
 /** Resolves when the file is there, with such contents. Its folder may be missing yet. */
 export function appears(path: string, fits: (text: string) => boolean = (text) => text !== ''): Promise<string> {
   return new Promise((resolve, reject) => {
-    let existing = dirname(path);
-    while (!existsSync(existing)) existing = dirname(existing);
+    const existing = nearestFolder(path);
     const watcher = watch(existing, () => look());
     watcher.on('error', reject);
     const look = (): void => {
-      // First to where the file is: what happens in it is not told further up.
+      // On the way to where the file is: what happens in a folder is not told further up.
       if (existing !== dirname(path)) {
-        if (!existsSync(dirname(path))) return;
+        if (existing === nearestFolder(path)) return;
         watcher.close();
         appears(path, fits).then(resolve, reject);
       } else if (existsSync(path)) {
@@ -185,14 +184,24 @@ export function appears(path: string, fits: (text: string) => boolean = (text) =
   });
 }
 
+function nearestFolder(path: string): string {
+  let folder = dirname(path);
+  while (!existsSync(folder)) folder = dirname(folder);
+  return folder;
+}
+
 /** Resolves when no such process lives. There is no event for the end of a process that is not one's child. */
 export async function gone(pid: number): Promise<void> {
   while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 function isAlive(pid: number): boolean {
-  const stat = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'latin1') : '';
-  return stat !== '' && !/\) [ZX] /.test(stat);
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT', 'ESRCH')) throw error;
+    return false;
+  }
 }
 
 /** Whether the text of a `status` file tells of an end. */

@@ -93,6 +93,30 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
     });
 
+    test('what is prepared begins when it is asked for, and once', async () => {
+      const effect = rig.effect('succeeds');
+      rig.driver.prepare?.(effect);
+      expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
+      expect(rig.timesBegun(effect)).toBe(1);
+    });
+
+    test('what is prepared may be stopped in the turn it is asked for in', async () => {
+      const effect = rig.effect('holds');
+      rig.driver.prepare?.(effect);
+      const outcome = start(rig, effect);
+      rig.driver.stop(effect.id, { force: false, why: 'run-ending' });
+      expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
+    });
+
+    test('what was prepared by an engine that died was never begun', async () => {
+      const effect = rig.effect('succeeds');
+      rig.driver.prepare?.(effect);
+      rig.nextLife();
+      expect(rig.timesBegun(effect)).toBe(0);
+      expect(await find(rig, effect)).toMatchObject({ kind: 'success' });
+      expect(rig.timesBegun(effect)).toBe(1);
+    });
+
     test('find starts what was never begun', async () => {
       const effect = rig.effect('succeeds');
       rig.nextLife();

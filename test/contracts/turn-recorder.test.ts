@@ -14,7 +14,7 @@ const ENVIRONMENT = { PATH: process.env['PATH'] ?? '' };
 function run(recorder: Recorder, folder: string, text: string, stdin: string | null): Promise<number> {
   mkdirSync(folder);
   const bare = { stdin, shell: '/bin/sh', text, direct: null };
-  const request = { path: '/bin/sh', args: [], cwd: folder, environment: ENVIRONMENT, folder, bare };
+  const request = { path: '/bin/sh', args: [], cwd: folder, environment: { base: ENVIRONMENT, own: {} }, folder, bare };
   return new Promise((resolve, reject) => {
     recorder.start(request, {
       begun: () => undefined,

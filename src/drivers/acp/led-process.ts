@@ -46,7 +46,14 @@ export class LedProcess {
     const args = ['-c', agentShellText(command, folder.path), shell.name];
     let ownPid = 0;
     startProcess(
-      { path: shell.path, args, cwd: workdir, environment, folder: folder.path, background: true },
+      {
+        path: shell.path,
+        args,
+        cwd: workdir,
+        environment: { base: environment, own: {} },
+        folder: folder.path,
+        background: true,
+      },
       {
         begun: (pid) => {
           ownPid = pid;

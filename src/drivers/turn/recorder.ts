@@ -8,9 +8,10 @@
 // R3  When it is gone, or says what cannot be understood, it is ended; those who waited for it are told, and look for
 //     their programs themselves. One whose end nobody has recorded is lost.
 //
-// A request (perl-starter.ts) is: id, cwd, folder, boot id, file for stdin, shell, text, program, number of words, words, names to
+// A request (perl-starter.ts) is: id, when, cwd, folder, boot id, file for stdin, shell, text, program, number of words, words, names to
 // take out of the environment by their number and one by one, and names and values that differ from our own.
 
+import { wholeEnvironment } from '../environment.ts';
 import { findPerl, OPENING, PerlStarter, WRITE_MAX } from '../perl-starter.ts';
 import type { LaunchEvents } from '../perl-starter.ts';
 import { BOOT_ID } from '../process-table.ts';
@@ -37,7 +38,8 @@ export class Recorder extends PerlStarter {
     super(perl, SCRIPT, environment);
   }
 
-  start({ cwd, folder, environment, bare }: ProgramRequest, events: LaunchEvents): void {
+  start({ cwd, folder, environment: layers, bare }: ProgramRequest, events: LaunchEvents): void {
+    const environment = wholeEnvironment(layers);
     const { stdin, shell, text, direct } = bare;
     const words = direct?.words ?? [];
     const gone = Object.keys(this.environment).filter((name) => environment[name] === undefined);
@@ -90,7 +92,7 @@ sub uptime {
   return $text =~ /^(\S+)/ ? $1 : '-';
 }
 sub begin {
-  my ($id, $cwd, $folder, $boot, $stdin, $shell, $text, $program, $count, @rest) = split /\0/, $_[0], -1;
+  my ($id, $when, $cwd, $folder, $boot, $stdin, $shell, $text, $program, $count, @rest) = split /\0/, $_[0], -1;
   my @words = splice(@rest, 0, $count);
   my @gone = splice(@rest, 0, shift @rest);
   my %own = @rest;

@@ -163,7 +163,7 @@ export class Turn {
     }
     const { folder, background, marker, adapter } = this.#place;
     const hooks = adapter.hooks !== null && start.hooked ? hooksIn(folder) : '';
-    const environment = { ...start.environment, MEOW_HOOKS: hooks, MEOW_RUN: marker };
+    const environment = { base: start.environment, own: { MEOW_HOOKS: hooks, MEOW_RUN: marker } };
     const request = { ...prepared.value, cwd: start.workdir, environment, folder: folder.path, background };
     let ownPid = 0;
     const events: LaunchEvents = {
