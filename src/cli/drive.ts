@@ -171,9 +171,10 @@ export async function drive(request: DriveRequest): Promise<Driven> {
       // Where the folder is that has the runs.
       const within = asked.allowOutside ? null : resolve(runFolder, '../../..');
       const steering = { program: of, runFolder, cwd: asked.cwd, within };
+      const known = before.length > 0 ? 0 : commandsIn(of);
       return {
         ...ofAgents.drivers,
-        command: steered(commandDriver({ ...around, environment, shell: config.shell }), steering),
+        command: steered(commandDriver({ ...around, environment, shell: config.shell, known }), steering),
         turn: steered(ofAgents.drivers.turn, steering),
         read: readDriver({ runFolder, cwd: asked.cwd }),
         ...conducted?.drivers,
@@ -218,6 +219,12 @@ export async function drive(request: DriveRequest): Promise<Driven> {
   } finally {
     signals.close();
   }
+}
+
+/** Those of the block that it begins with. */
+function commandsIn({ blocks, entry }: Program): number {
+  const steps = blocks[entry]?.steps ?? [];
+  return steps.filter(({ act }) => act.kind === 'effect' && act.effect.kind === 'command').length;
 }
 
 function isDone(records: readonly JournalRecord[]): boolean {

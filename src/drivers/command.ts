@@ -48,6 +48,8 @@ export interface CommandDriverOptions extends RunSurroundings {
   readonly graceMs?: number;
   /** Null to do without one; by default one is started when there is enough to do for it. */
   readonly launcher?: Launcher | null;
+  /** How many commands are known of beforehand: with many the launcher gets ready before the first is asked for. */
+  readonly known?: number;
 }
 
 export function commandDriver(options: CommandDriverOptions): Driver {
@@ -64,8 +66,9 @@ class CommandDriver implements Driver {
   /** Undefined until so many commands were asked for that one is worth its while. */
   #launcher: Launcher | null | undefined;
   #asked = 0;
-  /** Those that the launcher has begun of late: they are still finding their feet, and more would only hold them up. */
-  readonly #young = new Set<Attempt>();
+  /** Those that the launcher has begun of late, and when: they are still finding their feet, and more would only hold them up. */
+  readonly #young = new Map<Attempt, number>();
+  #growing = false;
   #scheduled = false;
   /** What the engine is about to ask for. */
   #prepared: Attempt | null = null;
@@ -79,6 +82,7 @@ class CommandDriver implements Driver {
     this.#shell = findShell(options.shell ?? 'sh', searchPath);
     this.#recorder = findShell('sh', `${searchPath}:/bin:/usr/bin`);
     this.#launcher = options.launcher;
+    this.#findLauncher(options.known ?? 0);
   }
 
   start(effect: Effect, answer: Answer): void {
@@ -114,9 +118,7 @@ class CommandDriver implements Driver {
     attempt.answers.push(answer);
     this.#attempts.set(effect.id, attempt);
     this.#asked += 1;
-    if (this.#launcher === undefined && this.#asked >= LAUNCHER_FROM) {
-      this.#launcher = findLauncher(this.#environment);
-    }
+    this.#findLauncher(this.#asked);
     if (prepared !== null || (how === 'start' && !this.#busy)) {
       // One alone is on its way at once, and runs while the engine does what else there is to do.
       this.#busy = true;
@@ -130,6 +132,10 @@ class CommandDriver implements Driver {
     this.#schedule();
   }
 
+  #findLauncher(commands: number): void {
+    if (this.#launcher === undefined && commands >= LAUNCHER_FROM) this.#launcher = findLauncher(this.#environment);
+  }
+
   #attempt(how: 'start' | 'find', effect: Effect): Attempt {
     assert(effect.spec.kind === 'command', `no command: ${effect.id} is a ${effect.spec.kind}`);
     const attempt = new Attempt(effect, effect.spec, how, {
@@ -140,7 +146,7 @@ class CommandDriver implements Driver {
       start: (request, events) => this.#start(attempt, request, events),
       ended: () => {
         this.#attempts.delete(effect.id);
-        this.#grown(attempt);
+        if (this.#young.delete(attempt)) this.#schedule();
       },
     });
     return attempt;
@@ -160,6 +166,18 @@ class CommandDriver implements Driver {
     const room = this.#launcher?.ready === true ? YOUNG_MAX - this.#young.size : STARTS_A_TURN;
     for (const attempt of this.#waiting.splice(0, Math.max(0, room))) attempt.begin();
     if (room > 0) this.#schedule();
+    else if (!this.#growing) {
+      this.#growing = true;
+      setTimeout(() => this.#grow(), YOUNG_MS).unref();
+    }
+  }
+
+  /** Whoever is at work for long takes nobody's place. */
+  #grow(): void {
+    this.#growing = false;
+    const before = performance.now() - YOUNG_MS;
+    for (const [attempt, since] of this.#young) if (since <= before) this.#young.delete(attempt);
+    this.#schedule();
   }
 
   #start(attempt: Attempt, request: ProcessRequest, events: LaunchEvents): void {
@@ -167,13 +185,8 @@ class CommandDriver implements Driver {
       startProcess(request, events);
       return;
     }
-    this.#young.add(attempt);
-    setTimeout(() => this.#grown(attempt), YOUNG_MS).unref();
+    this.#young.set(attempt, performance.now());
     this.#launcher.start(request, events);
-  }
-
-  #grown(attempt: Attempt): void {
-    if (this.#young.delete(attempt)) this.#schedule();
   }
 }
 

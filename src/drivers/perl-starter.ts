@@ -1,7 +1,9 @@
 // A small process beside the engine that starts others, and tells of their beginnings and ends: what launcher.ts and
-// turn/recorder.ts have in common. What it is asked, and what it does about it, is in their scripts for perl.
+// turn/recorder.ts have in common. What it does about what it is asked is in perl-script.ts.
 //
-// A request is its length, a line end, and fields separated by NUL, of which the first is an id. Reports are lines: `ready`,
+// A request is its length, a line end, and fields separated by NUL: an id, when, the folder to work in, the folder of the step,
+// the command by the number of its fields and one by one, names to take out of its environment likewise, and names and values
+// to put there. Reports are lines: `ready`,
 // `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. When it is gone, or says what cannot be understood, it is ended,
 // and those who waited for it are told.
 //
@@ -10,11 +12,12 @@
 
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 import { present } from '../base/assert.ts';
 import type { ErrnoError } from '../base/errno.ts';
+import { ID_WIDTH, perlScript } from './perl-script.ts';
+import type { PerlParts } from './perl-script.ts';
 import type { ProcessEvents } from './process.ts';
 import { OWNER_MASKED } from './step-folder.ts';
 import { findProgram } from './wrapper.ts';
@@ -33,13 +36,14 @@ export class PerlStarter {
   #heldUp: string | null = null;
   #count = 0;
   #partial = '';
+  #unsent = '';
   #isAwake = true;
   #state: 'starting' | 'ready' | 'gone' = 'starting';
 
-  constructor(perl: string, script: string, environment: Readonly<Record<string, string>>) {
+  constructor(perl: string, parts: PerlParts, environment: Readonly<Record<string, string>>) {
     // What would change how perl itself runs is given to those that it starts alone.
     this.environment = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PERL')));
-    this.#process = spawn(perl, ['-e', script], {
+    this.#process = spawn(perl, ['-e', perlScript(parts)], {
       detached: true,
       env: this.environment,
       stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
@@ -65,7 +69,7 @@ export class PerlStarter {
     return present(this.#process.pid, 'the starter never was');
   }
 
-  /** `fields`: what follows the id and whether it is held. */
+  /** `fields`: what follows upon when. */
   protected request(fields: readonly string[], events: LaunchEvents): void {
     this.#keepAwake(true);
     this.#ask('at-once', fields, events);
@@ -88,18 +92,19 @@ export class PerlStarter {
     const id = String(this.#count);
     this.#waiting.set(id, { events, isBegun: false });
     const text = [id, when, ...fields].join('\0');
-    this.#write(`${Buffer.byteLength(text)}\n${text}`);
+    this.#send(`${Buffer.byteLength(text)}\n${text}`);
     return id;
   }
 
-  /** What is asked for at once is sent at once. */
-  #write(text: string): void {
-    const { stdin } = this.#process;
-    if (stdin.writableCorked === 0) {
-      stdin.cork();
-      process.nextTick(() => stdin.uncork());
+  /** What is asked for in one turn is sent together: a stream takes its time for every piece. */
+  #send(text: string): void {
+    if (this.#unsent === '') {
+      process.nextTick(() => {
+        this.#process.stdin.write(this.#unsent);
+        this.#unsent = '';
+      });
     }
-    stdin.write(text);
+    this.#unsent += text;
   }
 
   #read(text: string): void {
@@ -137,7 +142,7 @@ export class PerlStarter {
   /** From now on another may be held; an empty request says so. */
   #letGo(): void {
     this.#heldUp = null;
-    this.#write('0\n');
+    this.#send('0\n');
   }
 
   #breakDown(): void {
@@ -188,39 +193,3 @@ function errnoError(errno: number): ErrnoError {
   const code = getSystemErrorName(-errno);
   return Object.assign(new Error(`${code}: the process could not be started`), { code, errno, syscall: 'exec' });
 }
-
-/** Of an id on the second pipe. */
-const ID_WIDTH = 12;
-
-/** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
-export const WRITE_MAX = 512;
-
-/**
- * The beginning of a script: who asks (`$requests`), who is told (`$report`), who lets go what is held (`$ahead`), and `$ready` to
- * wait for requests or ends. SIGCHLD
- * is let in only while it waits, and its handler only writes to a pipe: an end can neither be missed nor interrupt anything.
- * Its own 0, 1 and 2 are nothing until they are those of a process that is begun next; descriptors above 2 are closed by exec, and
- * nobody inherits them.
- */
-export const OPENING = String.raw`
-use strict; use POSIX ();
-open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && open(my $ahead, '<&', 3) && pipe(my $ends, my $end) or exit 1;
-POSIX::close(3);
-open(my $null, '<', '/dev/null') or exit 1;
-POSIX::dup2(fileno($null), $_) for 0, 1, 2;
-$SIG{FPE} = 'DEFAULT';
-my ($chld, $none) = (POSIX::SigSet->new(${constants.signals.SIGCHLD}), POSIX::SigSet->new());
-my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
-POSIX::sigprocmask($block, $chld);
-POSIX::sigaction(${constants.signals.SIGCHLD}, POSIX::SigAction->new(sub { local $!; syswrite($end, '.') }));
-my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
-# In a process that is held. An id of another is of one that died before it could read it.
-sub await_go_ahead {
-  my ($id, $told) = ($_[0], 0);
-  while ($told != $id) {
-    $told = '';
-    while ((my $rest = ${ID_WIDTH} - length $told) > 0) { sysread($ahead, $told, $rest, length $told) || POSIX::_exit(0) }
-  }
-  syswrite($report, "begun $id $$\n");
-}
-`;

@@ -10,8 +10,8 @@ import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import type { Usage } from '../../ir/usage.ts';
 import type { HoleValues } from '../adapter-start.ts';
-import { makeStepFolder } from '../step-folder.ts';
-import { readJsonFile, writeJsonFile } from './json-file.ts';
+import { makeStepFolder, writePrivate } from '../step-folder.ts';
+import { readJsonFile } from './json-file.ts';
 import type { SessionLedger } from './session-ledger.ts';
 
 /** `id` of a fresh one, and `newId` of a fork: as it was chosen; null where nobody has. */
@@ -47,7 +47,8 @@ export function planSession(
   const { kind, session, from, replays } = plan.value;
   makeStepFolder(folder);
   if (session !== null && kind !== 'resume') ledger.trying(session, replays ?? from);
-  writeJsonFile(planPath(folder), plan.value);
+  // One that was not written to its end tells of nothing, and nothing was begun by it.
+  writePrivate(planPath(folder), `${JSON.stringify(plan.value)}\n`);
   return plan;
 }
 

@@ -2,6 +2,7 @@
 // (turn.ts, U1–U4). What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
 
 import { assert } from '../../base/assert.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { Answer, Driver, Note, StopHow } from '../../engine/ports.ts';
@@ -17,7 +18,7 @@ import { environmentFor, inRun, markerOf, wholeEnvironment } from '../environmen
 import type { RunSurroundings } from '../environment.ts';
 import type { AdapterNamed } from '../hosts.ts';
 import { readerNamed } from '../readers/named.ts';
-import { stepFolder } from '../step-folder.ts';
+import { makeStepFolder, stepFolder } from '../step-folder.ts';
 import { wholeText } from '../whole-text.ts';
 import { workFolder } from '../work-folder.ts';
 import { turnOutcome } from './outcome.ts';
@@ -45,6 +46,8 @@ class TurnDriver implements Driver {
   readonly #open = new AskedEffects();
   readonly #ledger: SessionLedger;
   readonly #starter: Starter;
+  /** What the engine is about to ask for: of many the first. */
+  #prepared: { readonly effect: string; readonly start: Result<TurnStart, string> } | null = null;
 
   constructor(options: TurnDriverOptions) {
     this.#options = options;
@@ -64,6 +67,22 @@ class TurnDriver implements Driver {
     this.#open.get(effectId)?.stop(how);
   }
 
+  /** All that does not depend on the session, which is chosen when the turn begins. */
+  prepare(effect: Effect): void {
+    if (this.#prepared !== null || effect.spec.kind !== 'turn') return;
+    const adapter = this.#adapterOf(effect.spec);
+    if (!adapter.ok) return;
+    const { path } = stepFolder(this.#options.runFolder, effect.step, effect.attempt);
+    try {
+      makeStepFolder(path);
+    } catch (error) {
+      // Whoever asks for it is told.
+      if (!isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) throw error;
+      return;
+    }
+    this.#prepared = { effect: effect.id, start: this.#startOf(effect, effect.spec, adapter.value, path) };
+  }
+
   #ask(how: 'start' | 'find', effect: Effect, answer: Answer, note: Note): void {
     const { spec } = effect;
     assert(spec.kind === 'turn', `no turn: ${effect.id} is a ${spec.kind}`);
@@ -78,8 +97,9 @@ class TurnDriver implements Driver {
     note: Note,
   ): Promise<Outcome> {
     const { runFolder } = this.#options;
-    const name = wholeText(spec.adapter, runFolder);
-    const adapter = name.ok ? headlessAdapter(name.value, this.#options.adapters) : name;
+    const prepared = this.#prepared?.effect === effect.id ? this.#prepared.start : null;
+    if (prepared !== null) this.#prepared = null;
+    const adapter = this.#adapterOf(spec);
     if (!adapter.ok) return notStarted(adapter.error);
     const folder = stepFolder(runFolder, effect.step, effect.attempt);
     const { idleMs } = spec;
@@ -97,7 +117,7 @@ class TurnDriver implements Driver {
     if (how === 'find' && stateOf(place) !== 'never') turn.adopt();
     else if (asked.isStopped) return failed('stopped', 'the agent was stopped before it was started');
     else {
-      const start = this.#startOf(effect, spec, adapter.value, folder.path);
+      const start = prepared ?? this.#startOf(effect, spec, adapter.value, folder.path);
       if (!start.ok) return notStarted(start.error);
       turn.begin(start.value);
     }
@@ -106,6 +126,12 @@ class TurnDriver implements Driver {
     void asked.forced.then(() => turn.stop('stopped', 0));
     const outcome = await turnOutcome(await turn.ended, { runFolder, folder, adapter: adapter.value, idleMs });
     return this.#options.parks === false ? unparked(outcome) : outcome;
+  }
+
+  /** An error is a sentence. */
+  #adapterOf(spec: TurnSpec<FilledText>): Result<Adapter, string> {
+    const name = wholeText(spec.adapter, this.#options.runFolder);
+    return name.ok ? headlessAdapter(name.value, this.#options.adapters) : name;
   }
 
   /** An error is a sentence. */

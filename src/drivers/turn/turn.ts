@@ -405,7 +405,8 @@ const STDERR_BYTES = 64 * 1024;
 /** The end of a file; empty where it is absent. */
 function lastBytes(path: string): string {
   try {
-    return endOfFile(path, STDERR_BYTES).trim();
+    // Most are empty.
+    return statSync(path).size === 0 ? '' : endOfFile(path, STDERR_BYTES).trim();
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED)) return '';
     throw error;

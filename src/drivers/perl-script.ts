@@ -1,0 +1,207 @@
+// What the small processes of launcher.ts and turn/recorder.ts do, in perl: they start others, as perl-starter.ts asks, and tell
+// of their beginnings and ends. How one is made ready, and what it becomes, is in their own parts.
+//
+// SIGCHLD is let in only while nothing is done, and its handler only writes to a pipe: an end can neither be missed nor
+// interrupt anything. Descriptors above 2 are closed by exec, and nobody inherits them.
+//
+// A *spare* is a copy of the process that only has to be told what to become: it is made while there is nothing to do. It
+// rehearses what will be asked of it, by the example of an earlier request: the memory that a process touches first after a
+// fork is copied then, and not when somebody waits. While one is held no other spare is made, which would take the processor
+// that it waits for; an empty request says when it has begun. A spare that is told nothing ends with its maker, whose end of
+// its pipe nobody else has: there is one spare at a time, and the pipe of the one before is closed.
+//
+// Where many are asked for together there is no time for spares. Then everything that a process needs is made ready before the
+// fork: our own 0, 1 and 2, folder and environment are those of the one that is begun next.
+//
+// An end is told at once, unless there is something to begin; a beginning when the next spare is made: whoever runs for less
+// than that costs the engine one turn, not two.
+
+import { availableParallelism, constants } from 'node:os';
+import { BOOT_ID } from './process-table.ts';
+import { NOT_BEGUN } from './wrapper.ts';
+
+export interface PerlParts {
+  /** Subs `is_ready` (folder, cwd, command), `become` (id, folder, cwd, command) and `ended` (folder, pid, wait status). */
+  readonly own: string;
+  /** Goes on without an engine for as long as something that it has begun does. */
+  readonly outlives: boolean;
+}
+
+export function perlScript({ own, outlives }: PerlParts): string {
+  return `${OPENING}${outlives ? "$SIG{PIPE} = 'IGNORE';\n" : ''}my $outlives = ${Number(outlives)};\n${own}${LOOP}`;
+}
+
+const { SIGCHLD } = constants.signals;
+/** With more than these at work a spare only takes their time. */
+const BUSY = availableParallelism();
+/** Of an id on the pipe of those who are held. */
+export const ID_WIDTH = 12;
+/** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
+const WRITE_MAX = 512;
+
+const OPENING = String.raw`
+use strict; use POSIX ();
+open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && open(my $ahead, '<&', 3) && pipe(my $ends, my $end) or exit 1;
+POSIX::close(3);
+open(my $null, '<', '/dev/null') or exit 1;
+POSIX::dup2(fileno($null), $_) for 0, 1, 2;
+$SIG{FPE} = 'DEFAULT';
+my ($chld, $none) = (POSIX::SigSet->new(${SIGCHLD}), POSIX::SigSet->new());
+my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
+POSIX::sigprocmask($block, $chld);
+POSIX::sigaction(${SIGCHLD}, POSIX::SigAction->new(sub { local $!; syswrite($end, '.') }));
+my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
+my $read = POSIX::O_RDONLY();
+my ($append, $create) = map { POSIX::O_WRONLY() | POSIX::O_CREAT() | $_ } POSIX::O_APPEND(), POSIX::O_EXCL();
+sub lead {
+  my ($path, $mode, $to) = @_;
+  my $file = POSIX::open($path, $mode, 0600) // return 0;
+  POSIX::dup2($file, $to);
+  POSIX::close($file);
+}
+sub leave {
+  my ($folder, $mode, $text) = @_;
+  my $file = POSIX::open("$folder/status", $mode, 0600) // return 0;
+  my $written = POSIX::write($file, $text, length $text);
+  POSIX::close($file);
+  return $written;
+}
+sub uptime {
+  my $file = POSIX::open('/proc/uptime') // return '-';
+  POSIX::read($file, my $text, 64);
+  POSIX::close($file);
+  return $text =~ /^(\S+)/ ? $1 : '-';
+}
+# In the process that leads, first (wrapper.ts, W1).
+sub take_lead { leave($_[0], $create, "$$ " . uptime() . " ${BOOT_ID}\n") or POSIX::_exit(${NOT_BEGUN}) }
+sub refuse {
+  syswrite($report, "refused $_[0] " . ($! + 0) . "\n");
+  POSIX::_exit(0);
+}
+`;
+
+const LOOP = String.raw`
+my ($in, $said, $sample, $spare, $is_held, $is_alone, %child) = ('', '', '');
+sub report {
+  while ($said ne '') {
+    my $size = length $said;
+    $size = rindex($said, "\n", ${WRITE_MAX} - 1) + 1 if $size > ${WRITE_MAX};
+    my $sent = syswrite($report, $said, $size) // last;
+    substr($said, 0, $sent) = '';
+  }
+  $said = '';
+}
+sub wish {
+  my ($id, $when, $cwd, $folder, $count, @rest) = split /\0/, $_[0], -1;
+  my @command = splice(@rest, 0, $count);
+  my @gone = splice(@rest, 0, shift @rest);
+  return ($id, $when, $cwd, $folder, \@command, \@gone, {@rest});
+}
+# An id of another is of one that died before it could read it.
+sub await_go_ahead {
+  my ($id, $told) = ($_[0], 0);
+  while ($told != $id) {
+    $told = '';
+    while ((my $rest = ${ID_WIDTH} - length $told) > 0) { sysread($ahead, $told, $rest, length $told) || POSIX::_exit(0) }
+  }
+  syswrite($report, "begun $id $$\n");
+}
+sub go_on {
+  my ($id, $when, $cwd, $folder, $command) = @_;
+  await_go_ahead($id) if $when eq 'held';
+  $SIG{PIPE} = 'DEFAULT' if $outlives;
+  become($id, $folder, $cwd, $command);
+}
+sub spare {
+  pipe(my $orders, my $order) or return;
+  my $pid = fork() // return;
+  if ($pid) { $spare = [$pid, $order]; return }
+  close($order);
+  POSIX::setsid();
+  POSIX::sigprocmask($set, $none);
+  rehearse() if $sample ne '';
+  my $text = '';
+  1 while sysread($orders, $text, 65536, length $text);
+  POSIX::_exit(0) if $text eq '';
+  my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($text);
+  delete @ENV{@$gone};
+  @ENV{keys %$own} = values %$own;
+  is_ready($folder, $cwd, $command) or refuse($id);
+  go_on($id, $when, $cwd, $folder, $command);
+}
+sub rehearse {
+  my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($sample);
+  delete local @ENV{@$gone};
+  local @ENV{keys %$own} = values %$own;
+  is_ready('/dev', '/', $command);
+  uptime();
+}
+sub order {
+  my ($pid, $order) = @{$spare // return 0};
+  undef $spare;
+  local $SIG{PIPE} = 'IGNORE';
+  return 0 if (syswrite($order, $_[0]) // 0) != length $_[0];
+  $sample = $_[0] if $sample eq '';
+  my ($id, $when, $cwd, $folder) = split /\0/, $_[0], 5;
+  return adopt($pid, $id, $when, $folder);
+}
+sub adopt {
+  my ($pid, $id, $when, $folder) = @_;
+  $child{$pid} = [$id, $folder];
+  $is_held = $when eq 'held';
+  $said .= "begun $id $pid\n" if !$is_held;
+  return 1;
+}
+sub begin {
+  if ($_[0] eq '') { $is_held = 0; return }
+  return if order($_[0]);
+  my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($_[0]);
+  delete local @ENV{@$gone};
+  local @ENV{keys %$own} = values %$own;
+  POSIX::sigprocmask($set, $none);
+  my $pid = is_ready($folder, $cwd, $command) ? fork() : undef;
+  if (defined $pid && $pid == 0) { POSIX::setsid(); go_on($id, $when, $cwd, $folder, $command) }
+  $said .= "refused $id " . ($! + 0) . "\n" if !defined $pid;
+  POSIX::sigprocmask($block, $chld);
+  adopt($pid, $id, $when, $folder) if defined $pid;
+}
+syswrite($report, "ready\n");
+spare();
+for (;;) {
+  POSIX::sigprocmask($set, $none);
+  my $count = select(my $now = $ready, undef, undef, undef);
+  POSIX::sigprocmask($block, $chld);
+  # Interrupted: the dot is read with the next turn.
+  sysread($ends, my $dots, 4096) if $count > 0 && vec($now, fileno($ends), 1);
+  while ((my $pid = waitpid(-1, $nohang)) > 0) {
+    my ($wait, $known) = ($?, delete $child{$pid});
+    undef $spare if $spare && $spare->[0] == $pid;
+    next if !$known;
+    ended($known->[1], $pid, $wait);
+    $said .= "ended $known->[0] $wait\n";
+  }
+  my $is_asked = $count > 0 && !$is_alone && vec($now, fileno($requests), 1);
+  report() if $said ne '' && !$is_asked;
+  if ($is_asked) {
+    if (!sysread($requests, $in, 65536, length $in)) {
+      exit 0 if !$outlives;
+      $is_alone = 1;
+      undef $spare;
+      vec($ready, fileno($requests), 1) = 0;
+    }
+    my $from = 0;
+    while ((my $line = index($in, "\n", $from)) >= 0) {
+      my $size = substr($in, $from, $line - $from);
+      last if length($in) < $line + 1 + $size;
+      begin(substr($in, $line + 1, $size));
+      $from = $line + 1 + $size;
+    }
+    substr($in, 0, $from) = '';
+    # What the last one was given is nobody else's.
+    POSIX::dup2(fileno($null), $_) for 0, 1, 2;
+  }
+  spare() if !$spare && !$is_held && !$is_alone && $in eq '' && keys(%child) < ${BUSY};
+  report() if $said ne '';
+  exit 0 if $is_alone && !%child;
+}
+`;
