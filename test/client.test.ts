@@ -69,15 +69,23 @@ test('a run whose drivers cannot be had leaves nothing behind either', async () 
 
 test('what a record asks for is prepared while the record is written, and started when it is durable', async () => {
   const { told, world } = toldWorld((append) => append());
-  await (await startRun(world, parseProgram(['a', 'b']), REQUEST)).ended;
-  expect(told.slice(0, 5)).toEqual(['prepare a#1', 'prepare b#1', 'durable', 'start a#1', 'start b#1']);
+  await (await startRun(world, parseProgram(['a', 'b needs a', 'c needs a']), REQUEST)).ended;
+  expect(told.slice(2, 7)).toEqual(['prepare b#1', 'prepare c#1', 'durable', 'start b#1', 'start c#1']);
+});
+
+test('nothing is prepared for the first record of a run', async () => {
+  const { told, world } = toldWorld((append) => append());
+  await (await startRun(world, parseProgram(['a']), REQUEST)).ended;
+  expect(told).toEqual(['durable', 'start a#1', 'durable']);
 });
 
 test('what is prepared for a record that cannot be kept is not started', async () => {
-  const { told, world } = toldWorld(() => Promise.reject(new UsageError('the disk is full')));
-  const run = startRun(world, parseProgram(['a']), REQUEST);
-  await expect(run.then(({ ended }) => ended)).rejects.toThrow('the disk is full');
-  expect(told).toEqual(['prepare a#1']);
+  let appends = 0;
+  const full = (): Promise<void> => Promise.reject(new UsageError('the disk is full'));
+  const { told, world } = toldWorld((append) => (++appends === 1 ? append() : full()));
+  const run = await startRun(world, parseProgram(['a', 'b needs a']), REQUEST);
+  await expect(run.ended).rejects.toThrow('the disk is full');
+  expect(told).toEqual(['durable', 'start a#1', 'prepare b#1']);
 });
 
 /** Tells what is asked of its driver and its store, in order. Everything that is started succeeds. */

@@ -138,8 +138,9 @@ export class Engine {
       for (const decision of decisions) requests.push(...requestsOf(this.state, decision));
     }
     const appended = this.#journal.append(records);
-    // The journal is written first, and what can be prepared while the disk works.
-    queueMicrotask(() => this.#prepare(requests));
+    // The journal is written first, and what can be prepared while the disk works. A run without a record leaves nothing
+    // behind: for the first one nothing is prepared.
+    if (records[0]?.seq !== 1) queueMicrotask(() => this.#prepare(requests));
     await appended;
     this.#durable = true;
     for (const request of requests) this.#pass(request);

@@ -11,7 +11,8 @@ export interface Driver {
   start(effect: Effect, answer: Answer, note?: Note): void;
   /**
    * The engine is about to ask for this effect: the record that asks is on its way to the disk. What takes time and begins
-   * nothing may be done now. It is followed by `start`, or by the end of the engine: then nothing has begun.
+   * nothing may be done now. It is followed by `start`, or by the end of the engine: then nothing has begun. Not called
+   * before the run has a durable record.
    */
   prepare?(effect: Effect): void;
   /**
