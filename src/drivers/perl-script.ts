@@ -6,15 +6,14 @@
 //
 // A *spare* is a copy of the process that only has to be told what to become: it is made while there is nothing to do. It
 // rehearses what will be asked of it, by the example of an earlier request: the memory that a process touches first after a
-// fork is copied then, and not when somebody waits. While one is held no other spare is made, which would take the processor
-// that it waits for; an empty request says when it has begun. A spare that is told nothing ends with its maker, whose end of
+// fork is copied then, and not when somebody waits. The next one is made when the engine says so, by an empty request: at once it
+// would take the processor from the one before, which somebody waits for. A spare that is told nothing ends with its maker, whose end of
 // its pipe nobody else has: there is one spare at a time, and the pipe of the one before is closed.
 //
 // Where many are asked for together there is no time for spares. Then everything that a process needs is made ready before the
 // fork: our own 0, 1 and 2, folder and environment are those of the one that is begun next.
 //
-// An end is told at once, unless there is something to begin; a beginning when the next spare is made: whoever runs for less
-// than that costs the engine one turn, not two.
+// An end is told at once, unless there is something to begin.
 
 import { availableParallelism, constants } from 'node:os';
 import { BOOT_ID } from './process-table.ts';
@@ -33,7 +32,7 @@ export function perlScript({ own, outlives }: PerlParts): string {
 
 const { SIGCHLD } = constants.signals;
 /** With more than these at work a spare only takes their time. */
-const BUSY = availableParallelism();
+export const BUSY = availableParallelism();
 /** Of an id on the pipe of those who are held. */
 export const ID_WIDTH = 12;
 /** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
@@ -81,7 +80,7 @@ sub refuse {
 `;
 
 const LOOP = String.raw`
-my ($in, $said, $sample, $spare, $is_held, $is_alone, %child) = ('', '', '');
+my ($in, $said, $sample, $spare, $is_hasty, $is_alone, %child) = ('', '', '');
 sub report {
   while ($said ne '') {
     my $size = length $said;
@@ -139,6 +138,7 @@ sub rehearse {
 sub order {
   my ($pid, $order) = @{$spare // return 0};
   undef $spare;
+  $is_hasty = 1;
   local $SIG{PIPE} = 'IGNORE';
   return 0 if (syswrite($order, $_[0]) // 0) != length $_[0];
   $sample = $_[0] if $sample eq '';
@@ -148,12 +148,11 @@ sub order {
 sub adopt {
   my ($pid, $id, $when, $folder) = @_;
   $child{$pid} = [$id, $folder];
-  $is_held = $when eq 'held';
-  $said .= "begun $id $pid\n" if !$is_held;
+  $said .= "begun $id $pid\n" if $when ne 'held';
   return 1;
 }
 sub begin {
-  if ($_[0] eq '') { $is_held = 0; return }
+  if ($_[0] eq '') { $is_hasty = 0; return }
   return if order($_[0]);
   my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($_[0]);
   delete local @ENV{@$gone};
@@ -200,7 +199,7 @@ for (;;) {
     # What the last one was given is nobody else's.
     POSIX::dup2(fileno($null), $_) for 0, 1, 2;
   }
-  spare() if !$spare && !$is_held && !$is_alone && $in eq '' && keys(%child) < ${BUSY};
+  spare() if !$spare && !$is_hasty && !$is_alone && $in eq '' && keys(%child) < ${BUSY};
   report() if $said ne '';
   exit 0 if $is_alone && !%child;
 }

@@ -16,7 +16,7 @@ import type { Readable, Writable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 import { present } from '../base/assert.ts';
 import type { ErrnoError } from '../base/errno.ts';
-import { ID_WIDTH, perlScript } from './perl-script.ts';
+import { BUSY, ID_WIDTH, perlScript } from './perl-script.ts';
 import type { PerlParts } from './perl-script.ts';
 import type { ProcessEvents } from './process.ts';
 import { OWNER_MASKED } from './step-folder.ts';
@@ -33,7 +33,7 @@ export class PerlStarter {
   readonly #waiting = new Map<string, Waiting>();
   readonly #process: PipedProcess;
   readonly #goAhead: Writable;
-  #heldUp: string | null = null;
+  #held: string | null = null;
   #count = 0;
   #partial = '';
   #unsent = '';
@@ -77,9 +77,9 @@ export class PerlStarter {
 
   /** Makes ready, and returns how to let it go. Null where one is held already. */
   protected hold(fields: readonly string[], events: LaunchEvents): (() => void) | null {
-    if (this.#heldUp !== null) return null;
+    if (this.#held !== null) return null;
     const id = this.#ask('held', fields, events);
-    this.#heldUp = id;
+    this.#held = id;
     return () => {
       if (!this.#waiting.has(id)) return;
       this.#keepAwake(true);
@@ -124,11 +124,13 @@ export class PerlStarter {
       const [, what, id = '', number = ''] = report;
       const waiting = this.#waiting.get(id);
       if (waiting === undefined) continue;
-      if (id === this.#heldUp) this.#letGo();
+      if (id === this.#held) this.#held = null;
       const { events, isBegun } = waiting;
       if (what === 'begun') {
         waiting.isBegun = true;
         events.begun(Number(number));
+        // Now there is time to get ready for the next, unless there is much to do anyway.
+        if (this.#waiting.size <= BUSY) this.#send('0\n');
         continue;
       }
       this.#waiting.delete(id);
@@ -137,12 +139,6 @@ export class PerlStarter {
       else if (isBegun) events.ended(statusOf(Number(number)));
       else events.abandoned();
     }
-  }
-
-  /** From now on another may be held; an empty request says so. */
-  #letGo(): void {
-    this.#heldUp = null;
-    this.#send('0\n');
   }
 
   #breakDown(): void {
