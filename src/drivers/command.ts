@@ -249,9 +249,13 @@ class Attempt {
 
   /** All of a start but its last step; where that cannot be, it is started as a whole later. */
   prepare(launcher: Launcher): void {
-    const request = this.#request();
-    const goAhead = request.ok && !request.value.readsScript ? launcher.prepare(request.value, this.#events) : null;
-    if (goAhead !== null) this.#life = { kind: 'prepared', goAhead };
+    try {
+      const request = this.#request();
+      const goAhead = request.ok && !request.value.readsScript ? launcher.prepare(request.value, this.#events) : null;
+      if (goAhead !== null) this.#life = { kind: 'prepared', goAhead };
+    } catch (error) {
+      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+    }
   }
 
   begin(): void {

@@ -34,10 +34,11 @@ export class PerlStarter {
   readonly #process: PipedProcess;
   readonly #goAhead: Writable;
   #held: string | null = null;
+  /** The ids of those that may begin, or have. */
+  readonly #afoot = new Set<string>();
   #count = 0;
   #partial = '';
   #unsent = '';
-  #isAwake = true;
   #state: 'starting' | 'ready' | 'gone' = 'starting';
 
   constructor(perl: string, parts: PerlParts, environment: Readonly<Record<string, string>>) {
@@ -71,8 +72,8 @@ export class PerlStarter {
 
   /** `fields`: what follows upon when. */
   protected request(fields: readonly string[], events: LaunchEvents): void {
-    this.#keepAwake(true);
-    this.#ask('at-once', fields, events);
+    const id = this.#ask('at-once', fields, events);
+    this.#stayFor(id);
   }
 
   /** Makes ready, and returns how to let it go. Null where one is held already. */
@@ -82,7 +83,7 @@ export class PerlStarter {
     this.#held = id;
     return () => {
       if (!this.#waiting.has(id)) return;
-      this.#keepAwake(true);
+      this.#stayFor(id);
       this.#goAhead.write(id.padStart(ID_WIDTH));
     };
   }
@@ -134,7 +135,7 @@ export class PerlStarter {
         continue;
       }
       this.#waiting.delete(id);
-      if (this.#waiting.size === 0) this.#keepAwake(false);
+      this.#stayed(id);
       if (what === 'refused') events.refused(errnoError(Number(number)));
       else if (isBegun) events.ended(statusOf(Number(number)));
       else events.abandoned();
@@ -145,16 +146,24 @@ export class PerlStarter {
     if (this.#state === 'gone') return;
     this.#state = 'gone';
     this.#process.kill('SIGKILL');
+    this.#afoot.clear();
     this.#keepAwake(false);
     const left = [...this.#waiting.values()];
     this.#waiting.clear();
     for (const { events } of left) events.abandoned();
   }
 
-  /** The engine lives for the sake of what runs, not for the sake of who starts it. */
+  /** The engine lives for the sake of what runs, not for the sake of who starts it, nor of what is held. */
+  #stayFor(id: string): void {
+    this.#afoot.add(id);
+    if (this.#afoot.size === 1) this.#keepAwake(true);
+  }
+
+  #stayed(id: string): void {
+    if (this.#afoot.delete(id) && this.#afoot.size === 0) this.#keepAwake(false);
+  }
+
   #keepAwake(isAwake: boolean): void {
-    if (isAwake === this.#isAwake) return;
-    this.#isAwake = isAwake;
     for (const part of [this.#process, this.#process.stdin, this.#process.stdout, this.#goAhead]) {
       // Pipes are sockets here, and only those of the types know that they can be let go.
       const handle = part as { ref?(): void; unref?(): void };

@@ -622,8 +622,10 @@ describe('the connection', () => {
     expect(sessions().some((name) => name.startsWith(`meow-control-${child.pid}-`))).toBe(true);
     child.kill('SIGKILL');
     await gone(client);
-    await until(() => onSocket('list-clients') === '');
+    // tmux takes the client away first, and its session in its own time.
+    await until(() => sessions().length === 1);
     expect(sessions()).toEqual(['meow-test-1']);
+    expect(onSocket('list-clients')).toBe('');
     await shows(present(await tmux.find('wf-1.abc:step-1#1'), 'the agent is gone'), /on/);
   });
 
