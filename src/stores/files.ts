@@ -199,12 +199,14 @@ async function undoAll(undo: Undo): Promise<void> {
 
 async function make(at: Places, program: Program, through: Through, undo: Undo): Promise<Journal> {
   await makeFolder(at.parent, 0o700, undo);
-  const lock = await lockRun(at, undo);
+  const locking = lockRun(at, undo);
+  // The lock is asked for meanwhile.
+  const programHash = hashProgram(program);
+  const lock = await locking;
   if (!(await isFree(at))) throw takenRun(at.runId);
   await clearRemains(at);
 
   await makeFolder(at.folder, 0o700, undo);
-  const programHash = hashProgram(program);
   await writeProgram(at, encodeProgram(program, programHash), undo);
   const { O_WRONLY, O_APPEND, O_CREAT, O_EXCL } = constants;
   const file = await open(at.journal, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | DURABLE, 0o600);
@@ -213,9 +215,7 @@ async function make(at: Places, program: Program, through: Through, undo: Undo):
     () => file.close(),
   );
   await file.chmod(0o600);
-  lockJournal(at, lock, file);
-  await syncFolder(at.folder);
-  await syncFolder(at.parent);
+  await Promise.all([lockJournal(at, lock, file), syncFolder(at.folder), syncFolder(at.parent)]);
 
   const run: StoredRun = { program, programHash, records: [] };
   return journalOf(at, run, through(appendFile(file)), 0, lock, () => undoAll(undo));
@@ -226,7 +226,7 @@ async function takeUp(at: Places, through: Through, undo: Undo): Promise<Journal
   const file = await openIfThere(at.journal, constants.O_RDWR | constants.O_APPEND | DURABLE);
   if (file === null) throw await withoutRecords(at);
   undo.push(() => file.close());
-  lockJournal(at, lock, file);
+  await lockJournal(at, lock, file);
 
   const bytes = await readAll(file);
   const { records, wholeBytes } = decode(at, bytes);
@@ -289,8 +289,8 @@ async function lockRun(at: Places, undo: Undo): Promise<Lock> {
 }
 
 /** The lock file is easily deleted by a helpful hand; the journal would then have two writers, so it is locked as well. */
-function lockJournal(at: Places, lock: Lock, file: FileHandle): void {
-  if (lock.kind === 'flock' && !flockFile(file.fd)) throw heldRun(at.runId, null);
+async function lockJournal(at: Places, lock: Lock, file: FileHandle): Promise<void> {
+  if (lock.kind === 'flock' && !(await flockFile(file.fd))) throw heldRun(at.runId, null);
 }
 
 /** Whether the id can be used: nothing is there, or the remains of a run that never began. */

@@ -8,7 +8,7 @@
 // successor links its own file as `LOCK.after-NONCE`, named for the one taking that it follows, and only one can. The
 // last of this chain holds the lock. Release unlinks the head first; a late successor of an old chain finds that out.
 
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { access, chmod, constants, link, open, readFile, stat, unlink, writeFile } from 'node:fs/promises';
@@ -57,12 +57,16 @@ export async function readLockHolder(path: string): Promise<LockHolder | null> {
 }
 
 /** Locks the open file for this process, for as long as it is open. False where another has it. */
-export function flockFile(fd: number, command = 'flock'): boolean {
-  const { error, status, stderr } = spawnSync(command, ['-n', '3'], {
-    stdio: ['ignore', 'ignore', 'pipe', fd],
-    encoding: 'utf8',
+export async function flockFile(fd: number, command = 'flock'): Promise<boolean> {
+  const child = spawn(command, ['-n', '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
+  let stderr = '';
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
   });
-  if (error !== undefined) throw error;
+  const status = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
   if (status === 0) return true;
   if (status === 1) return false;
   throw new UsageError(
@@ -79,7 +83,7 @@ async function takeByFlock(path: string, command: string): Promise<LockAnswer | 
   const file = await open(path, 'a+', 0o600);
   let drop = (): Promise<void> => file.close();
   try {
-    if (!flockFile(file.fd, command)) return { kind: 'held', by: await livingHolder(path) };
+    if (!(await flockFile(file.fd, command))) return { kind: 'held', by: await livingHolder(path) };
     if (!(await leadsTo(path, file))) return 'moved';
     // An engine that found no flock(1) holds the lock by its text alone.
     const living = await livingHolder(path);

@@ -29,6 +29,7 @@ export function createSearch(given: Readonly<Record<string, Json>>): Search {
   const told = new Set<string>();
   return {
     add: (file) => {
+      if (!MAY_REFER.test(file.text)) return [];
       modules.push({ file: file.file, sections: openModule(file, '').sections });
       const known = collectValues(modules, given);
       const wanted: Wanted[] = [];
@@ -44,6 +45,9 @@ export function createSearch(given: Readonly<Record<string, Json>>): Search {
     },
   };
 }
+
+/** What a file must contain to lead to others: a key that does, or an escape that may spell one. Most do not, and are not read. */
+const MAY_REFER = /template|on_error|\\[uUx]/;
 
 function* wantedBy(
   { file, sections }: { readonly file: string; readonly sections: readonly Section[] },
