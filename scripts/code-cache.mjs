@@ -15,7 +15,12 @@ script.runInThisContext()(module.exports, createRequire(file), module, file, dir
 
 if (basename(file) === 'cli.cjs') {
   mkdirSync('.meow');
-  writeFileSync('a.meow.toml', '[main]\n[[main.steps]]\nid = "a"\nexecutor = "shell"\ncommand = "true"\n');
+  // So many that they are started as many are; and one after the other, as most are.
+  const steps = Array.from({ length: 12 }, (_, n) => {
+    const needs = n < 2 ? '' : `needs = ["s${n - 1}"]\n`;
+    return `[[main.steps]]\nid = "s${n}"\nexecutor = "shell"\ncommand = "true"\n${needs}`;
+  });
+  writeFileSync('a.meow.toml', `[main]\n${steps.join('')}`);
   for (const line of ['run a.meow.toml --id a', 'status a', 'validate a.meow.toml']) {
     await module.exports.main(line.split(' '));
   }
