@@ -71,7 +71,7 @@ describe('events', () => {
     await emit('tool', { n: 1 });
     await emit('tool', { n: 2 });
     expect(await say(wait)).toMatchObject({ kind: 'event-received', event_type: 'tool', data: { n: 1 } });
-    expect(run.told.at(-1)).toEqual({ kind: 'event-received', step: 'a', event: 2, asking: null });
+    expect(run.told.at(-1)).toEqual({ kind: 'event-received', step: 'a', event: 2, asking: null, attempt: 1 });
     expect(await say(wait)).toMatchObject({ data: { n: 2 } });
     const third = say(wait);
     expect(await isOpen(third)).toBe(true);

@@ -200,11 +200,12 @@ export class Desk {
     const until = deadlineOf(message, clock.now());
     const matches = (event: HeardEvent): boolean => fits(event, message.filter, run.id);
     const { asking } = message;
+    const attempt = step?.attempt ?? 0;
     const found = await this.#waiters.event({ type: message.eventType, matches, step, asking, until, gone });
     switch (found.kind) {
       case 'event': {
         const { event } = found;
-        if (step !== null) await run.tell({ kind: 'event-received', step: step.id, event: event.seq, asking });
+        if (step !== null) await run.tell({ kind: 'event-received', step: step.id, event: event.seq, asking, attempt });
         const { type, agent, data } = event;
         return { kind: message.compat ? 'event-match' : 'event-received', event_type: type, agent, data };
       }

@@ -84,7 +84,6 @@ export class Waiters {
     assert(state === this.#state, 'the state is that of another run');
     const fresh = this.#freshEvents();
     if (this.#all.size === 0) return;
-    for (const event of fresh) for (const tell of this.#forEvents.get(event.type) ?? []) tell(event);
     for (const { decisions } of records) {
       for (const decision of decisions) {
         if (decision.kind === 'gate-decided') {
@@ -93,6 +92,8 @@ export class Waiters {
         else if (decision.kind === 'steps-skipped') for (const step of decision.steps) this.#releaseFrom(step);
       }
     }
+    // Not to those who were released just now: what an attempt that is over is handed, the next one never sees.
+    for (const event of fresh) for (const tell of this.#forEvents.get(event.type) ?? []) tell(event);
     if (state.end === null) return;
     const message = `the run is ending: it is ${state.end}`;
     for (const waiter of this.#all) waiter.settle({ kind: 'released', message });

@@ -103,9 +103,9 @@ function take(turn: Turn, input: Input): void {
       return turn.emit({ kind: 'event-emitted', event: input.event });
     case 'event-received': {
       const step = state.steps.get(input.step);
-      if (step === undefined || isOver(step)) return;
+      if (step === undefined || isOver(step) || (input.attempt ?? step.attempt) !== step.attempt) return;
       if (input.event <= step.eventsSeen && (input.asking === null || step.eventAskings.has(input.asking))) return;
-      return turn.emit({ ...input });
+      return turn.emit({ kind: input.kind, step: input.step, event: input.event, asking: input.asking });
     }
     case 'gate-asked': {
       const step = state.steps.get(input.step);

@@ -28,6 +28,8 @@ export type Input =
       readonly event: number;
       /** Tells one question for an event from the next, also where it is asked again of the next engine; null: no way to tell. */
       readonly asking: string | null;
+      /** The one that has it. What an attempt that is over has received, the next one has not. Absent: the present one. */
+      readonly attempt?: number;
     }
   /** Somebody waits for a gate. `step`: on behalf of this one. */
   | { readonly kind: 'gate-asked'; readonly gate: string; readonly step: string; readonly prompt: string | null }
