@@ -5,8 +5,10 @@
 import { shellWord } from '../ir/quote.ts';
 import { join } from 'node:path';
 import { BOOT_ID, HAS_PROC } from './process-table.ts';
+import type { ProcessRequest } from './process.ts';
 import { UMASK } from './step-folder.ts';
 import { beginning } from './wrapper.ts';
+import type { Shell } from './wrapper.ts';
 
 /**
  * `command`: a program and its arguments, each as it is. `terminal`: the shell goes with its terminal, and so the system ends
@@ -22,6 +24,26 @@ export function agentShellText(command: readonly string[], folder: string, termi
     `${command.map(shellWord).join(' ')} 2>&3 3>&-;`,
     `meow_status=$?;echo "exit $meow_status">>${status};exit "$meow_status"`,
   ].join('');
+}
+
+/** Such a shell as a process of its own, which this one may leave behind. */
+export function agentShellRequest(asked: {
+  readonly shell: Shell;
+  readonly command: readonly string[];
+  readonly workdir: string;
+  readonly folder: string;
+  readonly environment: Readonly<Record<string, string>>;
+}): ProcessRequest {
+  const { shell, command, workdir, folder, environment } = asked;
+  const args = ['-c', agentShellText(command, folder), shell.name];
+  return {
+    path: shell.path,
+    args,
+    cwd: workdir,
+    environment: { base: environment, own: {} },
+    folder,
+    background: true,
+  };
 }
 
 /** A text for a shell in a terminal, as such a command: a shell that has to stay for it does so for as long as what it runs. */

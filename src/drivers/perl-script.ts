@@ -1,14 +1,14 @@
 // What the small processes of launcher.ts and turn/recorder.ts do, in perl: they start others, as perl-starter.ts asks, and tell
 // of their beginnings and ends. How one is made ready, and what it becomes, is in their own parts.
 //
-// SIGCHLD is let in only while nothing is done, and its handler only writes to a pipe: an end can neither be missed nor
-// interrupt anything. Descriptors above 2 are closed by exec, and nobody inherits them.
+// SIGCHLD is let in only while nothing is done, and around a fork, since a child has what its parent had; its handler only
+// writes to a pipe: an end can neither be missed nor interrupt anything. Descriptors above 2 are closed by exec, and nobody inherits them.
 //
 // A *spare* is a copy of the process that only has to be told what to become: it is made while there is nothing to do. It
 // rehearses what will be asked of it, by the example of an earlier request: the memory that a process touches first after a
 // fork is copied then, and not when somebody waits. The next one is made when the engine says so, by an empty request: at once it
-// would take the processor from the one before, which somebody waits for. A spare that is told nothing ends with its maker, whose end of
-// its pipe nobody else has: there is one spare at a time, and the pipe of the one before is closed.
+// would take the processor from the one before, which somebody waits for. A spare that is told nothing ends with its maker, whose
+// end of its pipe nobody else has: there is one spare at a time, and the pipe of the one before is closed.
 //
 // Where many are asked for together there is no time for spares. Then everything that a process needs is made ready before the
 // fork: our own 0, 1 and 2, folder and environment are those of the one that is begun next.
@@ -73,9 +73,10 @@ sub uptime {
 }
 # In the process that leads, first (wrapper.ts, W1).
 sub take_lead { leave($_[0], $create, "$$ " . uptime() . " ${BOOT_ID}\n") or POSIX::_exit(${NOT_BEGUN}) }
+# Whoever is not to begin after all ends with a status that nobody takes for that of a command.
 sub refuse {
   syswrite($report, "refused $_[0] " . ($! + 0) . "\n");
-  POSIX::_exit(0);
+  POSIX::_exit(${NOT_BEGUN});
 }
 `;
 
@@ -101,7 +102,7 @@ sub await_go_ahead {
   my ($id, $told) = ($_[0], 0);
   while ($told != $id) {
     $told = '';
-    while ((my $rest = ${ID_WIDTH} - length $told) > 0) { sysread($ahead, $told, $rest, length $told) || POSIX::_exit(0) }
+    while ((my $rest = ${ID_WIDTH} - length $told) > 0) { sysread($ahead, $told, $rest, length $told) || POSIX::_exit(${NOT_BEGUN}) }
   }
   syswrite($report, "begun $id $$\n");
 }
@@ -157,8 +158,9 @@ sub begin {
   my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($_[0]);
   delete local @ENV{@$gone};
   local @ENV{keys %$own} = values %$own;
+  my $is_ready = is_ready($folder, $cwd, $command);
   POSIX::sigprocmask($set, $none);
-  my $pid = is_ready($folder, $cwd, $command) ? fork() : undef;
+  my $pid = $is_ready ? fork() : undef;
   if (defined $pid && $pid == 0) { POSIX::setsid(); go_on($id, $when, $cwd, $folder, $command) }
   $said .= "refused $id " . ($! + 0) . "\n" if !defined $pid;
   POSIX::sigprocmask($block, $chld);

@@ -135,7 +135,7 @@ export class PerlStarter {
         continue;
       }
       this.#waiting.delete(id);
-      this.#stayed(id);
+      this.#stayNoLonger(id);
       if (what === 'refused') events.refused(errnoError(Number(number)));
       else if (isBegun) events.ended(statusOf(Number(number)));
       else events.abandoned();
@@ -159,7 +159,7 @@ export class PerlStarter {
     if (this.#afoot.size === 1) this.#keepAwake(true);
   }
 
-  #stayed(id: string): void {
+  #stayNoLonger(id: string): void {
     if (this.#afoot.delete(id) && this.#afoot.size === 0) this.#keepAwake(false);
   }
 

@@ -22,7 +22,7 @@ import type {
   StartRequest,
   WorkEnd,
 } from './agent-host.ts';
-import { agentShellText } from './agent-shell.ts';
+import { agentShellRequest } from './agent-shell.ts';
 import { tail } from './capture.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
 import { livingLeader, watchFolder, whenGone } from './leader.ts';
@@ -109,25 +109,14 @@ class SimulatedAgent implements HostedAgent {
       return;
     }
     const command = [...options.command, folder.path, script, join(agentFolderOf(start), 'memory.json')];
-    const args = ['-c', agentShellText(command, folder.path), shell.name];
     let ownPid = 0;
-    startProcess(
-      {
-        path: shell.path,
-        args,
-        cwd: workdir,
-        environment: { base: environment, own: {} },
-        folder: folder.path,
-        background: true,
+    startProcess(agentShellRequest({ shell, command, workdir, folder: folder.path, environment }), {
+      begun: (pid) => {
+        ownPid = pid;
       },
-      {
-        begun: (pid) => {
-          ownPid = pid;
-        },
-        refused: (error) => this.#end(null, error.message),
-        ended: (status) => this.#leaderEnded(ownPid, status),
-      },
-    );
+      refused: (error) => this.#end(null, error.message),
+      ended: (status) => this.#leaderEnded(ownPid, status),
+    });
   }
 
   /** Somebody else's child. */

@@ -79,6 +79,16 @@ describe('events', () => {
     expect(await third).toMatchObject({ data: { n: 3 } });
   });
 
+  test('what an attempt that was lost was about to be handed is left for the next one', async () => {
+    const { run, say, emit } = setup(['a']);
+    await emit('tool', { n: 1 });
+    const lost = { kind: 'failure', failure: failure('lost', 'gone without a result') } as const;
+    await run.tell({ kind: 'effect-finished', effect: 'a#1', outcome: lost });
+    await run.tell({ kind: 'event-received', step: 'a', event: 1, asking: 'q1', attempt: 1 });
+    const next = { type: 'await_event', step: 'a', event_type: 'tool', attempt: 2 };
+    expect(await say(next)).toMatchObject({ data: { n: 1 } });
+  });
+
   test('a question that is asked again is answered as before: its answer was not heard', async () => {
     const { say, emit } = setup();
     const wait = { type: 'await_event', step: 'a', event_type: 'tool', asking: 'q1' };

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
 import { findLauncher, Launcher } from '../../src/drivers/launcher.ts';
-import type { Outcome } from '../../src/ir/effect.ts';
+import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import { appears, CommandRig, from, gone } from './driver-command-rig.ts';
 import { driverContract, start } from './driver.ts';
 
@@ -160,12 +160,7 @@ describe('the spare of the launcher', () => {
 
 describe('a command that the launcher has prepared', () => {
   test('begins when it is asked for, in the process that was made ready', async () => {
-    const launcher = await readyLauncher();
-    const rig = new CommandRig({ launcher });
-    const spare = await spareOf(launcher);
-    const effect = rig.effect('succeeds');
-    rig.driver.prepare?.(effect);
-    await appears(rig.stepFile(effect, 'stderr'), () => true);
+    const { rig, spare, effect } = await onePrepared();
     expect(existsSync(rig.stepFile(effect, 'status'))).toBe(false);
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
     expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(spare));
@@ -173,12 +168,7 @@ describe('a command that the launcher has prepared', () => {
   });
 
   test('does not begin where the launcher goes, and is started without it', async () => {
-    const launcher = await readyLauncher();
-    const rig = new CommandRig({ launcher });
-    const spare = await spareOf(launcher);
-    const effect = rig.effect('succeeds');
-    rig.driver.prepare?.(effect);
-    await appears(rig.stepFile(effect, 'stderr'), () => true);
+    const { launcher, rig, spare, effect } = await onePrepared();
     process.kill(launcher.pid, 'SIGKILL');
     await gone(spare);
     expect(rig.timesBegun(effect)).toBe(0);
@@ -188,12 +178,7 @@ describe('a command that the launcher has prepared', () => {
   });
 
   test('may die before it is asked for: another process becomes the command', async () => {
-    const launcher = await readyLauncher();
-    const rig = new CommandRig({ launcher });
-    const spare = await spareOf(launcher);
-    const effect = rig.effect('succeeds');
-    rig.driver.prepare?.(effect);
-    await appears(rig.stepFile(effect, 'stderr'), () => true);
+    const { rig, spare, effect } = await onePrepared();
     process.kill(spare, 'SIGKILL');
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
     expect(rig.timesBegun(effect)).toBe(1);
@@ -226,6 +211,17 @@ describe('a command that the launcher has prepared', () => {
     await rig.close();
   });
 });
+
+/** A command that is ready, and the process that is to become it. */
+async function onePrepared(): Promise<{ launcher: Launcher; rig: CommandRig; spare: number; effect: Effect }> {
+  const launcher = await readyLauncher();
+  const rig = new CommandRig({ launcher });
+  const spare = await spareOf(launcher);
+  const effect = rig.effect('succeeds');
+  rig.driver.prepare?.(effect);
+  await appears(rig.stepFile(effect, 'stderr'), () => true);
+  return { launcher, rig, spare, effect };
+}
 
 /** Another one than that, once there is one. */
 async function spareOf(launcher: Launcher, other = 0): Promise<number> {

@@ -1,6 +1,6 @@
 // The process that starts programs of turns where they follow each other fast.
 
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -31,6 +31,21 @@ function perlOfOurs(): number {
   const found = pids.find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('perl'));
   return found ?? expect.fail('there is no recorder');
 }
+
+test('a program that cannot be made ready is refused, and leaves no end that it did not have', async () => {
+  const base = mkdtempSync(join(tmpdir(), 'meow-recorder-'));
+  const recorder = findRecorder(ENVIRONMENT);
+  if (recorder === null) expect.fail('there is no perl');
+  try {
+    await until(() => recorder.ready, 'the recorder to be ready');
+    await expect(run(recorder, join(base, 'one'), ':', join(base, 'nowhere'))).rejects.toThrow('ENOENT');
+    // One after the other: the end of the first has been seen when the second is told of.
+    expect(await run(recorder, join(base, 'other'), 'exit 3', null)).toBe(3);
+    expect(existsSync(join(base, 'one', 'status'))).toBe(false);
+  } finally {
+    rmSync(base, { recursive: true });
+  }
+});
 
 test('what one program is given to read is not read by the next, though they are asked for together', async () => {
   const base = mkdtempSync(join(tmpdir(), 'meow-recorder-'));

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { AgentStart } from '../agent-folder.ts';
 import { wasEndedByUs } from '../agent-folder.ts';
 import type { AgentExit } from '../agent-host.ts';
-import { agentShellText } from '../agent-shell.ts';
+import { agentShellRequest } from '../agent-shell.ts';
 import { tail } from '../capture.ts';
 import { livingLeader, whenGone } from '../leader.ts';
 import { startProcess } from '../process.ts';
@@ -43,25 +43,14 @@ export class LedProcess {
 
   begin({ shell, command, environment }: LedRequest): void {
     const { folder, workdir } = this.#start;
-    const args = ['-c', agentShellText(command, folder.path), shell.name];
     let ownPid = 0;
-    startProcess(
-      {
-        path: shell.path,
-        args,
-        cwd: workdir,
-        environment: { base: environment, own: {} },
-        folder: folder.path,
-        background: true,
+    startProcess(agentShellRequest({ shell, command, workdir, folder: folder.path, environment }), {
+      begun: (pid) => {
+        ownPid = pid;
       },
-      {
-        begun: (pid) => {
-          ownPid = pid;
-        },
-        refused: (error) => this.refuse(error.message),
-        ended: (status) => this.#leaderEnded(ownPid, status),
-      },
-    );
+      refused: (error) => this.refuse(error.message),
+      ended: (status) => this.#leaderEnded(ownPid, status),
+    });
   }
 
   /** Somebody else's child. */
