@@ -12,6 +12,7 @@ import { MARKER, markerOf } from '../src/drivers/environment.ts';
 import { processesOfRun } from '../src/drivers/process-table.ts';
 import { terminalHost } from '../src/drivers/terminal/host.ts';
 import { Tmux } from '../src/drivers/tmux/tmux.ts';
+import { SessionLedger } from '../src/drivers/turn/session-ledger.ts';
 import { findProgram } from '../src/drivers/wrapper.ts';
 import type { Adapter, HookNames, TerminalWays } from '../src/ir/adapter.ts';
 import { atMost, duration, environment, figure, interleaveWarm, median, ratios, ROOT } from './measure.ts';
@@ -63,6 +64,7 @@ class Terminals {
       ...talk,
       tmux: this.tmux,
       adapter,
+      ledger: new SessionLedger(folder),
       runFolder: folder,
       cwd: folder,
       environment: this.#environment,

@@ -16,6 +16,7 @@ import { keptScript, simHost } from '../drivers/sim-host.ts';
 import { terminalHost } from '../drivers/terminal/host.ts';
 import { placeOfSocket, privateSocket } from '../drivers/tmux/private-socket.ts';
 import { Tmux } from '../drivers/tmux/tmux.ts';
+import { SessionLedger } from '../drivers/turn/session-ledger.ts';
 import { turnDriver } from '../drivers/turn/turn-driver.ts';
 import { findProgram } from '../drivers/wrapper.ts';
 import type { Adapter } from '../ir/adapter.ts';
@@ -47,6 +48,7 @@ export function agentDrivers({ run, adapters, config, simScript, parks, heard }:
     const found = adapters.named(name);
     return found.ok && found.value.mailbox ? scripted(found, { runFolder: run.runFolder, script: simScript }) : found;
   };
+  const ledger = new SessionLedger(run.runFolder);
   let tmux: Result<Tmux, string> | null = null;
   const hosts = hostsByChannel(
     named,
@@ -62,16 +64,16 @@ export function agentDrivers({ run, adapters, config, simScript, parks, heard }:
         ),
       terminal: (adapter) => {
         tmux ??= findTmux(run, config);
-        return tmux.ok ? ok(terminalHost({ ...run, adapter, tmux: tmux.value })) : tmux;
+        return tmux.ok ? ok(terminalHost({ ...run, adapter, ledger, tmux: tmux.value })) : tmux;
       },
-      headless: (adapter) => ok(headlessHost({ ...run, adapter, heard })),
+      headless: (adapter) => ok(headlessHost({ ...run, adapter, ledger, heard })),
       acp: (adapter) => ok(acpHost({ ...run, adapter, heard })),
     },
     config.channel,
   );
   const agents = agentDriver({ ...run, hosts });
   const turns = (environment: Readonly<Record<string, string>>): Driver =>
-    turnDriver({ ...run, environment, adapters: named, parks });
+    turnDriver({ ...run, environment, adapters: named, ledger, parks });
   const drivers = { turn: turns(run.environment), spawn: agents, attend: agents, prompt: agents, kill: agents };
   return { drivers, agents, turns };
 }

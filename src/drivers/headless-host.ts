@@ -50,7 +50,7 @@ import type { Ending } from './remains.ts';
 import { fileName, makeFolder, readProcess, stepFolder } from './step-folder.ts';
 import { readJsonFile, writeJsonFile, writeJsonFileIfWanted } from './turn/json-file.ts';
 import { limitOf, turnOutcome } from './turn/outcome.ts';
-import { SessionLedger } from './turn/session-ledger.ts';
+import type { SessionLedger } from './turn/session-ledger.ts';
 import { commandFor } from './turn/session-plan.ts';
 import type { SessionWish } from './turn/session-plan.ts';
 import { sumOf } from './turn/spending.ts';
@@ -61,6 +61,8 @@ import { within } from './turn/within.ts';
 export interface HeadlessHostOptions extends RunSurroundings {
   /** One that has turns. */
   readonly adapter: Adapter;
+  /** The run's. */
+  readonly ledger: SessionLedger;
   /** Resolves when all that agents have left for the run by now has been heard. */
   readonly heard: () => Promise<void>;
   /** Between asking a program to end and ending it; 10 seconds, save in tests. */
@@ -69,7 +71,7 @@ export interface HeadlessHostOptions extends RunSurroundings {
 
 export function headlessHost(options: HeadlessHostOptions): AgentHost {
   const ways = present(options.adapter.headless, `the adapter ${options.adapter.name} has no turns`);
-  const around: Surroundings = { ...options, ways, ledger: new SessionLedger(options.runFolder) };
+  const around: Surroundings = { ...options, ways };
   const met = new Map<string, HeadlessAgent>();
   const agentOf = (start: AgentStart): HeadlessAgent => {
     const known = met.get(start.folder.path) ?? new HeadlessAgent(start, around);
@@ -93,7 +95,6 @@ const ASKS_MAX = 3;
 
 interface Surroundings extends HeadlessHostOptions {
   readonly ways: HeadlessWays;
-  readonly ledger: SessionLedger;
 }
 
 interface Beginning {

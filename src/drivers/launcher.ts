@@ -50,14 +50,6 @@ export function findLauncher(environment: Readonly<Record<string, string>>): Lau
 }
 
 const OWN = String.raw`
-my $exists = POSIX::EEXIST();
-sub folder {
-  my $path = shift;
-  mkdir(substr($path, 0, -2), 0700) if substr($path, -2) eq '/1';
-  return 1 if mkdir($path, 0700) || $! == $exists;
-  return 0 if $! != POSIX::ENOENT() || $path !~ m{^(.+)/} || !folder($1);
-  return mkdir($path, 0700) || $! == $exists;
-}
 sub is_ready {
   my ($folder, $cwd) = @_;
   return folder($folder) && lead("$folder/stdout", $append, 1) && lead("$folder/stderr", $append, 2) && chdir($cwd);
@@ -67,5 +59,6 @@ sub become {
   { no warnings; exec { $command->[0] } @$command; }
   refuse($id);
 }
+sub rehearsed { return @_ }
 sub ended {}
 `;

@@ -20,7 +20,10 @@ import { BOOT_ID } from './process-table.ts';
 import { NOT_BEGUN } from './wrapper.ts';
 
 export interface PerlParts {
-  /** Subs `is_ready` (folder, cwd, command), `become` (id, folder, cwd, command) and `ended` (folder, pid, wait status). */
+  /**
+   * Subs `is_ready` (folder, cwd, command), `become` (id, folder, cwd, command) and `ended` (folder, pid, wait status); and
+   * `rehearsed`, what a command is where nothing may be left by it.
+   */
   readonly own: string;
   /** Goes on without an engine for as long as something that it has begun does. */
   readonly outlives: boolean;
@@ -51,19 +54,30 @@ POSIX::sigprocmask($block, $chld);
 POSIX::sigaction(${SIGCHLD}, POSIX::SigAction->new(sub { local $!; syswrite($end, '.') }));
 my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
 my $read = POSIX::O_RDONLY();
-my ($append, $create) = map { POSIX::O_WRONLY() | POSIX::O_CREAT() | $_ } POSIX::O_APPEND(), POSIX::O_EXCL();
+my ($append, $create, $replace) =
+  map { POSIX::O_WRONLY() | POSIX::O_CREAT() | $_ } POSIX::O_APPEND(), POSIX::O_EXCL(), POSIX::O_TRUNC();
 sub lead {
   my ($path, $mode, $to) = @_;
   my $file = POSIX::open($path, $mode, 0600) // return 0;
   POSIX::dup2($file, $to);
   POSIX::close($file);
 }
+my $exists = POSIX::EEXIST();
+sub folder {
+  my $path = shift;
+  mkdir(substr($path, 0, -2), 0700) if substr($path, -2) eq '/1';
+  return 1 if mkdir($path, 0700) || $! == $exists;
+  return 0 if $! != POSIX::ENOENT() || $path !~ m{^(.+)/} || !folder($1);
+  return mkdir($path, 0700) || $! == $exists;
+}
 sub leave {
-  my ($folder, $mode, $text) = @_;
-  my $file = POSIX::open("$folder/status", $mode, 0600) // return 0;
-  my $written = POSIX::write($file, $text, length $text);
+  my ($path, $mode, $text) = @_;
+  my $file = POSIX::open($path, $mode, 0600) // return 0;
+  my $written = POSIX::write($file, $text, length $text) // -1;
   POSIX::close($file);
-  return $written;
+  return 1 if $written == length $text;
+  $! ||= POSIX::ENOSPC();
+  return 0;
 }
 sub uptime {
   my $file = POSIX::open('/proc/uptime') // return '-';
@@ -72,7 +86,7 @@ sub uptime {
   return $text =~ /^(\S+)/ ? $1 : '-';
 }
 # In the process that leads, first (wrapper.ts, W1).
-sub take_lead { leave($_[0], $create, "$$ " . uptime() . " ${BOOT_ID}\n") or POSIX::_exit(${NOT_BEGUN}) }
+sub take_lead { leave("$_[0]/status", $create, "$$ " . uptime() . " ${BOOT_ID}\n") or POSIX::_exit(${NOT_BEGUN}) }
 # Whoever is not to begin after all ends with a status that nobody takes for that of a command.
 sub refuse {
   syswrite($report, "refused $_[0] " . ($! + 0) . "\n");
@@ -133,7 +147,7 @@ sub rehearse {
   my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($sample);
   delete local @ENV{@$gone};
   local @ENV{keys %$own} = values %$own;
-  is_ready('/dev', '/', $command);
+  is_ready('/dev', '/', [rehearsed(@$command)]);
   uptime();
 }
 sub order {

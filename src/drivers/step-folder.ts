@@ -102,7 +102,8 @@ export function readExit(folder: StepFolder): number | null {
 
 function readStatus(folder: StepFolder): string | null {
   try {
-    return readFileSync(join(folder.path, 'status'), 'latin1');
+    // It is ASCII; of this encoding a file is read in one call.
+    return readFileSync(join(folder.path, 'status'), 'utf8');
   } catch (error) {
     if (isErrno(error, ...ABSENT)) return null;
     throw error;

@@ -8,6 +8,7 @@ import { agentDriver } from '../../src/drivers/agents.ts';
 import type { AgentsDriver } from '../../src/drivers/agents.ts';
 import { headlessHost } from '../../src/drivers/headless-host.ts';
 import { fileName } from '../../src/drivers/step-folder.ts';
+import { SessionLedger } from '../../src/drivers/turn/session-ledger.ts';
 import type { Adapter } from '../../src/ir/adapter.ts';
 import type { Effect, EffectSpec, Outcome, Progress, PromptSpec, SpawnSpec } from '../../src/ir/effect.ts';
 import type { FilledText } from '../../src/ir/text.ts';
@@ -35,7 +36,8 @@ export class HeadlessRig implements DriverRig {
 
   #life(): AgentsDriver {
     const options = { ...this.run.options, ...this.#more };
-    const host = headlessHost({ ...options, adapter: this.#adapter, heard: () => Promise.resolve() });
+    const ledger = new SessionLedger(options.runFolder);
+    const host = headlessHost({ ...options, adapter: this.#adapter, ledger, heard: () => Promise.resolve() });
     const sessionId = this.#adapter.headless?.sessionId ?? 'none';
     const choice = { host, adapter: this.#adapter, channel: 'headless', sessionId } as const;
     return agentDriver({ ...options, hosts: () => ok(choice) });

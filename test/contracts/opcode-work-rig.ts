@@ -16,6 +16,7 @@ import { performWork } from '../../src/drivers/opcodes/work.ts';
 import { workspaceFor, worktreePath } from '../../src/drivers/opcodes/workspace.ts';
 import type { WorkspaceRequest } from '../../src/drivers/opcodes/workspace.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
+import { SessionLedger } from '../../src/drivers/turn/session-ledger.ts';
 import { turnDriver } from '../../src/drivers/turn/turn-driver.ts';
 import type { Answer, Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome, Progress, Session } from '../../src/ir/effect.ts';
@@ -124,7 +125,7 @@ export class WorkRig implements AsyncDisposable {
     const { runId, runDir, repository } = this;
     return [
       workspaceFor({ runId, project: repository.user, runDir, environment: repository.environment, kind: this.#kind }),
-      heardBy(turnDriver({ ...this.#run, adapters, graceMs: 200 })),
+      heardBy(turnDriver({ ...this.#run, adapters, ledger: new SessionLedger(this.#run.runFolder), graceMs: 200 })),
       heardBy(commandDriver({ ...this.#run, graceMs: 200 })),
     ];
   }

@@ -13,6 +13,7 @@ import { processesOfRun } from '../../src/drivers/process-table.ts';
 import { terminalHost } from '../../src/drivers/terminal/host.ts';
 import type { TerminalHostOptions } from '../../src/drivers/terminal/host.ts';
 import { Tmux } from '../../src/drivers/tmux/tmux.ts';
+import { SessionLedger } from '../../src/drivers/turn/session-ledger.ts';
 import { findProgram } from '../../src/drivers/wrapper.ts';
 import type { Adapter, DialogPattern, HookNames, TerminalWays } from '../../src/ir/adapter.ts';
 import type { Progress } from '../../src/ir/effect.ts';
@@ -77,6 +78,7 @@ export class TerminalRig {
     return terminalHost({
       tmux: this.#tmux,
       adapter: adapterOf(adapter),
+      ledger: new SessionLedger(this.runFolder),
       runId: this.runId,
       mark: 'm',
       runFolder: this.runFolder,

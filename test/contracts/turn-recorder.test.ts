@@ -1,68 +1,192 @@
 // The process that starts programs of turns where they follow each other fast.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { present } from '../../src/base/assert.ts';
 import { findRecorder } from '../../src/drivers/turn/recorder.ts';
 import type { Recorder } from '../../src/drivers/turn/recorder.ts';
-import { until } from '../rig/rig.ts';
+import type { Effect } from '../../src/ir/effect.ts';
+import { appears, gone } from './driver-command-rig.ts';
+import { driverContract } from './driver.ts';
+import { TurnRig } from './turn-rig.ts';
 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '' };
 
-/** How a program ends that is given something to read. */
-function run(recorder: Recorder, folder: string, text: string, stdin: string | null): Promise<number> {
-  mkdirSync(folder);
-  const bare = { stdin, shell: '/bin/sh', text, direct: null };
-  const request = { path: '/bin/sh', args: [], cwd: folder, environment: { base: ENVIRONMENT, own: {} }, folder, bare };
-  return new Promise((resolve, reject) => {
-    recorder.start(request, {
-      begun: () => undefined,
-      refused: reject,
-      ended: resolve,
-      abandoned: () => reject(new Error('abandoned')),
-    });
-  });
+async function readyRecorder(): Promise<Recorder> {
+  const recorder = present(findRecorder(ENVIRONMENT), 'there is no perl here');
+  while (!recorder.ready) await setImmediate();
+  return recorder;
 }
 
-function perlOfOurs(): number {
-  const told = readdirSync('/proc/self/task').map((task) => readFileSync(`/proc/self/task/${task}/children`, 'utf8'));
-  const pids = (told.join(' ').match(/\d+/g) ?? []).map(Number);
-  const found = pids.find((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('perl'));
-  return found ?? expect.fail('there is no recorder');
-}
-
-test('a program that cannot be made ready is refused, and leaves no end that it did not have', async () => {
-  const base = mkdtempSync(join(tmpdir(), 'meow-recorder-'));
-  const recorder = findRecorder(ENVIRONMENT);
-  if (recorder === null) expect.fail('there is no perl');
-  try {
-    await until(() => recorder.ready, 'the recorder to be ready');
-    await expect(run(recorder, join(base, 'one'), ':', join(base, 'nowhere'))).rejects.toThrow('ENOENT');
-    // One after the other: the end of the first has been seen when the second is told of.
-    expect(await run(recorder, join(base, 'other'), 'exit 3', null)).toBe(3);
-    expect(existsSync(join(base, 'one', 'status'))).toBe(false);
-  } finally {
-    rmSync(base, { recursive: true });
+/** The process that is to become what is asked for next. */
+async function spareOf({ pid }: Recorder): Promise<number> {
+  for (;;) {
+    const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });
+    const spare = Number(stdout.trim().split(/\s+/)[0]);
+    if (spare > 0) return spare;
   }
-});
+}
 
-test('what one program is given to read is not read by the next, though they are asked for together', async () => {
-  const base = mkdtempSync(join(tmpdir(), 'meow-recorder-'));
-  const recorder = findRecorder(ENVIRONMENT);
-  if (recorder === null) expect.fail('there is no perl');
-  try {
-    await until(() => recorder.ready, 'the recorder to be ready');
-    const prompt = join(base, 'prompt');
-    writeFileSync(prompt, 'a secret');
+describe('a program', () => {
+  let base: string;
+  let recorder: Recorder;
+  beforeEach(async () => {
+    base = mkdtempSync(join(tmpdir(), 'meow-recorder-'));
+    recorder = await readyRecorder();
+  });
+  afterEach(() => rmSync(base, { recursive: true }));
+
+  /** How it ends. Where it is given something to read, that is its prompt, unless another file is named. */
+  function run(name: string, text: string, prompt: string | null, stdin?: string): Promise<number> {
+    const folder = join(base, name);
+    const read = prompt === null ? null : join(folder, 'prompt');
+    const request = {
+      cwd: base,
+      folder,
+      environment: { base: ENVIRONMENT, own: {} },
+      bare: { stdin: stdin ?? read, shell: '/bin/sh', text, direct: null },
+      shelled: (): never => expect.fail('it is started by the recorder'),
+      files: { prompt: prompt ?? '', plan: null },
+    };
+    return new Promise((resolve, reject) => {
+      recorder.start(request, {
+        begun: () => undefined,
+        refused: reject,
+        ended: resolve,
+        abandoned: () => reject(new Error('abandoned')),
+      });
+    });
+  }
+
+  test.each(['one line', 'größer ⟶ 猫\n', '', 'many\n'.repeat(10_000)])(
+    'reads its prompt as it is, and finds it in its folder',
+    async (prompt) => {
+      expect(await run('one', 'cat', prompt)).toBe(0);
+      for (const name of ['stdout', 'prompt']) expect(readFileSync(join(base, 'one', name), 'utf8')).toBe(prompt);
+    },
+  );
+
+  test('that cannot be made ready is refused, and leaves no end that it did not have', async () => {
+    await expect(run('one', ':', '', join(base, 'nowhere'))).rejects.toThrow('ENOENT');
+    // One after the other: the end of the first has been seen when the second is told of.
+    expect(await run('other', 'exit 3', null)).toBe(3);
+    expect(existsSync(join(base, 'one', 'status'))).toBe(false);
+  });
+
+  test('is not given what another is given to read, though they are asked for together', async () => {
     // Held up, it hears of both at once.
-    const pid = perlOfOurs();
-    process.kill(pid, 'SIGSTOP');
-    const ends = [run(recorder, join(base, 'one'), ':', prompt), run(recorder, join(base, 'other'), 'cat', null)];
-    process.kill(pid, 'SIGCONT');
+    process.kill(recorder.pid, 'SIGSTOP');
+    const ends = [run('one', ':', 'a secret'), run('other', 'cat', null)];
+    process.kill(recorder.pid, 'SIGCONT');
     expect(await Promise.all(ends)).toEqual([0, 0]);
     expect(readFileSync(join(base, 'other', 'stdout'), 'utf8')).toBe('');
-  } finally {
-    rmSync(base, { recursive: true });
-  }
+  });
 });
+
+describe('a turn that the recorder has prepared', () => {
+  let recorder: Recorder;
+  let rig: TurnRig;
+  beforeEach(async () => {
+    recorder = await readyRecorder();
+    rig = new TurnRig(undefined, { recorder });
+  });
+  afterEach(() => rig.close());
+
+  async function prepared(effect: Effect): Promise<number> {
+    const spare = await spareOf(recorder);
+    rig.driver.prepare?.(effect);
+    await appears(rig.turnFile(effect, 'stderr'), () => true);
+    return spare;
+  }
+
+  test('begins when it is asked for, in the process that was made ready', async () => {
+    const effect = rig.effect('succeeds');
+    const spare = await prepared(effect);
+    for (const name of ['status', 'turn.json']) expect(existsSync(rig.turnFile(effect, name))).toBe(false);
+    expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
+    expect(readFileSync(rig.turnFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(spare));
+    expect(rig.timesBegun(effect)).toBe(1);
+  });
+
+  test('does not begin where the recorder goes, and is started without it', async () => {
+    const effect = rig.effect('succeeds');
+    const spare = await prepared(effect);
+    process.kill(recorder.pid, 'SIGKILL');
+    await gone(spare);
+    expect(rig.timesBegun(effect)).toBe(0);
+    expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
+    expect(rig.timesBegun(effect)).toBe(1);
+  });
+
+  test('may die before it is asked for: another process becomes the program', async () => {
+    const effect = rig.effect('succeeds');
+    process.kill(await prepared(effect), 'SIGKILL');
+    expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
+    expect(rig.timesBegun(effect)).toBe(1);
+    const next = rig.effect('succeeds');
+    rig.driver.prepare?.(next);
+    expect(await rig.start(next)).toMatchObject({ kind: 'success' });
+  });
+
+  test('and cannot be made ready is refused when it is asked for', async () => {
+    const effect = rig.effect('succeeds');
+    mkdirSync(dirname(rig.turnFile(effect, '')), { recursive: true });
+    writeFileSync(join(dirname(rig.turnFile(effect, '')), '1'), 'in the way');
+    rig.driver.prepare?.(effect);
+    expect(await rig.start(effect)).toMatchObject({ failure: { kind: 'not-started' } });
+    expect(await rig.start(rig.effect('succeeds'))).toMatchObject({ kind: 'success' });
+  });
+
+  test('does not begin where its session cannot be kept', async () => {
+    const effect = rig.effect('succeeds');
+    await prepared(effect);
+    mkdirSync(rig.turnFile(effect, 'turn.json'));
+    expect(await rig.start(effect)).toMatchObject({ failure: { kind: 'not-started' } });
+    expect(rig.timesBegun(effect)).toBe(0);
+    expect(existsSync(rig.turnFile(effect, 'status'))).toBe(false);
+  });
+
+  test('is one of many in a row, each with its own prompt and session', async () => {
+    for (const name of ['a', 'b', 'c', 'd']) {
+      const effect = rig.turn(`init; result "${name} $1"`, {
+        step: name,
+        session: { kind: 'resume', id: `of-${name}` },
+      });
+      rig.driver.prepare?.(effect);
+      rig.driver.prepare?.(rig.turn('result never', { step: `${name}-second` }));
+      expect(await rig.start(effect)).toMatchObject({ outputs: { result: `${name} resume` }, session: `of-${name}` });
+    }
+  });
+
+  test('in an earlier life that died is begun with the session that it is asked for now', async () => {
+    const effect = rig.turn('init; result yes', { step: 'one', session: { kind: 'resume', id: 'then' } });
+    await prepared(effect);
+    rig.nextLife();
+    const now = { ...effect, session: { kind: 'resume', id: 'now' } } as const;
+    expect(await rig.start(now)).toMatchObject({ kind: 'success', session: 'now' });
+  });
+});
+
+/** What the recorder sees end is not lost: it goes too. */
+class RecordedTurnRig extends TurnRig {
+  readonly #recorder: Recorder;
+
+  constructor(recorder: Recorder) {
+    super(undefined, { recorder });
+    this.#recorder = recorder;
+  }
+
+  override async lose(effect: Effect): Promise<void> {
+    process.kill(this.#recorder.pid, 'SIGKILL');
+    await super.lose(effect);
+  }
+}
+
+driverContract(
+  'the driver of headless turns, where the recorder starts them',
+  async () => new RecordedTurnRig(await readyRecorder()),
+);

@@ -10,6 +10,7 @@ import { err, ok } from '../../src/base/result.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
 import { turnDriver } from '../../src/drivers/turn/turn-driver.ts';
+import { SessionLedger } from '../../src/drivers/turn/session-ledger.ts';
 import type { TurnDriverOptions } from '../../src/drivers/turn/turn-driver.ts';
 import type { Adapter, HeadlessWays } from '../../src/ir/adapter.ts';
 import type { Effect, Outcome, Progress, Session, TurnSpec } from '../../src/ir/effect.ts';
@@ -71,7 +72,7 @@ export class TurnRig implements DriverRig {
   /** Where agents work. */
   readonly folder: string;
   readonly runFolder: string;
-  readonly options: TurnDriverOptions;
+  readonly options: Omit<TurnDriverOptions, 'ledger'>;
   readonly #root: string;
   #effects = 0;
 
@@ -91,11 +92,15 @@ export class TurnRig implements DriverRig {
       adapters: (name) => (name === adapter.name ? ok(adapter) : err(`there is no adapter ${name}`)),
       ...more,
     };
-    this.driver = turnDriver(this.options);
+    this.driver = this.#newDriver();
   }
 
   nextLife(): void {
-    this.driver = turnDriver(this.options);
+    this.driver = this.#newDriver();
+  }
+
+  #newDriver(): Driver {
+    return turnDriver({ ...this.options, ledger: new SessionLedger(this.runFolder) });
   }
 
   /** The agent runs this, with the functions at hand. */

@@ -15,7 +15,7 @@ import type { FilledText } from '../../ir/text.ts';
 import type { Usage } from '../../ir/usage.ts';
 import { endOfFile } from '../end-of-file.ts';
 import { readExit, readProcess, stepFolder } from '../step-folder.ts';
-import { PROMPT } from '../turn/command-line.ts';
+import { PROMPT } from '../turn/program.ts';
 import { wholeText } from '../whole-text.ts';
 import { copyNew } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';

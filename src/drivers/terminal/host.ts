@@ -19,7 +19,7 @@ import type { RunSurroundings } from '../environment.ts';
 import { livingLeader } from '../leader.ts';
 import { makeFolder, readExit, readProcess } from '../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
-import { SessionLedger } from '../turn/session-ledger.ts';
+import type { SessionLedger } from '../turn/session-ledger.ts';
 import { findShell } from '../wrapper.ts';
 import { HOOKS, READY, TerminalAgent, TRANSCRIPT } from './agent.ts';
 import { Console } from './console.ts';
@@ -30,6 +30,8 @@ export interface TerminalHostOptions extends RunSurroundings {
   readonly tmux: Tmux;
   /** One that has terminals. */
   readonly adapter: Adapter;
+  /** The run's. */
+  readonly ledger: SessionLedger;
   /** What an agent that has run into an error is given to go on by itself; a minute, save in tests. */
   readonly failedMs?: number;
 }
@@ -37,9 +39,8 @@ export interface TerminalHostOptions extends RunSurroundings {
 const FAILED_MS = 60_000;
 
 export function terminalHost(options: TerminalHostOptions): AgentHost {
-  const { tmux, adapter, runId, failedMs = FAILED_MS } = options;
+  const { tmux, adapter, ledger, runId, failedMs = FAILED_MS } = options;
   const ways = present(adapter.terminal, `the adapter ${adapter.name} has no terminals`);
-  const ledger = new SessionLedger(options.runFolder);
   const agentOf = (start: AgentStart): TerminalAgent =>
     new TerminalAgent(start, { tmux, adapter, ways, ledger, name: sessionName(runId, start.agent), failedMs });
   return {

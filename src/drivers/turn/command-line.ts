@@ -14,11 +14,11 @@ import { agentShellText } from '../agent-shell.ts';
 import { findProgram, findShell } from '../wrapper.ts';
 import type { Shell } from '../wrapper.ts';
 import { commandFor, sessionHoles } from './session-plan.ts';
-import type { BareCommand, ProgramRequest } from './recorder.ts';
+import { PROMPT } from './program.ts';
+import type { BareCommand, ProgramRequest } from './program.ts';
 import type { SessionPlan } from './session-plan.ts';
 
-/** A shell that runs the command and records its end; `bare`: the command, for whoever records by other means. */
-export type TurnCommand = Pick<ProgramRequest, 'path' | 'args' | 'bare'>;
+export type TurnCommand = Pick<ProgramRequest, 'bare' | 'shelled'>;
 
 export interface TurnWords {
   readonly prompt: string;
@@ -27,9 +27,6 @@ export interface TurnWords {
   /** Put behind the adapter's command: a text of the shell. */
   readonly args: string | null;
 }
-
-/** The name of the file that has the prompt. */
-export const PROMPT = 'prompt';
 
 /** `folder`: absolute, of the turn. An error is a sentence. */
 export function turnCommand(
@@ -70,9 +67,11 @@ export function turnCommand(
   const text = command.value.trim();
   const redirected = stdin === null ? text : `exec <${shellWord(stdin)};${text}`;
   return ok({
-    path: shell.path,
-    args: ['-c', agentShellText(['command', 'eval', `(${redirected}\n)`], folder), shell.name],
     bare: { stdin, shell: shell.path, text, direct: directly(text, searchPath) },
+    shelled: () => ({
+      path: shell.path,
+      args: ['-c', agentShellText(['command', 'eval', `(${redirected}\n)`], folder), shell.name],
+    }),
   });
 }
 

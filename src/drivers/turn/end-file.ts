@@ -24,6 +24,12 @@ export function writtenEnd({ path }: StepFolder): EndReason | null {
   return (readJsonFile(join(path, 'turn-end.json')) as { readonly how: EndReason } | null)?.how ?? null;
 }
 
+/** For a turn that this life began and did not end. Null where nobody has recorded how it ended. */
+export function ownEnd(folder: StepFolder): TurnEnding | null {
+  const status = readExit(folder);
+  return status === null ? null : { how: 'ended', status };
+}
+
 /** For a turn whose processes are gone. Null where nobody saw it end. */
 export function readEnd(folder: StepFolder): TurnEnding | null {
   const [status, how] = [readExit(folder), writtenEnd(folder)];

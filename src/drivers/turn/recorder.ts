@@ -8,45 +8,51 @@
 // R3  When it is gone, or says what cannot be understood, it is ended; those who waited for it are told, and look for
 //     their programs themselves. One whose end nobody has recorded is lost.
 //
-// A command is: a file for stdin, a shell, a text for it, a program, and its words.
+// A command is: a file for the prompt and the prompt, what is to be kept of its session, a file for stdin, a shell, a text
+// for it, a program, and its words.
 
+import { join } from 'node:path';
 import { wholeEnvironment } from '../environment.ts';
 import { findPerl, PerlStarter } from '../perl-starter.ts';
 import type { LaunchEvents } from '../perl-starter.ts';
-import type { ProcessRequest } from '../process.ts';
 import { NOT_BEGUN } from '../wrapper.ts';
-
-/** What is to be run, and in the request itself a shell that runs it and records. */
-export interface ProgramRequest extends ProcessRequest {
-  readonly bare: BareCommand;
-}
-
-export interface BareCommand {
-  /** Absolute; null: nothing is to be read. */
-  readonly stdin: string | null;
-  /** The path of a shell, and a text for it. */
-  readonly shell: string;
-  readonly text: string;
-  /** Where the text is nothing but words: the program, and they. Where that cannot be run, the shell says why. */
-  readonly direct: { readonly program: string; readonly words: readonly string[] } | null;
-}
+import { PROMPT } from './program.ts';
+import type { ProgramRequest } from './program.ts';
+import { PLAN } from './session-plan.ts';
 
 export class Recorder extends PerlStarter {
   constructor(perl: string, environment: Readonly<Record<string, string>>) {
     super(perl, { own: OWN, outlives: true }, environment);
   }
 
-  start({ cwd, folder, environment: layers, bare }: ProgramRequest, events: LaunchEvents): void {
+  /** What it is asked for goes through pipes, field by field: a long prompt would take its time, and one with NUL bytes is cut. */
+  static takes({ files: { prompt } }: ProgramRequest): boolean {
+    return prompt.length <= PROMPT_MAX && !prompt.includes('\0');
+  }
+
+  start(request: ProgramRequest, events: LaunchEvents): void {
+    this.request(this.#fields(request), events);
+  }
+
+  /** As `start`, but for the last step, which is taken when what is returned is called. Null where another waits for that. */
+  prepare(request: ProgramRequest, events: LaunchEvents): (() => void) | null {
+    return this.hold(this.#fields(request), events);
+  }
+
+  #fields({ cwd, folder, environment: layers, bare, files }: ProgramRequest): readonly string[] {
     const environment = wholeEnvironment(layers);
     const { stdin, shell, text, direct } = bare;
     const words = direct?.words ?? [];
     const gone = Object.keys(this.environment).filter((name) => environment[name] === undefined);
     const own = Object.entries(environment).filter(([name, value]) => this.environment[name] !== value);
-    const command = [stdin ?? '', shell, text, direct?.program ?? '', ...words];
+    const left = [join(folder, PROMPT), files.prompt, files.plan ?? ''];
+    const command = [...left, stdin ?? '', shell, text, direct?.program ?? '', ...words];
     const names = [String(gone.length), ...gone, ...own.flat()];
-    this.request([cwd, folder, String(command.length), ...command, ...names], events);
+    return [cwd, folder, String(command.length), ...command, ...names];
   }
 }
+
+const PROMPT_MAX = 64 * 1024;
 
 /** Null where there is none that could be used. */
 export function findRecorder(environment: Readonly<Record<string, string>>): Recorder | null {
@@ -57,12 +63,17 @@ export function findRecorder(environment: Readonly<Record<string, string>>): Rec
 const OWN = String.raw`
 sub is_ready {
   my ($folder, $cwd, $command) = @_;
-  my $stdin = $command->[0] ne '' ? $command->[0] : '/dev/null';
-  return lead("$folder/stdout", $append, 1) && lead("$folder/stderr", $append, 2) && lead($stdin, $read, 0);
+  my ($prompt, $said, $plan, $stdin) = @$command;
+  return folder($folder)
+    && leave($prompt, $replace, $said)
+    && lead("$folder/stdout", $append, 1) && lead("$folder/stderr", $append, 2)
+    && lead($stdin ne '' ? $stdin : '/dev/null', $read, 0);
 }
+sub rehearsed { my ($prompt, @rest) = @_; return ('/dev/null', @rest) }
 sub become {
   my ($id, $folder, $cwd, $command) = @_;
-  my ($stdin, $shell, $text, $program, @words) = @$command;
+  my ($prompt, $said, $plan, $stdin, $shell, $text, $program, @words) = @$command;
+  $plan eq '' || leave("$folder/${PLAN}", $replace, $plan) or refuse($id);
   take_lead($folder);
   no warnings;
   if (chdir($cwd)) {
@@ -75,11 +86,12 @@ sub become {
 sub ended {
   my ($folder, $pid, $wait) = @_;
   my $status = $wait & 127 ? 128 + ($wait & 127) : $wait >> 8;
-  if ($status == ${NOT_BEGUN}) {
+  # It may have ended before it began.
+  if ($status == ${NOT_BEGUN} || $wait & 127) {
     my $first = '';
     if (open(my $file, '<', "$folder/status")) { $first = <$file> // '' }
     return if $first !~ /^$pid /;
   }
-  leave($folder, $append, "exit $status\n");
+  leave("$folder/status", $append, "exit $status\n");
 }
 `;

@@ -1,4 +1,5 @@
-// What a run knows of the sessions of its agents, each in `sessions/ID.json` in its folder.
+// What a run knows of the sessions of its agents, each in `sessions/ID.json` in its folder. A run has one ledger, which
+// remembers what it has read and written.
 //
 // Some programs tell what a session has cost in all. What a turn has cost is then the difference to what its session
 // had cost before, and a fork begins with what its parent had cost. Totals only grow.
@@ -23,8 +24,8 @@ export interface SessionRecord {
 
 export class SessionLedger {
   readonly #folder: string;
-  /** Those that are known to be there: that does not change. */
-  readonly #seen = new Set<string>();
+  /** As they are on the disk. */
+  readonly #known = new Map<string, SessionRecord>();
 
   constructor(runFolder: string) {
     this.#folder = join(runFolder, 'sessions');
@@ -32,7 +33,9 @@ export class SessionLedger {
 
   /** Null where nothing is known of it. */
   read(id: string): SessionRecord | null {
-    return readJsonFile(this.#path(id)) as SessionRecord | null;
+    const known = this.#known.get(id) ?? (readJsonFile(this.#path(id)) as SessionRecord | null);
+    if (known !== null) this.#known.set(id, known);
+    return known;
   }
 
   /** Its id has been chosen; nothing has been started. */
@@ -46,8 +49,6 @@ export class SessionLedger {
   }
 
   saw(id: string): void {
-    if (this.#seen.has(id)) return;
-    this.#seen.add(id);
     const known = this.read(id);
     if (known?.state !== 'seen') this.#write(id, { parent: null, total: null, ...known, state: 'seen' });
   }
@@ -69,6 +70,7 @@ export class SessionLedger {
   #write(id: string, record: SessionRecord): void {
     if (existsSync(dirname(this.#folder))) makeFolder(this.#folder);
     writeJsonFileIfWanted(this.#path(id), record);
+    this.#known.set(id, record);
   }
 
   #path(id: string): string {

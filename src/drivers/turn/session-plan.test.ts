@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
 import { SessionLedger } from './session-ledger.ts';
-import { planSession, sessionHoles } from './session-plan.ts';
+import { PLAN, planSession, planText, sessionHoles, tryPlan } from './session-plan.ts';
 import type { SessionPlan, SessionWish } from './session-plan.ts';
 
 let run: string;
@@ -24,7 +24,12 @@ const FREE = { usd: 0, tokens: 0 };
 function plan(wish: SessionWish, ways: Partial<HeadlessWays> = {}, folder = `turn-${++turns}`): SessionPlan {
   const planned = planSession(join(run, folder), wish, ADAPTER, { ...WAYS, ...ways }, ledger);
   if (!planned.ok) throw new Error(planned.error);
-  return planned.value;
+  const { plan: made, isKept } = planned.value;
+  if (isKept) return made;
+  tryPlan(made, ledger);
+  mkdirSync(join(run, folder));
+  writeFileSync(join(run, folder, PLAN), planText(made));
+  return made;
 }
 
 describe('a session that is begun', () => {

@@ -10,7 +10,6 @@ import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import type { Usage } from '../../ir/usage.ts';
 import type { HoleValues } from '../adapter-start.ts';
-import { makeStepFolder, writePrivate } from '../step-folder.ts';
 import { readJsonFile } from './json-file.ts';
 import type { SessionLedger } from './session-ledger.ts';
 
@@ -32,29 +31,42 @@ export interface SessionPlan {
   readonly before: Usage | null;
 }
 
-/** An error is a sentence. */
+export interface PlannedSession {
+  readonly plan: SessionPlan;
+  /** It is kept in the folder already. */
+  readonly isKept: boolean;
+}
+
+/** Leaves no trace. An error is a sentence. */
 export function planSession(
   folder: string,
   wish: SessionWish,
   adapter: Adapter,
   ways: HeadlessWays,
   ledger: SessionLedger,
-): Result<SessionPlan, string> {
+): Result<PlannedSession, string> {
   const kept = readPlan(folder);
-  if (kept !== null) return ok(kept);
+  if (kept !== null) return ok({ plan: kept, isKept: true });
   const plan = planFor(wish, adapter, ways, ledger);
-  if (!plan.ok) return plan;
-  const { kind, session, from, replays } = plan.value;
-  makeStepFolder(folder);
+  return plan.ok ? ok({ plan: plan.value, isKept: false }) : plan;
+}
+
+/** The file that keeps it; to be written before anything is started. */
+export const PLAN = 'turn.json';
+
+/** One that was not written to its end tells of nothing, and nothing was begun by it. */
+export function planText(plan: SessionPlan): string {
+  return `${JSON.stringify(plan)}\n`;
+}
+
+/** A program is about to be started by it. */
+export function tryPlan({ kind, session, from, replays }: SessionPlan, ledger: SessionLedger): void {
   if (session !== null && kind !== 'resume') ledger.trying(session, replays ?? from);
-  // One that was not written to its end tells of nothing, and nothing was begun by it.
-  writePrivate(planPath(folder), `${JSON.stringify(plan.value)}\n`);
-  return plan;
 }
 
 /** Null where none was made. */
 export function readPlan(folder: string): SessionPlan | null {
-  return readJsonFile(planPath(folder)) as SessionPlan | null;
+  return readJsonFile(join(folder, PLAN)) as SessionPlan | null;
 }
 
 /** What the session is to the adapter's commands. */
@@ -118,8 +130,4 @@ function chosen(id: string | null, { sessionId }: HeadlessWays, ledger: SessionL
   if (sessionId !== 'chosen') return null;
   const isFree = id !== null && (ledger.read(id)?.state ?? 'chosen') === 'chosen';
   return isFree ? id : randomUUID();
-}
-
-function planPath(folder: string): string {
-  return join(folder, 'turn.json');
 }

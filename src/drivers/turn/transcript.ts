@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ABSENT, isErrno } from '../../base/errno.ts';
 import type { StepFolder } from '../step-folder.ts';
-import { PROMPT } from './command-line.ts';
+import { PROMPT } from './program.ts';
 
 export interface Exchange {
   /** The folder of the turn, seen from that of the run. */

@@ -2,7 +2,6 @@
 // (turn.ts, U1–U4). What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
 
 import { assert } from '../../base/assert.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { Answer, Driver, Note, StopHow } from '../../engine/ports.ts';
@@ -18,19 +17,24 @@ import { environmentFor, inRun, markerOf, wholeEnvironment } from '../environmen
 import type { RunSurroundings } from '../environment.ts';
 import type { AdapterNamed } from '../hosts.ts';
 import { readerNamed } from '../readers/named.ts';
-import { makeStepFolder, stepFolder } from '../step-folder.ts';
+import { stepFolder } from '../step-folder.ts';
 import { wholeText } from '../whole-text.ts';
 import { workFolder } from '../work-folder.ts';
 import { turnOutcome } from './outcome.ts';
-import { SessionLedger } from './session-ledger.ts';
+import type { SessionLedger } from './session-ledger.ts';
+import type { Recorder } from './recorder.ts';
 import { Starter } from './starter.ts';
 import { stateOf, Turn } from './turn.ts';
 import type { TurnPlace, TurnStart } from './turn.ts';
 
 export interface TurnDriverOptions extends RunSurroundings {
   readonly adapters: AdapterNamed;
+  /** The run's. */
+  readonly ledger: SessionLedger;
   /** A usage limit is waited for; else it is a failure like any other. */
   readonly parks?: boolean;
+  /** By default one is started when there is enough to do for it. */
+  readonly recorder?: Recorder;
   /** Between asking a program to end and ending it; 10 seconds, save in tests. */
   readonly graceMs?: number;
 }
@@ -44,88 +48,97 @@ const GRACE_MS = 10_000;
 class TurnDriver implements Driver {
   readonly #options: TurnDriverOptions;
   readonly #open = new AskedEffects();
-  readonly #ledger: SessionLedger;
   readonly #starter: Starter;
   /** What the engine is about to ask for: of many the first. */
-  #prepared: { readonly effect: string; readonly start: Result<TurnStart, string> } | null = null;
+  #prepared: { readonly effect: string; readonly turn: Turn } | null = null;
 
   constructor(options: TurnDriverOptions) {
     this.#options = options;
-    this.#starter = new Starter(options.environment);
-    this.#ledger = new SessionLedger(options.runFolder);
+    this.#starter = new Starter(options.environment, options.recorder);
   }
 
   start(effect: Effect, answer: Answer, note: Note = unheard): void {
-    this.#ask('start', effect, answer, note);
+    const prepared = this.#prepared?.effect === effect.id ? this.#prepared.turn : null;
+    if (prepared !== null) {
+      this.#prepared = null;
+      // It is on its way at once, and runs while the engine does what else there is to do.
+      prepared.beginPrepared();
+    }
+    this.#ask(effect, answer, (asked, spec) =>
+      this.#perform({ how: 'start', effect, spec, asked, note, begun: prepared }),
+    );
   }
 
   find(effect: Effect, answer: Answer, note: Note = unheard): void {
-    this.#ask('find', effect, answer, note);
+    this.#ask(effect, answer, (asked, spec) => this.#perform({ how: 'find', effect, spec, asked, note, begun: null }));
   }
 
   stop(effectId: string, how: StopHow): void {
     this.#open.get(effectId)?.stop(how);
   }
 
-  /** All that does not depend on the session, which is chosen when the turn begins. */
   prepare(effect: Effect): void {
     if (this.#prepared !== null || effect.spec.kind !== 'turn') return;
     const adapter = this.#adapterOf(effect.spec);
     if (!adapter.ok) return;
-    const { path } = stepFolder(this.#options.runFolder, effect.step, effect.attempt);
-    try {
-      makeStepFolder(path);
-    } catch (error) {
-      // Whoever asks for it is told.
-      if (!isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) throw error;
-      return;
-    }
-    this.#prepared = { effect: effect.id, start: this.#startOf(effect, effect.spec, adapter.value, path) };
+    const place = this.#placeOf(effect, effect.spec, adapter.value);
+    const start = this.#startOf(effect, effect.spec, place);
+    // Whoever asks for it is told.
+    if (!start.ok) return;
+    const turn = new Turn(place);
+    turn.prepare(start.value);
+    this.#prepared = { effect: effect.id, turn };
   }
 
-  #ask(how: 'start' | 'find', effect: Effect, answer: Answer, note: Note): void {
+  #ask(effect: Effect, answer: Answer, perform: (asked: Asked, spec: TurnSpec<FilledText>) => Promise<Outcome>): void {
     const { spec } = effect;
     assert(spec.kind === 'turn', `no turn: ${effect.id} is a ${spec.kind}`);
-    this.#open.ask(effect.id, answer, (asked) => this.#perform(how, effect, spec, asked, note));
+    this.#open.ask(effect.id, answer, (asked) => perform(asked, spec));
   }
 
-  async #perform(
-    how: 'start' | 'find',
-    effect: Effect,
-    spec: TurnSpec<FilledText>,
-    asked: Asked,
-    note: Note,
-  ): Promise<Outcome> {
-    const { runFolder } = this.#options;
-    const prepared = this.#prepared?.effect === effect.id ? this.#prepared.start : null;
-    if (prepared !== null) this.#prepared = null;
+  /** `begun`: a turn that is on its way already. */
+  async #perform(request: {
+    readonly how: 'start' | 'find';
+    readonly effect: Effect;
+    readonly spec: TurnSpec<FilledText>;
+    readonly asked: Asked;
+    readonly note: Note;
+    readonly begun: Turn | null;
+  }): Promise<Outcome> {
+    const { how, effect, spec, asked, note, begun } = request;
     const adapter = this.#adapterOf(spec);
     if (!adapter.ok) return notStarted(adapter.error);
-    const folder = stepFolder(runFolder, effect.step, effect.attempt);
-    const { idleMs } = spec;
-    const place: TurnPlace = {
-      folder,
-      marker: markerOf(this.#options, effect.id),
-      adapter: adapter.value,
-      ledger: this.#ledger,
-      idleMs,
-      graceMs: this.#options.graceMs ?? GRACE_MS,
-      background: false,
-      start: (request, events) => this.#starter.start(request, events),
-    };
-    const turn = new Turn(place);
-    if (how === 'find' && stateOf(place) !== 'never') turn.adopt();
-    else if (asked.isStopped) return failed('stopped', 'the agent was stopped before it was started');
-    else {
-      const start = prepared ?? this.#startOf(effect, spec, adapter.value, folder.path);
-      if (!start.ok) return notStarted(start.error);
-      turn.begin(start.value);
+    const place = this.#placeOf(effect, spec, adapter.value);
+    const turn = begun ?? new Turn(place);
+    if (begun === null) {
+      if (how === 'find' && stateOf(place) !== 'never') turn.adopt();
+      else if (asked.isStopped) return failed('stopped', 'the agent was stopped before it was started');
+      else {
+        const start = this.#startOf(effect, spec, place);
+        if (!start.ok) return notStarted(start.error);
+        turn.begin(start.value);
+      }
     }
     turn.watchSession((session) => void note({ session }));
     void asked.stopped.then(({ force }) => turn.stop('stopped', force ? 0 : place.graceMs));
     void asked.forced.then(() => turn.stop('stopped', 0));
+    const { runFolder } = this.#options;
+    const { folder, idleMs } = place;
     const outcome = await turnOutcome(await turn.ended, { runFolder, folder, adapter: adapter.value, idleMs });
     return this.#options.parks === false ? unparked(outcome) : outcome;
+  }
+
+  #placeOf(effect: Effect, { idleMs }: TurnSpec<FilledText>, adapter: Adapter): TurnPlace {
+    return {
+      folder: stepFolder(this.#options.runFolder, effect.step, effect.attempt),
+      marker: markerOf(this.#options, effect.id),
+      adapter,
+      ledger: this.#options.ledger,
+      idleMs,
+      graceMs: this.#options.graceMs ?? GRACE_MS,
+      background: false,
+      starter: this.#starter,
+    };
   }
 
   /** An error is a sentence. */
@@ -135,7 +148,7 @@ class TurnDriver implements Driver {
   }
 
   /** An error is a sentence. */
-  #startOf(effect: Effect, spec: TurnSpec<FilledText>, adapter: Adapter, folder: string): Result<TurnStart, string> {
+  #startOf(effect: Effect, spec: TurnSpec<FilledText>, { adapter, folder }: TurnPlace): Result<TurnStart, string> {
     const run = this.#options;
     const texts: string[] = [];
     for (const text of [spec.prompt, spec.cwd ?? '', spec.model ?? '', spec.effort ?? '']) {
@@ -146,7 +159,7 @@ class TurnDriver implements Driver {
     const [prompt = '', cwd = '', model = '', effort = ''] = texts;
     const workdir = workFolder(run.cwd, cwd);
     if (!workdir.ok) return workdir;
-    const holes = holeValues(adapter, run, { agent: effect.lane, workdir: workdir.value, folder });
+    const holes = holeValues(adapter, run, { agent: effect.lane, workdir: workdir.value, folder: folder.path });
     const base = adapterEnvironment(adapter, run.environment, holes);
     if (!base.ok) return base;
     const layers = environmentFor({ base: inRun(base.value, run), run, effect, own: {} });

@@ -24,26 +24,27 @@ import type { HoleValues } from '../adapter-start.ts';
 import { endOfFile } from '../end-of-file.ts';
 import type { LaunchEvents } from '../perl-starter.ts';
 import { whenGone } from '../leader.ts';
-import { startProcess } from '../process.ts';
 import { readerNamed } from '../readers/named.ts';
 import type { Reader, Reading } from '../readers/reader.ts';
 import { endProcesses } from '../remains.ts';
 import type { Ending } from '../remains.ts';
-import { makeFolder, readExit, readProcess, writePrivate } from '../step-folder.ts';
+import { makeFolder, readExit, readProcess } from '../step-folder.ts';
 import type { StepFolder } from '../step-folder.ts';
 import { NOT_BEGUN } from '../wrapper.ts';
-import { PROMPT, turnCommand } from './command-line.ts';
-import type { TurnCommand, TurnWords } from './command-line.ts';
-import { readEnd, writeEnd, writtenEnd } from './end-file.ts';
+import { turnCommand } from './command-line.ts';
+import type { TurnWords } from './command-line.ts';
+import { ownEnd, readEnd, writeEnd, writtenEnd } from './end-file.ts';
 import type { TurnEnding } from './end-file.ts';
 import { IdleWatch } from './idle-watch.ts';
 import { lifeSigns } from './life-signs.ts';
 import { Output } from './output.ts';
-import type { ProgramRequest } from './recorder.ts';
+import type { ProgramRequest } from './program.ts';
 import type { SessionLedger } from './session-ledger.ts';
-import { planSession, readPlan } from './session-plan.ts';
+import { planSession, planText, readPlan, tryPlan } from './session-plan.ts';
 import type { SessionPlan, SessionWish } from './session-plan.ts';
 import { spentIn, UNKNOWN } from './spending.ts';
+import { startProgram } from './starter.ts';
+import type { Starter } from './starter.ts';
 import { keepExchange, readTranscript, replayed } from './transcript.ts';
 import { turnLeader } from './turn-leader.ts';
 import { within } from './within.ts';
@@ -60,8 +61,8 @@ export interface TurnPlace {
   readonly graceMs: number;
   /** This process may end meanwhile. */
   readonly background: boolean;
-  /** How its program is started; by ourselves where nothing is said. */
-  readonly start?: (request: ProgramRequest, events: LaunchEvents) => void;
+  /** Who starts its program; we ourselves where nothing is said. */
+  readonly starter?: Starter;
 }
 
 export interface TurnStart extends TurnWords {
@@ -118,6 +119,10 @@ export class Turn {
   #output: Output | null = null;
   #idle: IdleWatch | null = null;
   #leader: number | null = null;
+  #ready: Result<ReadyTurn, string> | null = null;
+  /** Lets the program go that waits. */
+  #goAhead: (() => void) | null = null;
+  #mayBegin = false;
   #plan: SessionPlan | null = null;
   #session: string | null = null;
   /** The one that its output has told. */
@@ -154,35 +159,20 @@ export class Turn {
     if (this.#session !== null) told(this.#session);
   }
 
+  /** For a turn of which nothing is there: all that can be done before it may begin. */
+  prepare(start: TurnStart): void {
+    const ready = this.#makeReady(start);
+    this.#ready = ready;
+    if (ready.ok) this.#goAhead = this.#place.starter?.prepare(ready.value.request, this.#events(ready.value)) ?? null;
+  }
+
+  beginPrepared(): void {
+    this.#go(present(this.#ready, 'a turn that was not prepared'));
+  }
+
   /** For a turn of which nothing is there. */
   begin(start: TurnStart): void {
-    const prepared = this.#prepare(start);
-    if (!prepared.ok) {
-      this.#refuse(prepared.error);
-      return;
-    }
-    const { folder, background, marker, adapter } = this.#place;
-    const hooks = adapter.hooks !== null && start.hooked ? hooksIn(folder) : '';
-    const environment = { base: start.environment, own: { MEOW_HOOKS: hooks, MEOW_RUN: marker } };
-    const request = { ...prepared.value, cwd: start.workdir, environment, folder: folder.path, background };
-    let ownPid = 0;
-    const events: LaunchEvents = {
-      begun: (pid) => {
-        ownPid = pid;
-        this.#leader = pid;
-        this.#follow(true);
-        this.#tellBegun(ok(null));
-        if (this.#stopOnBegun !== null) this.stop(this.#stopOnBegun, this.#hurry.signal.aborted ? 0 : undefined);
-      },
-      refused: (error) => this.#unbegun(reasonOf(error)),
-      ended: (status) => this.#leaderEnded(ownPid, status),
-      // What has not begun is begun by ourselves: of two shells for one turn, one begins (W1).
-      abandoned: () => {
-        if (ownPid === 0) startProcess(request, events);
-        else this.#await();
-      },
-    };
-    (this.#place.start ?? startProcess)(request, events);
+    this.#go(this.#makeReady(start));
   }
 
   /** For a turn of which there is something. */
@@ -218,26 +208,72 @@ export class Turn {
     end().catch(crash);
   }
 
-  #prepare(start: TurnStart): Result<TurnCommand, string> {
-    const { folder, adapter, ledger } = this.#place;
-    try {
-      const plan = planSession(folder.path, start.session, adapter, this.#ways, ledger);
-      if (!plan.ok) return plan;
-      this.#plan = plan.value;
+  #makeReady(start: TurnStart): Result<ReadyTurn, string> {
+    const { folder, adapter, ledger, background, marker } = this.#place;
+    return unlessRefused(() => {
+      const planned = planSession(folder.path, start.session, adapter, this.#ways, ledger);
+      if (!planned.ok) return planned;
+      const { plan, isKept } = planned.value;
+      this.#plan = plan;
       const path = start.environment['PATH'] ?? '';
-      const replays = plan.value.replays ?? null;
+      const replays = plan.replays ?? null;
       const said = replays === null ? [] : readTranscript(ledger.transcript(replays));
       const prompt = replays === null ? start.prompt : replayed(said, start.prompt);
       const words = { ...start, prompt };
-      const command = turnCommand(folder.path, adapter, this.#ways, plan.value, words, start.holes, path);
+      const command = turnCommand(folder.path, adapter, this.#ways, plan, words, start.holes, path);
       if (!command.ok) return command;
-      writePrivate(join(folder.path, PROMPT), prompt);
-      if (adapter.hooks !== null && start.hooked) makeFolder(hooksIn(folder));
-      return command;
-    } catch (error) {
-      if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return err(error.message);
-      throw error;
+      const hooks = adapter.hooks !== null && start.hooked ? hooksIn(folder) : '';
+      if (hooks !== '') makeFolder(hooks);
+      const environment = { base: start.environment, own: { MEOW_HOOKS: hooks, MEOW_RUN: marker } };
+      const files = { prompt, plan: isKept ? null : planText(plan) };
+      const request = { ...command.value, cwd: start.workdir, environment, folder: folder.path, background, files };
+      return ok({ request, tries: isKept ? null : plan });
+    });
+  }
+
+  #go(ready: Result<ReadyTurn, string>): void {
+    const tried = ready.ok ? unlessRefused(() => this.#try(ready.value)) : ready;
+    if (!tried.ok) {
+      this.#refuse(tried.error);
+      return;
     }
+    this.#mayBegin = true;
+    const { request } = tried.value;
+    const { starter } = this.#place;
+    if (this.#goAhead !== null) this.#goAhead();
+    else if (starter === undefined) startProgram(request, this.#events(tried.value));
+    else starter.start(request, this.#events(tried.value));
+  }
+
+  #try(ready: ReadyTurn): Result<ReadyTurn, string> {
+    if (ready.tries !== null) tryPlan(ready.tries, this.#place.ledger);
+    return ok(ready);
+  }
+
+  #events({ request }: ReadyTurn): LaunchEvents {
+    let ownPid = 0;
+    const events: LaunchEvents = {
+      begun: (pid) => {
+        ownPid = pid;
+        this.#leader = pid;
+        this.#follow(true);
+        this.#tellBegun(ok(null));
+        if (this.#stopOnBegun !== null) this.stop(this.#stopOnBegun, this.#hurry.signal.aborted ? 0 : undefined);
+      },
+      // One that was only prepared is started as a whole, and whoever asks for it is told.
+      refused: (error) => {
+        if (this.#mayBegin) this.#unbegun(reasonOf(error));
+        else this.#goAhead = null;
+      },
+      ended: (status) => this.#leaderEnded(ownPid, status),
+      // What has not begun is begun by ourselves: of two shells for one turn, one begins (W1).
+      abandoned: () => {
+        if (!this.#mayBegin) this.#goAhead = null;
+        else if (ownPid === 0) startProgram(request, events);
+        else this.#await();
+      },
+    };
+    return events;
   }
 
   /** From here on what it puts out is read. */
@@ -314,7 +350,7 @@ export class Turn {
     this.#ending = true;
     const end = async (): Promise<void> => {
       const { folder, graceMs } = this.#place;
-      let known = readEnd(folder);
+      let known = status === null ? readEnd(folder) : ownEnd(folder);
       // Somebody else may have seen it end, and be about to record that (recorder.ts).
       if (known === null && status === null) {
         await sleep(RECORD_MS);
@@ -378,6 +414,22 @@ export class Turn {
       this.#refuse(reason);
     };
     end().catch(crash);
+  }
+}
+
+interface ReadyTurn {
+  readonly request: ProgramRequest;
+  /** The session that it begins to be in; null where that was so before. */
+  readonly tries: SessionPlan | null;
+}
+
+/** What the world refuses is a sentence. */
+function unlessRefused<T>(act: () => Result<T, string>): Result<T, string> {
+  try {
+    return act();
+  } catch (error) {
+    if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return err(error.message);
+    throw error;
   }
 }
 
