@@ -52,6 +52,7 @@ my ($chld, $none) = (POSIX::SigSet->new(${SIGCHLD}), POSIX::SigSet->new());
 my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
 POSIX::sigprocmask($block, $chld);
 POSIX::sigaction(${SIGCHLD}, POSIX::SigAction->new(sub { local $!; syswrite($end, '.') }));
+fcntl($ends, POSIX::F_SETFL(), POSIX::O_NONBLOCK()) or exit 1;
 my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
 my $read = POSIX::O_RDONLY();
 my ($append, $create, $replace) =
@@ -186,8 +187,8 @@ for (;;) {
   POSIX::sigprocmask($set, $none);
   my $count = select(my $now = $ready, undef, undef, undef);
   POSIX::sigprocmask($block, $chld);
-  # Interrupted: the dot is read with the next turn.
-  sysread($ends, my $dots, 4096) if $count > 0 && vec($now, fileno($ends), 1);
+  # Interrupted, by the signal of an end: its dot is there, though nobody says so.
+  sysread($ends, my $dots, 4096) if $count < 0 || vec($now, fileno($ends), 1);
   while ((my $pid = waitpid(-1, $nohang)) > 0) {
     my ($wait, $known) = ($?, delete $child{$pid});
     undef $spare if $spare && $spare->[0] == $pid;
