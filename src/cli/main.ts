@@ -27,8 +27,12 @@ if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
   run('cli');
 }
 
-/** The exit status is set, not forced: what was printed is flushed, and a handle left open shows as a hang in tests. */
+/**
+ * The exit status is set, not forced: what was printed is flushed, and a handle left open shows as a hang in tests. Once
+ * there is nothing left to wait for, we go, and leave it to the system to clear up our memory.
+ */
 function run(bundle: 'agent' | 'cli'): void {
+  process.once('beforeExit', () => process.exit());
   void import('./load-bundle.ts').then(async ({ loadBundle }) => {
     const { main } = loadBundle(bundle) as typeof Agent | typeof Cli;
     process.exitCode = await main(args);

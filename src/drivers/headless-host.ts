@@ -355,6 +355,7 @@ class HeadlessAgent implements HostedAgent {
       effort: null,
       args,
       session: this.#wish(),
+      again: true,
       workdir: this.start.workdir,
       holes: this.#holes(),
       environment: Object.fromEntries(base.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))),

@@ -9,7 +9,7 @@
 // A line counts once it has its end. Folders and files are private to their user, whatever the umask.
 
 import { createHash } from 'node:crypto';
-import { chmodSync, fchmodSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, fchmodSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { ABSENT, isErrno } from '../base/errno.ts';
 
@@ -84,6 +84,11 @@ export function writePrivate(path: string, text: string): void {
 
 /** The umask takes from the owner too. */
 export const OWNER_MASKED = (UMASK & 0o700) !== 0;
+
+/** Whether somebody was to begin what the folder is of, and came so far. */
+export function hasBegun(path: string): boolean {
+  return existsSync(join(path, 'status'));
+}
 
 export function readProcess(folder: StepFolder): ProcessRecord {
   const text = readStatus(folder);

@@ -50,7 +50,7 @@ describe('a program', () => {
       environment: { base: ENVIRONMENT, own: {} },
       bare: { stdin: stdin ?? read, shell: '/bin/sh', text, direct: null },
       shelled: (): never => expect.fail('it is started by the recorder'),
-      files: { prompt: prompt ?? '', plan: null },
+      files: { prompt: prompt ?? '', plan: '' },
     };
     return new Promise((resolve, reject) => {
       recorder.start(request, {
@@ -106,7 +106,7 @@ describe('a turn that the recorder has prepared', () => {
   test('begins when it is asked for, in the process that was made ready', async () => {
     const effect = rig.effect('succeeds');
     const spare = await prepared(effect);
-    for (const name of ['status', 'turn.json']) expect(existsSync(rig.turnFile(effect, name))).toBe(false);
+    expect(existsSync(rig.turnFile(effect, 'status'))).toBe(false);
     expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
     expect(readFileSync(rig.turnFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(spare));
     expect(rig.timesBegun(effect)).toBe(1);
@@ -143,8 +143,8 @@ describe('a turn that the recorder has prepared', () => {
 
   test('does not begin where its session cannot be kept', async () => {
     const effect = rig.effect('succeeds');
-    await prepared(effect);
-    mkdirSync(rig.turnFile(effect, 'turn.json'));
+    mkdirSync(rig.turnFile(effect, 'turn.json'), { recursive: true });
+    rig.driver.prepare?.(effect);
     expect(await rig.start(effect)).toMatchObject({ failure: { kind: 'not-started' } });
     expect(rig.timesBegun(effect)).toBe(0);
     expect(existsSync(rig.turnFile(effect, 'status'))).toBe(false);

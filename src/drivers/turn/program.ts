@@ -8,7 +8,7 @@ export interface ProgramRequest extends Omit<ProcessRequest, 'path' | 'args'> {
   /** A shell that runs it and records its end, for those who do not. */
   shelled(): Pick<ProcessRequest, 'path' | 'args'>;
   /** Left in its folder before it begins. */
-  readonly files: { readonly prompt: string; readonly plan: string | null };
+  readonly files: { readonly prompt: string; readonly plan: string };
 }
 
 export interface BareCommand {

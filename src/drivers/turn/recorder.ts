@@ -8,8 +8,8 @@
 // R3  When it is gone, or says what cannot be understood, it is ended; those who waited for it are told, and look for
 //     their programs themselves. One whose end nobody has recorded is lost.
 //
-// A command is: a file for the prompt and the prompt, what is to be kept of its session, a file for stdin, a shell, a text
-// for it, a program, and its words.
+// A command is: a file for the prompt, and the prompt; a file for the plan of its session, and the plan; a file for stdin; a
+// shell, a text for it, a program, and its words.
 
 import { join } from 'node:path';
 import { wholeEnvironment } from '../environment.ts';
@@ -45,7 +45,7 @@ export class Recorder extends PerlStarter {
     const words = direct?.words ?? [];
     const gone = Object.keys(this.environment).filter((name) => environment[name] === undefined);
     const own = Object.entries(environment).filter(([name, value]) => this.environment[name] !== value);
-    const left = [join(folder, PROMPT), files.prompt, files.plan ?? ''];
+    const left = [join(folder, PROMPT), files.prompt, join(folder, PLAN), files.plan];
     const command = [...left, stdin ?? '', shell, text, direct?.program ?? '', ...words];
     const names = [String(gone.length), ...gone, ...own.flat()];
     return [cwd, folder, String(command.length), ...command, ...names];
@@ -63,17 +63,15 @@ export function findRecorder(environment: Readonly<Record<string, string>>): Rec
 const OWN = String.raw`
 sub is_ready {
   my ($folder, $cwd, $command) = @_;
-  my ($prompt, $said, $plan, $stdin) = @$command;
-  return folder($folder)
-    && leave($prompt, $replace, $said)
+  my ($prompt, $said, $plan, $session, $stdin) = @$command;
+  return folder($folder) && leave($prompt, $replace, $said) && leave($plan, $replace, $session)
     && lead("$folder/stdout", $append, 1) && lead("$folder/stderr", $append, 2)
     && lead($stdin ne '' ? $stdin : '/dev/null', $read, 0);
 }
-sub rehearsed { my ($prompt, @rest) = @_; return ('/dev/null', @rest) }
+sub rehearsed { my ($prompt, $said, $plan, @rest) = @_; return ('/dev/null', $said, '/dev/null', @rest) }
 sub become {
   my ($id, $folder, $cwd, $command) = @_;
-  my ($prompt, $said, $plan, $stdin, $shell, $text, $program, @words) = @$command;
-  $plan eq '' || leave("$folder/${PLAN}", $replace, $plan) or refuse($id);
+  my ($prompt, $said, $plan, $session, $stdin, $shell, $text, $program, @words) = @$command;
   take_lead($folder);
   no warnings;
   if (chdir($cwd)) {

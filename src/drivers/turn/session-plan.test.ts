@@ -22,14 +22,13 @@ const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown as string;
 const FREE = { usd: 0, tokens: 0 };
 
 function plan(wish: SessionWish, ways: Partial<HeadlessWays> = {}, folder = `turn-${++turns}`): SessionPlan {
-  const planned = planSession(join(run, folder), wish, ADAPTER, { ...WAYS, ...ways }, ledger);
+  const request = { folder: join(run, folder), wish, again: true };
+  const planned = planSession(request, ADAPTER, { ...WAYS, ...ways }, ledger);
   if (!planned.ok) throw new Error(planned.error);
-  const { plan: made, isKept } = planned.value;
-  if (isKept) return made;
-  tryPlan(made, ledger);
-  mkdirSync(join(run, folder));
-  writeFileSync(join(run, folder, PLAN), planText(made));
-  return made;
+  tryPlan(planned.value, ledger);
+  mkdirSync(join(run, folder), { recursive: true });
+  writeFileSync(join(run, folder, PLAN), planText(planned.value));
+  return planned.value;
 }
 
 describe('a session that is begun', () => {
@@ -98,7 +97,12 @@ describe('a session that is forked', () => {
 
 test('what an adapter has no command for is refused', () => {
   const refused = (wish: SessionWish): unknown =>
-    planSession(join(run, 'turn'), wish, ADAPTER, { ...WAYS, resume: null, fork: null }, ledger);
+    planSession(
+      { folder: join(run, 'turn'), wish, again: false },
+      ADAPTER,
+      { ...WAYS, resume: null, fork: null },
+      ledger,
+    );
   expect(refused({ kind: 'resume', id: 's' })).toEqual({
     ok: false,
     error: 'the adapter odd has no way to go on with a session without a terminal',

@@ -1,6 +1,6 @@
 // The session of one turn: which of the adapter's commands it takes, which ids go into that, and what the session has
 // cost before. It is made once for a turn, and kept in its folder before anything is started: a turn that is found
-// again, or started again since it never began, has the same.
+// again, or begun by a later life since it never was, has the same.
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import type { Adapter, HeadlessWays } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import type { Usage } from '../../ir/usage.ts';
 import type { HoleValues } from '../adapter-start.ts';
+import { hasBegun } from '../step-folder.ts';
 import { readJsonFile } from './json-file.ts';
 import type { SessionLedger } from './session-ledger.ts';
 
@@ -31,27 +32,26 @@ export interface SessionPlan {
   readonly before: Usage | null;
 }
 
-export interface PlannedSession {
-  readonly plan: SessionPlan;
-  /** It is kept in the folder already. */
-  readonly isKept: boolean;
+export interface PlanRequest {
+  /** Of the turn. Absolute. */
+  readonly folder: string;
+  readonly wish: SessionWish;
+  /** A plan that is there was made for this very turn by an earlier life, and is followed. Else it may be of one that never came. */
+  readonly again: boolean;
 }
 
 /** Leaves no trace. An error is a sentence. */
 export function planSession(
-  folder: string,
-  wish: SessionWish,
+  { folder, wish, again }: PlanRequest,
   adapter: Adapter,
   ways: HeadlessWays,
   ledger: SessionLedger,
-): Result<PlannedSession, string> {
-  const kept = readPlan(folder);
-  if (kept !== null) return ok({ plan: kept, isKept: true });
-  const plan = planFor(wish, adapter, ways, ledger);
-  return plan.ok ? ok({ plan: plan.value, isKept: false }) : plan;
+): Result<SessionPlan, string> {
+  const kept = again || hasBegun(folder) ? readPlan(folder) : null;
+  return kept === null ? planFor(wish, adapter, ways, ledger) : ok(kept);
 }
 
-/** The file that keeps it; to be written before anything is started. */
+/** The file that keeps it; it is there before anything is started. */
 export const PLAN = 'turn.json';
 
 /** One that was not written to its end tells of nothing, and nothing was begun by it. */
@@ -61,7 +61,7 @@ export function planText(plan: SessionPlan): string {
 
 /** A program is about to be started by it. */
 export function tryPlan({ kind, session, from, replays }: SessionPlan, ledger: SessionLedger): void {
-  if (session !== null && kind !== 'resume') ledger.trying(session, replays ?? from);
+  if (session !== null && kind !== 'resume' && isUntried(session, ledger)) ledger.trying(session, replays ?? from);
 }
 
 /** Null where none was made. */
@@ -128,6 +128,9 @@ const NOTHING: Usage = { usd: 0, tokens: 0 };
 /** One that an earlier turn was to begin may be there without having been seen: it is not tried again. */
 function chosen(id: string | null, { sessionId }: HeadlessWays, ledger: SessionLedger): string | null {
   if (sessionId !== 'chosen') return null;
-  const isFree = id !== null && (ledger.read(id)?.state ?? 'chosen') === 'chosen';
-  return isFree ? id : randomUUID();
+  return id !== null && isUntried(id, ledger) ? id : randomUUID();
+}
+
+function isUntried(id: string, ledger: SessionLedger): boolean {
+  return (ledger.read(id)?.state ?? 'chosen') === 'chosen';
 }

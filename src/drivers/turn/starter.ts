@@ -53,7 +53,7 @@ export function startProgram(request: ProgramRequest, events: LaunchEvents): voi
   try {
     makeStepFolder(folder);
     writePrivate(join(folder, PROMPT), files.prompt);
-    if (files.plan !== null) writePrivate(join(folder, PLAN), files.plan);
+    writePrivate(join(folder, PLAN), files.plan);
   } catch (error) {
     if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
     setImmediate(() => events.refused(error));

@@ -82,7 +82,7 @@ class TurnDriver implements Driver {
     const adapter = this.#adapterOf(effect.spec);
     if (!adapter.ok) return;
     const place = this.#placeOf(effect, effect.spec, adapter.value);
-    const start = this.#startOf(effect, effect.spec, place);
+    const start = this.#startOf('start', effect, effect.spec, place);
     // Whoever asks for it is told.
     if (!start.ok) return;
     const turn = new Turn(place);
@@ -114,7 +114,7 @@ class TurnDriver implements Driver {
       if (how === 'find' && stateOf(place) !== 'never') turn.adopt();
       else if (asked.isStopped) return failed('stopped', 'the agent was stopped before it was started');
       else {
-        const start = this.#startOf(effect, spec, place);
+        const start = this.#startOf(how, effect, spec, place);
         if (!start.ok) return notStarted(start.error);
         turn.begin(start.value);
       }
@@ -148,7 +148,12 @@ class TurnDriver implements Driver {
   }
 
   /** An error is a sentence. */
-  #startOf(effect: Effect, spec: TurnSpec<FilledText>, { adapter, folder }: TurnPlace): Result<TurnStart, string> {
+  #startOf(
+    how: 'start' | 'find',
+    effect: Effect,
+    spec: TurnSpec<FilledText>,
+    { adapter, folder }: TurnPlace,
+  ): Result<TurnStart, string> {
     const run = this.#options;
     const texts: string[] = [];
     for (const text of [spec.prompt, spec.cwd ?? '', spec.model ?? '', spec.effort ?? '']) {
@@ -179,6 +184,7 @@ class TurnDriver implements Driver {
           : session.kind === 'resume'
             ? session
             : { ...session, newId: null },
+      again: how === 'find',
       workdir: workdir.value,
       holes,
       environment,

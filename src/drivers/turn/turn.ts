@@ -67,6 +67,8 @@ export interface TurnPlace {
 
 export interface TurnStart extends TurnWords {
   readonly session: SessionWish;
+  /** An earlier life was to begin it, and may have planned its session. */
+  readonly again: boolean;
   /** Absolute. */
   readonly workdir: string;
   readonly holes: HoleValues;
@@ -163,7 +165,9 @@ export class Turn {
   prepare(start: TurnStart): void {
     const ready = this.#makeReady(start);
     this.#ready = ready;
-    if (ready.ok) this.#goAhead = this.#place.starter?.prepare(ready.value.request, this.#events(ready.value)) ?? null;
+    if (!ready.ok) return;
+    const { request } = ready.value;
+    this.#goAhead = this.#place.starter?.prepare(request, this.#events(request)) ?? null;
   }
 
   beginPrepared(): void {
@@ -211,9 +215,10 @@ export class Turn {
   #makeReady(start: TurnStart): Result<ReadyTurn, string> {
     const { folder, adapter, ledger, background, marker } = this.#place;
     return unlessRefused(() => {
-      const planned = planSession(folder.path, start.session, adapter, this.#ways, ledger);
+      const request = { folder: folder.path, wish: start.session, again: start.again };
+      const planned = planSession(request, adapter, this.#ways, ledger);
       if (!planned.ok) return planned;
-      const { plan, isKept } = planned.value;
+      const plan = planned.value;
       this.#plan = plan;
       const path = start.environment['PATH'] ?? '';
       const replays = plan.replays ?? null;
@@ -225,32 +230,36 @@ export class Turn {
       const hooks = adapter.hooks !== null && start.hooked ? hooksIn(folder) : '';
       if (hooks !== '') makeFolder(hooks);
       const environment = { base: start.environment, own: { MEOW_HOOKS: hooks, MEOW_RUN: marker } };
-      const files = { prompt, plan: isKept ? null : planText(plan) };
-      const request = { ...command.value, cwd: start.workdir, environment, folder: folder.path, background, files };
-      return ok({ request, tries: isKept ? null : plan });
+      const files = { prompt, plan: planText(plan) };
+      return ok({
+        plan,
+        request: { ...command.value, cwd: start.workdir, environment, folder: folder.path, background, files },
+      });
     });
   }
 
   #go(ready: Result<ReadyTurn, string>): void {
-    const tried = ready.ok ? unlessRefused(() => this.#try(ready.value)) : ready;
+    if (!ready.ok) {
+      this.#refuse(ready.error);
+      return;
+    }
+    const { plan, request } = ready.value;
+    const { ledger, starter } = this.#place;
+    const tried = unlessRefused(() => {
+      tryPlan(plan, ledger);
+      return ok(null);
+    });
     if (!tried.ok) {
       this.#refuse(tried.error);
       return;
     }
     this.#mayBegin = true;
-    const { request } = tried.value;
-    const { starter } = this.#place;
     if (this.#goAhead !== null) this.#goAhead();
-    else if (starter === undefined) startProgram(request, this.#events(tried.value));
-    else starter.start(request, this.#events(tried.value));
+    else if (starter === undefined) startProgram(request, this.#events(request));
+    else starter.start(request, this.#events(request));
   }
 
-  #try(ready: ReadyTurn): Result<ReadyTurn, string> {
-    if (ready.tries !== null) tryPlan(ready.tries, this.#place.ledger);
-    return ok(ready);
-  }
-
-  #events({ request }: ReadyTurn): LaunchEvents {
+  #events(request: ProgramRequest): LaunchEvents {
     let ownPid = 0;
     const events: LaunchEvents = {
       begun: (pid) => {
@@ -418,9 +427,8 @@ export class Turn {
 }
 
 interface ReadyTurn {
+  readonly plan: SessionPlan;
   readonly request: ProgramRequest;
-  /** The session that it begins to be in; null where that was so before. */
-  readonly tries: SessionPlan | null;
 }
 
 /** What the world refuses is a sentence. */
