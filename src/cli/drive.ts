@@ -187,9 +187,15 @@ export async function drive(request: DriveRequest): Promise<Driven> {
       reminders?.seen(state);
       begin(state);
       reporter.seen(records, state);
-      if (request.waits === false && runStatus(state) === 'waiting') run?.pause(waitsFor(state));
+      if (request.waits === false && runStatus(state) === 'waiting') pauseUnlessAnswered().catch(crash);
     },
   };
+  // People may have answered while no engine was there.
+  const pauseUnlessAnswered = async (): Promise<void> => {
+    await reception?.heard();
+    if (run !== null && runStatus(run.state) === 'waiting') run.pause(waitsFor(run.state));
+  };
+
   // Nothing is said about a run before its first record is durable: until then it may still come to nothing.
   let begun = false;
   const begin = (state: RunState): void => {
@@ -257,6 +263,13 @@ function receptionOf(
   } catch (error) {
     throw refusalOf(error, `open the inbox of run ${runId}`, runFolder);
   }
+}
+
+/** A bug is loud, wherever it was found. */
+function crash(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
 }
 
 function waitsFor(state: RunState): string {

@@ -286,7 +286,11 @@ export class Desk {
     await run.tell({ kind: 'gate-decided', gate, verdict, message });
     // Somebody else may have been heard first.
     const stands = run.state.gates.get(gate)?.verdict ?? null;
-    if (stands === null) return errorAnswer(`run ${run.id} takes no decision any more`, 'ended');
+    if (stands === null)
+      return errorAnswer(
+        `run ${run.id} takes no decision any more: decide again when it has ended, or goes on`,
+        'ending',
+      );
     if (!isSame(stands, verdict)) return afterDecision(gate, stands, verdict);
     if (open.includes(gate)) return { kind: 'ack', success: true };
     const others = open.length === 0 ? 'no gate is open now' : `open now: ${open.join(', ')}`;

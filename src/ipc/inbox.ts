@@ -161,8 +161,9 @@ export class Inbox {
     const gone = new AbortController();
     this.#inHand.set(name, gone);
     const answer = await this.#options.answer(message, gone.signal);
+    const isLeft = answer?.kind === 'error' && answer.code === 'ending' && !name.endsWith('.ask');
     // It is not done with: the engine that comes next will find it.
-    if (answer === null && !gone.signal.aborted) return;
+    if (isLeft || (answer === null && !gone.signal.aborted)) return;
     if (answer?.kind === 'error' && !name.endsWith('.ask')) {
       this.#warn(`the message ${name} was refused: ${answer.message}`);
       if (this.#putAside(name)) this.#inHand.delete(name);

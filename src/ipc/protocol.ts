@@ -124,9 +124,10 @@ export type Answer =
 
 /**
  * `malformed`: it is no message. `refused`: it is one, and says what cannot be. `unknown-step`: it names a step that does
- * not exist. `ended`: the run takes nothing in any more. `busy`: too many are connected; the inbox is still open.
+ * not exist. `ending`: the run is about to end, and can be taken up again. `ended`: it takes nothing in any more. `busy`: too
+ * many are connected; the inbox is still open.
  */
-export type ErrorCode = 'malformed' | 'refused' | 'unknown-step' | 'ended' | 'busy';
+export type ErrorCode = 'malformed' | 'refused' | 'unknown-step' | 'ending' | 'ended' | 'busy';
 
 export function errorAnswer(message: string, code: ErrorCode): Answer {
   return { kind: 'error', message, code };

@@ -295,7 +295,7 @@ function openFrame(state: RunState, opening: FrameOpening): void {
   if (!state.lanes.has(frame.lane)) {
     const parents = frame.forkedFrom === null ? {} : laneOf(state, frame.forkedFrom).variables;
     const variables = { ...parents, ...frame.variables };
-    const nowhere = { visits: 0, visitsOf: new Map(), frame: null, latest: new Map(), forks: 0 };
+    const nowhere = { visits: 0, visitsOf: new Map(), named: new Map(), frame: null, latest: new Map(), forks: 0 };
     state.lanes.set(frame.lane, { variables, ...nowhere });
   }
   laneOf(state, frame.lane).frame = frame;
@@ -409,6 +409,7 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       childFailed: false,
       recoveries: 0,
     };
+    assert(!state.steps.has(id), `step ${id} is added twice`);
     state.steps.set(id, step);
     insert(frame.node, id.slice(frame.prefix.length), step);
     return step;
@@ -417,8 +418,10 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
   if (block.naming !== 'path') {
     lane.visits += 1;
     for (const step of added) {
-      const { id } = step.definition;
-      lane.visitsOf.set(id, (lane.visitsOf.get(id) ?? 0) + 1);
+      const { definition } = step;
+      const { id } = definition;
+      lane.visitsOf.set(definition, (lane.visitsOf.get(definition) ?? 0) + 1);
+      lane.named.set(id, (lane.named.get(id) ?? 0) + 1);
       lane.latest.set(id, step);
     }
   }

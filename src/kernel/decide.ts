@@ -26,7 +26,15 @@ import { admission, hearAgent, noteAnswer, noteLost } from './agents.ts';
 import { noteAgentProgress, noteProgress } from './progress.ts';
 import type { Decision } from './decision.ts';
 import { apply } from './apply.ts';
-import { concludeEnding, endRun, finishCleanup, hastenCleanup, stopSteps } from './ending.ts';
+import {
+  childFailure,
+  concludeEnding,
+  endRun,
+  failsWithItsBlocks,
+  finishCleanup,
+  hastenCleanup,
+  stopSteps,
+} from './ending.ts';
 import { allowanceSpent } from './allowance.ts';
 import { approversOf, askGate, askingOf, expiredAt, outputsOf, verdictFor } from './gates.ts';
 import { advanceEach, follow, openEntry, openRecovery, returnToCaller } from './grow.ts';
@@ -390,7 +398,11 @@ function failFrame(turn: Turn, frame: FrameState, step: StepState): void {
     return endRun(turn, 'failed', `step ${step.id} failed: ${step.failure?.message ?? 'a step below it failed'}`);
   }
   turn.emit({ kind: 'frame-failing', frame: frame.id, step: step.id });
-  if (frame.join === 'inline' && frame.owner !== null) failFrame(turn, stepOf(state, frame.owner).frame, step);
+  if (frame.owner === null) return;
+  const owner = stepOf(state, frame.owner);
+  // The iterations of a list finish beside one that has failed (failSoon).
+  const isSure = frame.join === 'wait' && owner.definition.act.kind !== 'each' && failsWithItsBlocks(owner);
+  if (isSure || frame.join === 'inline') failFrame(turn, owner.frame, step);
 }
 
 function closeFrame(turn: Turn, frame: FrameState): void {
@@ -426,9 +438,9 @@ function iterate(turn: Turn, step: StepState): void {
 }
 
 /** The step is sure to fail when those of its iterations are over that have begun; nothing else begins beside it until then. */
-function failSoon(turn: Turn, { definition, frame }: StepState): void {
-  if (definition.onError.kind !== 'fail' || frame.failing || own(definition.routes, 'child-failed') !== undefined)
-    return;
+function failSoon(turn: Turn, step: StepState): void {
+  const { frame } = step;
+  if (frame.failing || !failsWithItsBlocks(step)) return;
   const [culprit] = frame.steps;
   turn.emit({ kind: 'frame-failing', frame: frame.id, step: culprit?.id ?? '' });
   if (frame.owner !== null && frame.join !== 'loose' && frame.join !== 'recover')
@@ -471,15 +483,6 @@ function joinBlocks(turn: Turn, step: StepState): void {
     step.definition.act.kind === 'each' ? null : (step.children.findLast(({ join }) => join === 'wait')?.value ?? null);
   const outputs = value === null ? step.outputs : { ...step.outputs, result: value };
   turn.emit({ kind: 'step-done', step: step.id, outputs, kept: step.kept, session: null });
-}
-
-function childFailure(step: StepState): Failure {
-  const failed = step.children
-    .flatMap(({ steps }) => steps)
-    .find(({ settlement, status }) => settlement === 'broken' && status === 'failed');
-  return failure('child-failed', failed === undefined ? 'a step below it failed' : `step ${failed.id} failed`, {
-    outputs: step.outputs,
-  });
 }
 
 /** Steps wait for each other, or for something that can no longer come into being: said at once instead of hanging. */

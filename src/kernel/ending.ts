@@ -2,7 +2,10 @@
 // over. Each function says in decisions what comes next; when, is the business of `settle`.
 
 import { present } from '../base/assert.ts';
+import { own } from '../base/json.ts';
 import type { CommandSpec, Outcome } from '../ir/effect.ts';
+import { failure } from '../ir/failure.ts';
+import type { Failure } from '../ir/failure.ts';
 import type { Text } from '../ir/text.ts';
 import type { RunEnd } from './decision.ts';
 import { fillCommand } from './fill.ts';
@@ -37,6 +40,7 @@ export function concludeEnding(turn: Turn): void {
   for (const { effect } of state.asked.values()) if (effect?.kind !== 'gate') return;
   for (const { status } of state.agents.values()) if (status === 'opening') return;
   if (state.end !== 'paused') {
+    failOwners(turn);
     // One that is being recovered has failed already; its recovery is what is left.
     const left = [...state.steps.values()].filter((step) => step.settlement === 'open' && step.status !== 'failed');
     if (left.length > 0) turn.emit({ kind: 'steps-skipped', steps: left.map(({ id }) => id), why: 'run-ending' });
@@ -46,6 +50,34 @@ export function concludeEnding(turn: Turn): void {
   const agents = [...state.agents.values()].filter(({ status }) => status === 'active');
   if (agents.length === 0) return startCleanup(turn);
   turn.emit({ kind: 'agents-closing', agents: agents.map(({ name }) => name), force: state.endForced });
+}
+
+/** Whoever waits for blocks of which one has failed has failed with it, though the end has overtaken what else there is. */
+function failOwners(turn: Turn): void {
+  const owners = [...turn.state.steps.values()].filter(
+    (step) =>
+      step.settlement === 'open' &&
+      step.status === 'running' &&
+      failsWithItsBlocks(step) &&
+      step.children.some(({ join, failing, abandoned }) => join === 'wait' && failing && !abandoned),
+  );
+  for (const step of owners.toReversed()) {
+    turn.emit({ kind: 'step-failed', step: step.id, failure: childFailure(step), handling: 'fails' });
+  }
+}
+
+/** Whether nothing makes good for a failure in the blocks that it waits for. */
+export function failsWithItsBlocks({ definition: { onError, routes } }: StepState): boolean {
+  return onError.kind === 'fail' && own(routes, 'child-failed') === undefined;
+}
+
+export function childFailure(step: StepState): Failure {
+  const failed = step.children
+    .flatMap(({ steps }) => steps)
+    .find(({ settlement, status }) => settlement === 'broken' && status === 'failed');
+  return failure('child-failed', failed === undefined ? 'a step below it failed' : `step ${failed.id} failed`, {
+    outputs: step.outputs,
+  });
 }
 
 /** The agents are gone, and the script has the field to itself. */
@@ -65,6 +97,12 @@ export function startCleanup(turn: Turn): void {
 export function finishCleanup(turn: Turn, outcome: Outcome): void {
   const { state } = turn;
   if (state.phase !== 'cleaning' || state.cleanup === null) return;
+  if (outcome.kind === 'failure' && outcome.failure.kind === 'lost' && !state.cleanup.stopping) {
+    // Whatever took the engine took it too: it is still to be done.
+    turn.emit({ kind: 'warned', message: 'the cleanup script is gone with an earlier engine, and runs again' });
+    turn.emit({ kind: 'cleanup-finished' });
+    return startCleanup(turn);
+  }
   if (outcome.kind === 'failure' && outcome.failure.kind !== 'stopped') {
     turn.emit({ kind: 'warned', message: `the cleanup script failed: ${outcome.failure.message}` });
   }

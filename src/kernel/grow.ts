@@ -239,8 +239,7 @@ function prepareMove(
       const bound = bind(state, move.target, lookup, {}, null);
       if (!bound.ok) return bound;
       return ok(() => {
-        const forks = (state.lanes.get(frame.lane)?.forks ?? 0) + 1;
-        const lane = `${frame.lane}_${move.name}${forks}`;
+        const lane = laneBeside(state, frame.lane, move.name);
         enter(turn, bound.value.block, FRESH, {
           ...PLAIN,
           variables: bound.value.variables,
@@ -258,6 +257,14 @@ function prepareMove(
         if (state.end !== null && state.end !== 'paused') return;
         turn.emit({ kind: 'run-ending', end: move.verdict, reason: move.reason, drainUntil: turn.at });
       });
+  }
+}
+
+/** Its number is that of the fork, or one further on: the eleventh `t` and the first `t1` would have the same name. */
+function laneBeside({ lanes }: RunState, from: string, name: string): string {
+  for (let number = (lanes.get(from)?.forks ?? 0) + 1; ; number++) {
+    const lane = `${from}_${name}${number}`;
+    if (!lanes.has(lane)) return lane;
   }
 }
 
@@ -348,6 +355,8 @@ function enter(turn: Turn, block: Block, session: Session, place: Placement): vo
   const lane = turn.state.lanes.get(place.lane);
   const visit = (lane?.visits ?? 0) + 1;
   const id = block.naming === 'path' ? place.prefix : `${place.lane}:${visit}`;
+  // Of several lines of control below one prefix, the first needs no name.
+  const home = place.lane === `${place.prefix}${ENTRY_LANE}` ? place.prefix : `${place.lane}.`;
   const steps = block.steps.map((step) => {
     switch (block.naming) {
       case 'path':
@@ -355,7 +364,7 @@ function enter(turn: Turn, block: Block, session: Session, place: Placement): vo
       case 'visit-first':
         return `${place.lane}.${visit}.${step.id}`;
       case 'visit-last':
-        return `${place.prefix}${step.id}#${(lane?.visitsOf.get(step.id) ?? 0) + 1}`;
+        return `${home}${step.id}#${(lane?.named.get(step.id) ?? 0) + 1}`;
     }
   });
   turn.emit({ kind: 'frame-opened', frame: { ...place, id, session } });
@@ -442,8 +451,9 @@ function fits(value: Json, type: ValueType): Result<Json, string> {
 }
 
 function isWornOut({ lanes }: RunState, { visits, steps }: Block, lane: string | null): boolean {
-  const entered = lane === null ? 0 : (lanes.get(lane)?.visitsOf.get(steps[0]?.id ?? '') ?? 0);
-  return visits !== null && entered >= visits.max;
+  const [first] = steps;
+  if (lane === null || first === undefined || visits === null) return false;
+  return (lanes.get(lane)?.visitsOf.get(first) ?? 0) >= visits.max;
 }
 
 function blockNamed(state: RunState, { block, names }: Target, lookup: Lookup): Result<Block, Failure> {

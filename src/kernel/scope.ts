@@ -106,6 +106,7 @@ export function shape(value: Json): string {
   return value === null ? 'null' : `a ${typeof value}`;
 }
 
+/** Behind an @, where nobody can write a variable, they are what they are whatever variables there are. */
 function builtIn(
   state: RunState,
   frame: FrameState,
@@ -113,7 +114,7 @@ function builtIn(
   at: number,
   name: string,
 ): Json | undefined {
-  switch (name) {
+  switch (name.startsWith('@') ? name.slice(1) : name) {
     case 'workflow_id':
       return state.request?.id;
     case 'timestamp':
@@ -131,7 +132,7 @@ function builtIn(
     case 'state':
       return step?.definition.id;
     case 'visit':
-      return step === null ? undefined : state.lanes.get(frame.lane)?.visitsOf.get(step.definition.id);
+      return step === null ? undefined : state.lanes.get(frame.lane)?.visitsOf.get(step.definition);
     default:
       return undefined;
   }

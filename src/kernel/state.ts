@@ -245,7 +245,9 @@ export interface LaneState {
   /** Those that the line of control began with: in sight for all its life. */
   readonly variables: Readonly<Record<string, Json>>;
   visits: number;
-  readonly visitsOf: Map<string, number>;
+  readonly visitsOf: Map<Step, number>;
+  /** How many of its steps have an id: blocks of several workflows may have the same. */
+  readonly named: Map<string, number>;
   /** Where it is, or was last. */
   frame: FrameState | null;
   /** The step of the latest visit, by its id in the block. */

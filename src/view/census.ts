@@ -84,8 +84,9 @@ function agentsLeft({ phase, agents, request }: RunState): string | null {
   return `agent ${tame(only.name)}, in its terminal: meow attach ${request.id} ${tame(only.name)}`;
 }
 
-/** That a program was not there is said in full. */
+/** That a program was not there is said in full; of what was to say what follows, what it said instead tells most. */
 function endsUnexplained({ kind, code }: Failure): boolean {
+  if (kind === 'protocol') return true;
   return (kind === 'spawn-failed' || kind === 'agent-crashed') && code !== 126 && code !== 127;
 }
 

@@ -47,6 +47,49 @@ describe('workers', () => {
     });
   });
 
+  test('are who they are, whatever variables and attributes are called', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', {
+      'START.md': '{{workflow_id}} {{agent_id}} {{visit}} <fork next="END.md" agent_id="x" visit="8">WORKER.md</fork>',
+      'WORKER.md': '{{workflow_id}} {{agent_id}} {{visit}} <goto>SCRIPT.sh</goto>',
+      'SCRIPT.sh': 'echo "$RAYMOND_WORKFLOW_ID $RAYMOND_AGENT_ID $MEOW_AGENT" > seen; echo "<result>x</result>"',
+      'END.md': '<result>end</result>',
+    });
+    const { code } = await ray.run('flow', '--var', 'workflow_id=w', '--var', 'agent_id=a', '--meta', 'visit=9');
+    expect(code).toBe(0);
+    expect(ray.prompt('main.1.START')).toMatch(/^r main 1 /);
+    expect(ray.prompt('main_worker1.1.WORKER')).toMatch(/^r main_worker1 1 /);
+    expect(ray.rig.read('seen')).toBe('r main_worker1 main_worker1\n');
+  });
+
+  test('may be in one Conductor workflow at once, and each of them is', async () => {
+    await using ray = await RaymondRig.setup();
+    ray.rig.write('.meow/config.toml', '[validators.ok]\ncommand = "sleep 0.2"\n');
+    const routes = ['completed', 'error', 'killed_timeout', 'killed_idle', 'killed_policy'];
+    ray.rig.write(
+      'check.yaml',
+      `workflow_id: check
+version: 1
+description: x
+entry_step: check
+steps:
+  - id: check
+    opcode: RUN_VALIDATION
+    run: [ok]
+    routes: { ${routes.map((route) => `${route}: STOP`).join(', ')} }
+`,
+    );
+    ray.folder('flow', {
+      'START.sh': `echo '<fork next="CALL">CALL</fork><fork next="CALL">CALL</fork>'`,
+      'CALL.sh': `echo '<call-workflow return="END">../check.yaml</call-workflow>'`,
+      'END.sh': `echo '<result>end</result>'`,
+    });
+    expect(await ray.run('flow')).toMatchObject({ code: 0 });
+    const { steps } = await ray.rig.status('r');
+    const checks = Object.keys(steps).filter((id) => id.includes('check#'));
+    expect(checks.toSorted()).toEqual(['check#1', 'main_call1.check#1', 'main_call2.check#1']);
+  });
+
   test('several are begun by one answer, beside a goto that agrees or without one', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {

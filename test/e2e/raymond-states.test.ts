@@ -373,8 +373,9 @@ describe('questions to people', () => {
     const paused = await ray.run('flow', '--no-wait');
     expect(paused.code).toBe(3);
     expect(paused.stdout).toContain('meow answer r');
+    expect(await ray.rig.meow('resume', 'r', '--no-wait')).toMatchObject({ code: 3 });
     expect(await ray.rig.meow('answer', 'r', 'the second')).toMatchObject({ code: 0 });
-    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
+    expect(await ray.rig.meow('resume', 'r', '--no-wait')).toMatchObject({ code: 0 });
     expect(ray.prompt('main.3.NEXT')).toContain('They said: the second ');
   });
 

@@ -127,9 +127,9 @@ describe('prompts', () => {
         'START',
         { path: ['a', 'b'], quote: [] },
         '{{x}}{{ y z }}{{.A}}{',
-        { path: ['agent_id'], quote: [] },
+        { path: ['@agent_id'], quote: [] },
         '} ',
-        { path: ['visit'], quote: [] },
+        { path: ['@visit'], quote: [] },
       ],
     });
   });

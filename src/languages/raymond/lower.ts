@@ -14,7 +14,7 @@ import { waysOf } from './edges.ts';
 import type { LinkedWorkflow } from './link.ts';
 import type { Taken } from './names.ts';
 import { freeId } from './names.ts';
-import { lowerText } from './placeholders.ts';
+import { lowerText, unmistakable } from './placeholders.ts';
 import type { Settings } from './settings.ts';
 import { NO_SETTINGS, overriding } from './settings.ts';
 import type { AllowedSyntax, StateSyntax } from './syntax.ts';
@@ -141,9 +141,9 @@ function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Setti
 
 /** What a script finds beside the attributes of forks. */
 const ENVIRONMENT: Readonly<Record<string, Text>> = {
-  MEOW_AGENT: hole('agent_id'),
-  RAYMOND_AGENT_ID: hole('agent_id'),
-  RAYMOND_WORKFLOW_ID: hole('workflow_id'),
+  MEOW_AGENT: hole(unmistakable('agent_id')),
+  RAYMOND_AGENT_ID: hole(unmistakable('agent_id')),
+  RAYMOND_WORKFLOW_ID: hole(unmistakable('workflow_id')),
   RAYMOND_INPUT: hole(CARRIED.input),
   RAYMOND_RESULT: hole(CARRIED.input),
 };

@@ -25,6 +25,13 @@ export const BUILT_IN: readonly string[] = [
   'time',
 ];
 
+/** Who an agent is, and where: no variable takes their place. */
+const IDENTITY = new Set(['workflow_id', 'agent_id', 'visit', 'step_id']);
+
+export function unmistakable(name: string): string {
+  return IDENTITY.has(name) ? `@${name}` : name;
+}
+
 const BRACES = /\{\{\{\{|\{\{[ \t]*([\w-]+(?:\.[\w-]+)*)[ \t]*\}\}/g;
 
 /** Texts and placeholders in turn. */
@@ -58,7 +65,7 @@ export function lowerText(text: string, state: string): Text {
     if (typeof part === 'string') return part;
     const [head = '', ...rest] = part.path;
     if (head === 'state' && rest.length === 0) return state;
-    const name = head === 'result' ? CARRIED.input : head;
+    const name = head === 'result' ? CARRIED.input : unmistakable(head);
     return { path: [name, ...rest], quote: [] };
   });
   return parts.every((part) => typeof part === 'string') ? parts.join('') : { parts };
