@@ -35,10 +35,16 @@ export function steered(driver: Driver, place: SteeringPlace): Driver {
     return key === null ? answer : (outcome) => answer(followed(effect, key, outcome, place));
   };
   return {
-    start: (effect, answer, note) => driver.start(effect, reading(effect, answer), note),
+    start: (effect, answer, note) => {
+      const problem = strayed(effect, place);
+      if (problem === null) driver.start(effect, reading(effect, answer), note);
+      else setImmediate(() => answer({ kind: 'failure', failure: failure('not-started', problem) }));
+    },
     find: (effect, answer, note) => driver.find(effect, reading(effect, answer), note),
     stop: (effectId, how) => driver.stop(effectId, how),
-    prepare: (effect) => driver.prepare?.(effect),
+    prepare: (effect) => {
+      if (strayed(effect, place) === null) driver.prepare?.(effect);
+    },
   };
 }
 
@@ -126,4 +132,13 @@ function folderProblem(folder: string, { cwd, within }: SteeringPlace): string |
   const inside = relative(realpathSync(within), realpathSync(found.value));
   const isOut = inside === '..' || inside.startsWith('../');
   return isOut ? `cd: ${folder} is outside of the project, and the run was started without --allow-outside` : null;
+}
+
+/** The same for a folder that was fine when it was named: since then a link on the way to it may lead elsewhere. */
+function strayed(effect: Effect, place: SteeringPlace): string | null {
+  const { spec } = effect;
+  if (steeringOf(effect) === null || (spec.kind !== 'turn' && spec.kind !== 'command')) return null;
+  const folder = wholeText(spec.cwd ?? '', place.runFolder);
+  // The run's own was chosen by who started it.
+  return !folder.ok || folder.value === '' ? null : folderProblem(folder.value, place);
 }

@@ -219,6 +219,21 @@ describe('folders to work in', () => {
     expect(ray.rig.read('.agent/folders')).toMatch(`main.2.NEXT\t${ray.rig.home}\n`);
   });
 
+  test('a link that has come to lead out of the project meanwhile is not followed', async () => {
+    await using ray = await RaymondRig.setup();
+    mkdirSync(ray.rig.path('sub'));
+    symlinkSync(ray.rig.path('sub'), ray.rig.path('link'));
+    ray.folder('flow', {
+      'START.md': '<reset cd="link">TURN.sh</reset>',
+      'TURN.sh': `ln -sfn ${ray.rig.home} ../link; echo '<goto>NEXT.md</goto>'`,
+      'NEXT.md': '<result>end</result>',
+    });
+    const { code, stdout } = await ray.run('flow');
+    expect(code).toBe(1);
+    expect(stdout).toContain('is outside of the project, and the run was started without --allow-outside');
+    expect(ray.turns().map(({ step }) => step)).toEqual(['main.1.START']);
+  });
+
   test('the project is the folder with .meow, also where meow is called below it', async () => {
     await using ray = await RaymondRig.setup();
     mkdirSync(ray.rig.path('sub'));
