@@ -5,6 +5,7 @@ import { open } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { assert } from '../base/assert.ts';
 import type { Json } from '../base/json.ts';
+import { readJsonText } from '../base/json-text.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { Answer, Driver } from '../engine/ports.ts';
@@ -72,13 +73,12 @@ async function readList(path: string): Promise<Result<readonly Json[], string>> 
   if (path.includes('\0')) return err('the path of the file contains a NUL byte');
   const text = await readText(path);
   if (!text.ok) return text;
-  let value: Json;
-  try {
-    value = JSON.parse(text.value) as Json;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    return err(`${path} is not JSON: ${faultOf(text.value)}`);
-  }
+  const read = readJsonText(text.value);
+  if (!read.ok)
+    return err(
+      jsonFault(text.value) === null ? `${path}: ${read.error}` : `${path} is not JSON: ${faultOf(text.value)}`,
+    );
+  const { value } = read;
   return Array.isArray(value) ? ok(value as readonly Json[]) : err(`${path} holds no list but ${describe(value)}`);
 }
 

@@ -1,6 +1,7 @@
 // What a step hands on: named values, where they come from, and the types they are held to.
 
 import type { Json } from '../base/json.ts';
+import { readJsonText } from '../base/json-text.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 
@@ -56,12 +57,10 @@ export function coerce(text: string, type: ValueType): Result<Json, string> {
       if (word === 'true' || word === 'false') return ok(word === 'true');
       return err(`expected true or false, got ${got()}`);
     }
-    case 'json':
-      try {
-        return ok(JSON.parse(text) as Json);
-      } catch (error) {
-        return err(`expected JSON, got ${got()} (${error instanceof Error ? error.message : String(error)})`);
-      }
+    case 'json': {
+      const read = readJsonText(text);
+      return read.ok ? read : err(`expected JSON, got ${got()} (${read.error})`);
+    }
   }
 }
 

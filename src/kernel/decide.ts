@@ -313,8 +313,8 @@ function complete(turn: Turn, step: StepState, heard: Success): void {
 /** What a foreach iterates over has come. */
 function takeItems(turn: Turn, step: StepState, { outputs }: Success): void {
   const items = asList(outputs['items'] ?? null);
-  if (items === null) return fail(turn, step, failure('invalid-items', 'items is no list'));
-  turn.emit({ kind: 'items-read', step: step.id, items });
+  if (!items.ok) return fail(turn, step, failure('invalid-items', items.error));
+  turn.emit({ kind: 'items-read', step: step.id, items: items.value });
   iterate(turn, step);
 }
 

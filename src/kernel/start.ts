@@ -1,6 +1,7 @@
 // What a ready step will ask of the world, with every hole filled, or why it cannot start.
 
 import type { Json } from '../base/json.ts';
+import { readJsonText } from '../base/json-text.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { parseDuration } from '../base/time.ts';
@@ -80,8 +81,7 @@ function itemsOf(each: Each, lookup: Lookup): Result<Pick<Prepared, 'items' | 'e
   const items = fillValue(template, lookup);
   if (!items.ok) return unresolved(items.error);
   const list = asList(items.value);
-  if (list === null) return err(failure('invalid-items', `items is ${shape(items.value)}, and no list`));
-  return ok({ items: list, effect: null });
+  return list.ok ? ok({ items: list.value, effect: null }) : err(failure('invalid-items', list.error));
 }
 
 function widthOf(each: Each, lookup: Lookup): Result<number | null, string> {
@@ -103,17 +103,11 @@ function unresolved(message: string): Result<never, Failure> {
   return err(failure('unresolved', message));
 }
 
-/** A list, also where it comes as JSON text: what a command wrote is text. */
-export function asList(value: Json): readonly Json[] | null {
-  if (Array.isArray(value)) return value as readonly Json[];
-  if (typeof value !== 'string') return null;
-  try {
-    const parsed: unknown = JSON.parse(value);
-    return Array.isArray(parsed) ? (parsed as readonly Json[]) : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+/** A list, also where it comes as JSON text: what a command wrote is text. An error is a sentence. */
+export function asList(items: Json): Result<readonly Json[], string> {
+  const read = typeof items === 'string' ? readJsonText(items) : ok(items);
+  if (read.ok && Array.isArray(read.value)) return ok(read.value as readonly Json[]);
+  return err(`items is ${shape(items)}, and no list${read.ok ? '' : `: ${read.error}`}`);
 }
 
 function deadline(turn: Turn, timeout: Text, lookup: Lookup): Result<number, string> {

@@ -1,8 +1,9 @@
 // `meow done`: an agent reports that it has done what its step asked for. The engine judges the outputs; what it objects to
 // is for the agent to read and to mend.
 
-import type { Json, JsonMap } from '../../base/json.ts';
+import type { JsonMap } from '../../base/json.ts';
 import { isJsonMap } from '../../base/json.ts';
+import { readJsonText } from '../../base/json-text.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import type { Patience } from '../../ipc/client.ts';
 import { ask, mayBeHeld, newMessageId } from '../../ipc/client.ts';
@@ -54,12 +55,8 @@ export async function reportDone(
 function readJson(text: string | null): JsonMap {
   if (text === null) return {};
   const refuse = (what: string): UsageError => new UsageError(`--json ${what}`, `write --json '{"NAME": VALUE}'`);
-  let value: Json;
-  try {
-    value = JSON.parse(text) as Json;
-  } catch (error) {
-    throw error instanceof SyntaxError ? refuse(`is no JSON: ${error.message}`) : error;
-  }
-  if (!isJsonMap(value)) throw refuse('must be an object');
-  return value;
+  const read = readJsonText(text);
+  if (!read.ok) throw refuse(`is no JSON: ${read.error}`);
+  if (!isJsonMap(read.value)) throw refuse('must be an object');
+  return read.value;
 }
