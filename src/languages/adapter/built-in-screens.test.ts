@@ -228,6 +228,8 @@ describe('limits', () => {
   test.each([
     ['claude', "You've hit your 5-hour limit · resets 10:25pm (UTC)", '10:25pm (UTC)'],
     ['claude', 'You’ve hit your weekly limit · resets Nov 18, 8pm (Europe/Vienna)', 'Nov 18, 8pm (Europe/Vienna)'],
+    ['claude', '5-hour limit reached ∙ resets 3pm', '3pm'],
+    ['claude', 'Claude usage limit reached. Your limit will reset at 3pm (UTC).', '3pm (UTC)'],
     ['claude', 'Claude AI usage limit reached|1794781538', '1794781538'],
     ['claude', 'API Error: 529 Overloaded', null],
     ['codex', '■ You’ve hit your usage limit. Upgrade to Pro (x), or try again at 10:36 PM.', '10:36 PM'],
