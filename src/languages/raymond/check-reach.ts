@@ -2,6 +2,7 @@
 // cannot return, and forks without end. A state that tells nothing may lead anywhere, and keeps nobody from anything.
 
 import type { Place } from '../../base/source.ts';
+import { WAYS } from '../../ir/machine.ts';
 import type { Edge, Ways } from './edges.ts';
 import { waysOf } from './edges.ts';
 import type { Linked, LinkedWorkflow } from './link.ts';
@@ -90,7 +91,7 @@ function endingStates(nodes: Nodes, leads: (edge: Edge, node: Node) => boolean):
     if (tag === 'result') return true;
     if (!leads(edge, node)) return false;
     if (back !== null) return ends(to) && ends(back);
-    return tag === 'fork' || tag === 'fork-workflow' || tag === 'ask' ? ends(next) || ends(late) : ends(to);
+    return isFork(edge) || tag === 'ask' ? ends(next) || ends(late) : ends(to);
   };
   for (let before = -1; before !== ending.size; ) {
     before = ending.size;
@@ -109,22 +110,28 @@ function forksBesideGoto(edges: readonly Edge[]): boolean {
 
 /** A fork in a circle that nothing bounds begins one worker after another. */
 function checkForks(nodes: Nodes, reached: ReadonlySet<StateSyntax>): void {
+  const ahead = workersAhead(nodes);
   for (const [id, { state, ways }] of nodes) {
-    if (!reached.has(state) || state.visits !== null) continue;
+    if (!reached.has(state)) continue;
     for (const edge of ways.edges) {
-      if (edge.tag !== 'fork' && edge.tag !== 'fork-workflow') continue;
-      if (edge.to !== null && comesBack(nodes, edge.to, id)) {
-        complain(state, edge.place, 'its worker comes back here, and forks again');
-      } else if (onwards(ways, edge).some((next) => comesBack(nodes, next, id))) {
-        complain(state, edge.place, 'control comes back here, and forks again');
+      if (!isFork(edge)) continue;
+      if (edge.to !== null && leadsTo(nodes, [edge.to], id, ahead)) {
+        const cure = 'Have it end before it comes here (max_visits counts anew for each agent)';
+        complain(state, edge.place, 'its worker comes back here, and forks again', cure);
+      } else if (state.visits === null && leadsTo(nodes, onwards(ways, edge), id, endlesslyAhead)) {
+        complain(state, edge.place, 'control comes back here, and forks again', 'Bound it with max_visits and then');
       }
     }
   }
 }
 
-function complain({ report, name }: StateSyntax, place: Place, why: string): void {
+function isFork({ tag }: Edge): boolean {
+  return tag === 'fork' || tag === 'fork-workflow';
+}
+
+function complain({ report, name }: StateSyntax, place: Place, why: string, cure: string): void {
   const message = `nothing bounds how often ${name} forks: ${why}`;
-  const hint = 'Bound it with max_visits and then, or count on --max-transitions if it is meant to go on for ever.';
+  const hint = `${cure}, or count on --max-transitions if it is meant to go on for ever.`;
   report.warning('unbounded-fork', place, message, hint);
 }
 
@@ -134,17 +141,52 @@ function onwards({ edges }: Ways, { next }: Edge): readonly string[] {
   return edges.flatMap(({ tag, to }) => (tag === 'goto' && to !== null ? [to] : []));
 }
 
-/** On ways where no state counts its visits. */
-function comesBack(nodes: Nodes, from: string, to: string): boolean {
-  const seen = new Set([from]);
+type Ahead = (node: Node) => readonly (string | null)[];
+
+function leadsTo(nodes: Nodes, from: readonly (string | null)[], to: string, ahead: Ahead): boolean {
+  const seen = new Set(from);
   for (const id of seen) {
-    const node = nodes.get(id);
-    if (node === undefined || node.state.visits !== null) continue;
     if (id === to) return true;
-    for (const { tag, to: target, back, next, late } of node.ways.edges) {
-      const ahead = tag.startsWith('fork') ? [next] : [target, back, next, late];
-      for (const each of ahead) if (each !== null) seen.add(each);
-    }
+    const node = id === null ? undefined : nodes.get(id);
+    for (const each of node === undefined ? [] : ahead(node)) seen.add(each);
   }
   return false;
+}
+
+/** Where an agent may go from a state that it has not visited too often. */
+function agentAhead({ ways }: Node): readonly (string | null)[] {
+  return ways.edges
+    .filter(({ isInstead }) => !isInstead)
+    .flatMap((edge) => (isFork(edge) ? [edge.next] : [edge.to, edge.back, edge.next, edge.late]));
+}
+
+/** Where an agent may go that never ends: sooner or later it has visited too often what counts its visits. */
+function endlesslyAhead(node: Node): readonly (string | null)[] {
+  return node.state.visits === null ? agentAhead(node) : [insteadOf(node)];
+}
+
+/**
+ * Where an agent that begins may go, and the workers that it begins. Its visits count from nothing, so that it can enter
+ * every state; what is entered instead it comes to only from a state that leads back to itself. Workflows that are
+ * entered from within each other come to an end by themselves: they may be only so deep.
+ */
+function workersAhead(nodes: Nodes): Ahead {
+  const wornOut = new Set<Node>();
+  for (const [id, node] of nodes) {
+    if (node.state.visits !== null && leadsTo(nodes, agentAhead(node), id, agentAhead)) wornOut.add(node);
+  }
+  return (node) => [
+    ...node.ways.edges
+      .filter(({ isInstead }) => !isInstead)
+      .flatMap((edge) => [entersDeeper(edge) ? null : edge.to, edge.back, edge.next, edge.late]),
+    ...(wornOut.has(node) ? [insteadOf(node)] : []),
+  ];
+}
+
+function entersDeeper(edge: Edge): boolean {
+  return WAYS[edge.tag].leadsTo === 'workflow' && !isReset(edge);
+}
+
+function insteadOf({ state, workflow }: Node): string | null {
+  return state.visits === null ? null : (workflow.states.get(state.visits.instead)?.id ?? null);
 }

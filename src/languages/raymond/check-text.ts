@@ -38,7 +38,7 @@ export function checkSaid(workflow: LinkedWorkflow, state: StateSyntax, severity
     for (const each of named) if (each?.kind === 'missing') missing(complain, workflow, said, each);
     checkParts(complain, state, said);
     // Of a policy that allows nothing enough is said.
-    if (state.policy !== null && state.policy.allowed.length > 0 && !isAllowed(state.policy.allowed, said)) {
+    if (state.policy !== null && state.policy.allowed.length > 0 && !isAllowed(workflow, state.policy.allowed, said)) {
       const message = `the text speaks of a <${said.tag}> that the policy of ${state.name} does not allow`;
       const related = [{ message: 'the policy', place: state.policy.place }];
       complain('contradicting-policy', said.place, message, 'Change one of the two.', related);

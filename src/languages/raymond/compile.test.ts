@@ -41,6 +41,11 @@ function said({ diagnostics }: Pick<CompiledRaymond, 'diagnostics'>): readonly s
   return diagnostics.map(({ span, code }) => `${span.file}:${String(span.line)}:${String(span.column)} ${code}`);
 }
 
+/** What whoever has it checked is told. */
+function checked(source: RaymondSource, find: RaymondInput['find'] = () => null): readonly string[] {
+  return said({ diagnostics: validateRaymond({ source, adapters: ADAPTERS, find }) });
+}
+
 const END = '<result>x</result>';
 
 describe('the state that a workflow begins with', () => {
@@ -145,6 +150,107 @@ describe('prompts', () => {
   });
 });
 
+describe('a prompt without a word', () => {
+  test.each(['START:\n    prompt:', 'START:\n    prompt: ""', 'START:\n    prompt: "  "'])(
+    'is told of in one file: %j',
+    (state) => {
+      expect(said(compile(single(`states:\n  ${state}\n`)))).toEqual([
+        expect.stringMatching(/^w\.yaml:3:\d+ empty-prompt$/),
+      ]);
+    },
+  );
+
+  test('is told of in a folder', () => {
+    expect(said(compile(folder({ 'START.md': '' })))).toEqual(['w/START.md:1:1 empty-prompt']);
+  });
+
+  test('is as good as absent beside a script', () => {
+    expect(said(compile(single('states:\n  START:\n    prompt:\n    sh: echo "<result>x</result>"\n')))).toEqual([]);
+  });
+
+  test('is told of where a script is meant', () => {
+    expect(said(compile(single('states:\n  START:\n    sh:\n')))).toEqual(['w.yaml:2:3 missing-key']);
+  });
+});
+
+describe('a policy', () => {
+  const policy = (...lines: readonly string[]): readonly string[] =>
+    checked(folder({ 'START.md': `---\n${lines.join('\n')}\n---\n<print>x</print>`, 'B.md': END })).filter(
+      (line) => !/ (?:no-result|unreachable-state)$/.test(line),
+    );
+
+  test.each<[readonly string[], readonly string[]]>([
+    [['allowed_tags: [goto]', 'allowed_targets: { goto: [] }'], ['3:26']],
+    [['allowed_tags: [goto, result]', 'allowed_targets: { goto: [] }'], ['3:26']],
+    [['allowed_tags: [goto]', 'allowed_targets: { goto: [] }', 'allowed_transitions: [{ tag: goto }]'], ['3:26']],
+    [['allowed_tags: []'], ['2:15']],
+    [['allowed_tags: [print]'], ['2:1']],
+    [['allowed_transitions: [{ tag: print }]'], ['2:1']],
+    [['allowed_tags: [goto]', 'allowed_transitions: [{ tag: result }]'], ['2:1']],
+  ])('that allows nothing is told so, once: %j', (lines, places) => {
+    expect(policy(...lines)).toEqual(places.map((place) => `w/START.md:${place} empty-policy`));
+  });
+
+  test('may leave one tag without a target where it allows all others', () => {
+    expect(policy('allowed_targets: { goto: [] }')).toEqual([]);
+  });
+
+  test('that allows nothing because it is wrong is told only what is wrong', () => {
+    expect(policy('allowed_tags: [gotto]')).toEqual(['w/START.md:2:16 unknown-tag']);
+  });
+
+  test.each([
+    ['timeout: banana', ['3:39 wrong-type']],
+    ['timeout: banana, timeout_next: B', ['3:39 wrong-type']],
+    ['timeout_next: B', ['3:30 missing-key']],
+    ['timeout: , timeout_next: B', ['3:41 missing-key']],
+    ['timeout: 24h, timeout_next: B', []],
+    ['timeout: 90', []],
+  ])('blames no agent for how it has a question asked: %s', (parts, problems) => {
+    expect(policy('allowed_transitions:', `  - { tag: ask, next: START, ${parts} }`)).toEqual(
+      problems.map((problem) => `w/START.md:${problem}`),
+    );
+  });
+});
+
+describe('forks', () => {
+  const bounded = (text: string): string => `---\nmax_visits: 1\nthen: E\n---\n${text}`;
+  const unbounded = (files: Readonly<Record<string, string>>): readonly string[] =>
+    checked(folder({ ...files, 'E.md': END }))
+      .filter((line) => line.endsWith(' unbounded-fork'))
+      .map((line) => line.replace(/^w\/(.*)\.md:.*$/, '$1'));
+  const toW = '<goto>W</goto>';
+
+  test.each<[string, Readonly<Record<string, string>>, readonly string[]]>([
+    ['a worker that is begun where it was begun', { 'W.md': '<fork next="W">W</fork>' }, ['W']],
+    ['one that comes there', { 'W.md': '<fork next="E">A</fork>', 'A.md': bounded(toW) }, ['W']],
+    ['one whose own worker does', { 'W.md': '<fork next="E">A</fork>', 'A.md': '<fork next="E">W</fork>' }, ['W', 'A']],
+    ['one that ends', { 'W.md': '<fork next="W">E</fork>' }, []],
+  ])('visits do not bound workers, since each counts for itself: %s', (_, { 'W.md': fork = '', ...files }, found) => {
+    expect(unbounded({ 'START.md': toW, 'W.md': bounded(fork), ...files })).toEqual(found);
+  });
+
+  test.each<[string, Readonly<Record<string, string>>, readonly string[]]>([
+    ['that forks', { 'W.md': bounded('<fork next="W">E</fork>') }, []],
+    ['on the way', { 'W.md': '<fork next="A">E</fork>', 'A.md': bounded(toW) }, []],
+    [
+      'on the way, unless it goes on there when they are over',
+      { 'W.md': '<fork next="A">E</fork>', 'A.md': '---\nmax_visits: 1\nthen: W\n---\n<goto>W</goto>' },
+      ['W'],
+    ],
+    ['of none', { 'W.md': '<fork next="A">E</fork>', 'A.md': toW }, ['W']],
+  ])('visits bound an agent that comes back itself: those of a state %s', (_, files, found) => {
+    expect(unbounded({ 'START.md': toW, ...files })).toEqual(found);
+  });
+
+  test('a worker comes to what is entered instead if it can come back to what counts its visits', () => {
+    const files = { 'START.md': '<fork next="E">W</fork>', 'AGAIN.md': '<fork next="E">W</fork>' };
+    const then = '---\nmax_visits: 2\nthen: AGAIN\n---\n';
+    expect(unbounded({ ...files, 'W.md': `${then}${toW}` })).toEqual(['AGAIN']);
+    expect(unbounded({ ...files, 'W.md': `${then}${END}` })).toEqual([]);
+  });
+});
+
 describe('settings', () => {
   const files = {
     'workflow.yaml': 'model: small\nadapter: one\ntimeout: 600\nidle_timeout: 5m\nretries: 0\n',
@@ -246,6 +352,41 @@ describe('other workflows', () => {
     const source = folder({ 'START.md': `<call-workflow return="START.md">../w</call-workflow> or ${END}` });
     const { program } = compile(source, { find: () => ({ kind: 'raymond', source }) });
     expect(program?.machines['main']?.workflows).toEqual({ '../w': 'START' });
+  });
+
+  const b = folder({ 'START.md': END, 'OTHER.md': END }, { key: 'b', name: 'b' });
+  const findB: RaymondInput['find'] = (_from, path) => {
+    const [, start] = /^\.\.\/b(?:\/(.*))?$/.exec(path) ?? [null, null];
+    return start === null ? null : { kind: 'raymond', source: { ...b, start: start ?? null } };
+  };
+  const callsB = (path: string): FolderSource => {
+    const policy = '---\nallowed_transitions: [{ tag: call-workflow, target: ../b, return: N }]\n---\n';
+    return folder({ 'START.md': `${policy}<call-workflow return="N">${path}</call-workflow>`, 'N.md': END });
+  };
+
+  test.each(['../b', './../b/', '../b/START.md', '../b/START'])('are allowed by where a path leads: %s', (path) => {
+    expect(checked(callsB(path), findB)).toEqual([]);
+  });
+
+  test('that a policy does not name are not allowed', () => {
+    expect(checked(callsB('../b/OTHER.md'), findB)).toEqual(['w/START.md:4:1 contradicting-policy']);
+  });
+
+  test.each([
+    '<call-workflow return="R">../nope</call-workflow>',
+    '<fork-workflow next="R">../nope</fork-workflow>',
+    '---\nallowed_transitions: [{ tag: call-workflow, target: ../nope, return: R }]\n---\nGo.',
+    '<ask next="START" timeout="1h" timeout_next="RR">?</ask>',
+  ])('that are not there, as states that are not, are all that is told of: %j', (text) => {
+    const [problem, ...more] = checked(folder({ 'START.md': text, 'R.md': END }));
+    expect(problem).toMatch(/ missing-(?:workflow|target)$/);
+    expect(more).toEqual([]);
+  });
+
+  test('whose one file cannot be read have no other problem', () => {
+    const find = (): Found => ({ kind: 'raymond', source: { ...single('states: ['), key: 'o', name: 'o.yaml' } });
+    const source = folder({ 'START.md': '<call-workflow return="R">../o.yaml</call-workflow>', 'R.md': END });
+    expect(checked(source, find)).toEqual(['w/START.md:1:1 missing-workflow', 'o.yaml:1:9 invalid-yaml']);
   });
 
   test('that cannot be read are told of in their own files', () => {

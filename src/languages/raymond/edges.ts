@@ -19,6 +19,8 @@ export interface Edge {
   readonly back: string | null;
   readonly next: string | null;
   readonly late: string | null;
+  /** It is taken in place of its state, by whoever has visited that often enough. */
+  readonly isInstead: boolean;
   readonly place: Place;
 }
 
@@ -30,28 +32,31 @@ export interface Ways {
 
 export function waysOf(workflow: LinkedWorkflow, state: StateSyntax): Ways {
   const { policy, said } = state;
-  const kept = policy === null ? said : said.filter((each) => isAllowed(policy.allowed, each));
+  const kept = policy === null ? said : said.filter((each) => isAllowed(workflow, policy.allowed, each));
   const edges = [
     ...kept.map((each) => edgeOf(workflow, each, namesOfSaid(each))),
     ...(policy?.allowed ?? []).filter(isTelling).map((each) => edgeOf(workflow, each, namesOfAllowed(each))),
     ...(state.visits === null ? [] : [visitsEdge(workflow, state, state.visits)]),
   ].filter((edge) => edge !== null);
-  // Of a name that leads nowhere enough is said elsewhere.
-  const isUntold = (named: Named | null): boolean => named?.kind === 'open' || named?.kind === 'missing';
-  const madeUp = kept.some((each) => isUntold(each.target) || isUntold(each.return) || isUntold(each.next));
+  const madeUp = kept
+    .flatMap(({ target, return: back, next, timeoutNext }) => [target, back, next, timeoutNext])
+    .some((named) => named !== null && isUntold(workflow, named));
+  const gone = policy?.allowed.some((each) => leadsNowhere(workflow, each)) ?? false;
   const untold =
     policy === null
       ? said.length === 0
       : policy.allowed.length === 0 ||
         policy.allowed.some((each) => !isTelling(each) && !kept.some(({ tag }) => tag === each.tag));
-  return { edges: unique(edges), isOpen: madeUp || untold };
+  return { edges: unique(edges), isOpen: madeUp || gone || untold };
 }
 
-/** Whether the policy allows what the text speaks of, as far as it says. */
-export function isAllowed(allowed: readonly AllowedSyntax[], said: Said): boolean {
+/** Whether the policy allows what the text speaks of, as far as it says. Two paths may lead to the same block. */
+export function isAllowed(workflow: LinkedWorkflow, allowed: readonly AllowedSyntax[], said: Said): boolean {
+  const { elsewhere } = workflow;
   const agrees = (name: string | null, named: Named | null): boolean => {
-    if (name === null || named === null || named.kind === 'open' || named.kind === 'missing') return true;
-    return named.kind === 'workflow' ? named.path === name : named.name === name;
+    if (name === null || named === null || isUntold(workflow, named)) return true;
+    if (named.kind === 'workflow') return elsewhere.get(named.path) === elsewhere.get(name);
+    return named.kind === 'state' && named.name === name;
   };
   return allowed.some(
     (each) =>
@@ -61,6 +66,23 @@ export function isAllowed(allowed: readonly AllowedSyntax[], said: Said): boolea
       agrees(each.next, said.next) &&
       agrees(each.timeoutNext, said.timeoutNext),
   );
+}
+
+/** Of a name that leads nowhere enough is said elsewhere. */
+function isUntold({ nowhere }: LinkedWorkflow, named: Named): boolean {
+  switch (named.kind) {
+    case 'state':
+      return false;
+    case 'workflow':
+      return nowhere.has(named.path);
+    case 'open':
+    case 'missing':
+      return true;
+  }
+}
+
+function leadsNowhere({ nowhere }: LinkedWorkflow, { tag, target }: AllowedSyntax): boolean {
+  return WAYS[tag].leadsTo === 'workflow' && target !== null && nowhere.has(target);
 }
 
 /** Whether it says where it leads. */
@@ -100,6 +122,7 @@ function edgeOf(
     back: blockOf(parts.return),
     next: blockOf(parts.next),
     late: blockOf(parts.timeoutNext),
+    isInstead: false,
     place,
   };
 }
@@ -108,7 +131,7 @@ function edgeOf(
 function visitsEdge(workflow: LinkedWorkflow, { place }: StateSyntax, { max, instead }: Visits): Edge | null {
   const parts = { target: instead, return: null, next: null, timeoutNext: null };
   const edge = edgeOf(workflow, { tag: 'goto', place }, parts);
-  return edge === null ? null : { ...edge, label: `after ${String(max)} visits` };
+  return edge === null ? null : { ...edge, label: `after ${String(max)} visits`, isInstead: true };
 }
 
 function unique(edges: readonly Edge[]): readonly Edge[] {

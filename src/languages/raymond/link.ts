@@ -78,8 +78,9 @@ export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: 
         const isKnown = opened.has(found.source.key);
         const named = isKnown ? '' : freeId(lastPart(found.source.name), machines);
         const other = enter(found.source, named, `${named}-`, depth + 1);
-        // A workflow that is reached in two ways may begin in two places.
-        const start = findStart(other.report, found.source.start, other.states, other.names);
+        // A workflow that is reached in two ways may begin in two places. Of one without states enough is said.
+        const start =
+          other.states.size === 0 ? null : findStart(other.report, found.source.start, other.states, other.names);
         if (start !== null) elsewhere.set(path, start.id);
         else nowhere.set(path, { message: `${path} has no state to begin with`, hint: 'See what is said of it.' });
       }

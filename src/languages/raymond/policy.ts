@@ -10,7 +10,7 @@ import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { lowerText } from './placeholders.ts';
 import type { AllowedSyntax, Policy, StateNames } from './syntax.ts';
-import { booleanAt, checkKeys, listAt, mapAt, textAt } from '../yaml-fields.ts';
+import { booleanAt, checkKeys, durationAt, listAt, mapAt, textAt } from '../yaml-fields.ts';
 import type { YamlMap, YamlValue } from '../yaml-tree.ts';
 import { describeYaml } from '../yaml-tree.ts';
 
@@ -24,8 +24,9 @@ interface Reading {
 }
 
 /** Null where everything is allowed. */
-export function readPolicy(reading: Reading, map: YamlMap): Policy | null {
-  const { report } = reading;
+export function readPolicy(given: Reading, map: YamlMap): Policy | null {
+  const { report, hasErrors } = noticing(given.report);
+  const reading: Reading = { ...given, report };
   const forms = [readTagsAndTargets(reading, map), readTransitions(reading, map)].filter((form) => form !== null);
   const forced = booleanAt(report, map, 'force_implicit') ?? false;
   const [first, second] = forms;
@@ -35,12 +36,27 @@ export function readPolicy(reading: Reading, map: YamlMap): Policy | null {
     return null;
   }
   const allowed = second === undefined ? first : satisfyingBoth(first, second);
-  if (allowed.length === 0 && first.length > 0 && (second?.length ?? 1) > 0) {
-    const hint = 'Give both the same transitions, or keep one of the two forms.';
-    report.error('empty-policy', place, 'no transition satisfies both forms of the policy', hint);
+  // Of one that is wrong enough is said.
+  if (allowed.length === 0 && !hasErrors()) {
+    const contradicts = second !== undefined && first.length > 0 && second.length > 0;
+    const message = contradicts ? 'no transition satisfies both forms of the policy' : 'the policy allows nothing';
+    const hint = contradicts
+      ? 'Give both the same transitions, or keep one of the two forms.'
+      : 'Name a transition, or remove the policy: without one everything is allowed.';
+    report.error('empty-policy', place, message, hint);
   }
   if (forced && implicitOf(allowed) === null) refuseForced(report, map);
   return { place, allowed, forced };
+}
+
+/** The same report, and whether an error has been reported by way of it. */
+function noticing(report: Report): { readonly report: Report; readonly hasErrors: () => boolean } {
+  let noticed = false;
+  const error: Report['error'] = (...problem) => {
+    noticed = true;
+    report.error(...problem);
+  };
+  return { report: { ...report, error }, hasErrors: () => noticed };
 }
 
 function refuseForced(report: Report, map: YamlMap): void {
@@ -73,6 +89,12 @@ function readTagsAndTargets(reading: Reading, map: YamlMap): readonly AllowedSyn
       report.warning('contradicting-policy', keyPlace, message, 'Add it to allowed_tags, or remove it here.');
     }
     const items = value.kind === 'list' ? value.items : [value];
+    if (items.length === 0 && named?.some((each) => each.tag === tag.tag) === true) {
+      const message = `"allowed_tags" allows ${key}, and "allowed_targets" leaves it no target`;
+      const hint =
+        WAYS[tag.tag].leadsTo === 'back' ? byNameAlone(tag.tag) : `Name a target, or take ${key} out of allowed_tags.`;
+      report.error('empty-policy', value.place, message, hint);
+    }
     held.set(
       tag.tag,
       items.flatMap((item) => readTarget(reading, tag.tag, item) ?? []),
@@ -100,8 +122,7 @@ function readTag(report: Report, value: YamlValue): { readonly tag: TransitionTa
 function readTarget(reading: Reading, tag: TransitionTag, value: YamlValue): AllowedSyntax | null {
   const { report } = reading;
   if (WAYS[tag].leadsTo === 'back') {
-    const hint = `Allow it by its name alone: allowed_tags: [${tag}].`;
-    report.error('invalid-value', value.place, `${tag} has no targets`, hint);
+    report.error('invalid-value', value.place, `${tag} has no targets`, byNameAlone(tag));
     return null;
   }
   if (value.kind === 'string') return { ...anyOf(tag, value.place), target: targetName(reading, tag, value) };
@@ -112,6 +133,10 @@ function readTarget(reading: Reading, tag: TransitionTag, value: YamlValue): All
   }
   checkKeys(report, value, ['child', 'target', 'worker', 'return', 'next', 'input'], 'a target');
   return readParts(reading, tag, value, ['child', 'target', 'worker']);
+}
+
+function byNameAlone(tag: TransitionTag): string {
+  return `Allow it by its name alone: allowed_tags: [${tag}].`;
 }
 
 const TRANSITION_KEYS = ['tag', 'target', 'return', 'next', 'payload', 'input', 'timeout', 'timeout_next'];
@@ -169,9 +194,20 @@ function readParts(reading: Reading, tag: TransitionTag, map: YamlMap, targetKey
     next: stateAt('next', wants === 'next'),
     payload: leadsTo === 'back' ? text('payload') : null,
     input: lowered,
-    timeout: isAsk ? text('timeout') : null,
+    timeout: isAsk ? readTimeout(report, map) : null,
     timeoutNext: stateAt('timeout_next', isAsk),
   };
+}
+
+/** As it is written: it stands for what an answer leaves out, and is read as if the answer had said it. */
+function readTimeout(report: Report, map: YamlMap): string | null {
+  const isSaid = (key: string): boolean => (map.entries.get(key)?.value.kind ?? 'nothing') !== 'nothing';
+  if (isSaid('timeout_next') && !isSaid('timeout')) {
+    const place = map.entries.get('timeout_next')?.keyPlace ?? map.place;
+    const hint = 'Say after how long: timeout: 30m, 24h or 7d.';
+    report.error('missing-key', place, '"timeout_next" has no "timeout" beside it', hint);
+  }
+  return durationAt(report, map, 'timeout') === null ? null : (textAt(report, map, 'timeout')?.text ?? null);
 }
 
 /** A part that the tag does not have. */

@@ -59,7 +59,7 @@ function readRoot(report: Report): { readonly root: YamlMap; readonly states: Ya
   }
   checkKeys(report, value, [...WORKFLOW_KEYS, 'states'], 'the workflow');
   const states = mapAt(report, value, 'states', EXAMPLE);
-  if ((value.entries.get('states')?.value.kind ?? 'nothing') === 'nothing') {
+  if (isAbsent(value, 'states')) {
     report.error('missing-key', value.place, 'the workflow has no "states"', EXAMPLE);
   }
   return { root: value, states: states ?? EMPTY };
@@ -88,13 +88,13 @@ function readEntry(report: Report, { key, keyPlace, value }: YamlEntry, names: S
     report.error('wrong-type', value.place, `the state ${key} must be a map, got ${describeYaml(value)}`, hint);
     return null;
   }
-  const prompt = textAt(report, value, 'prompt');
+  const prompt = promptAt(report, key, value);
   const script = textAt(report, value, 'sh');
   if (prompt !== null && script !== null) {
     const message = `the state ${key} has both "prompt" and "sh"`;
     report.error('invalid-value', script.place, message, 'Keep one of the two.');
   }
-  if (!value.entries.has('prompt') && !value.entries.has('sh')) {
+  if (!value.entries.has('prompt') && isAbsent(value, 'sh')) {
     report.error(
       'missing-key',
       keyPlace,
@@ -112,6 +112,22 @@ function readEntry(report: Report, { key, keyPlace, value }: YamlEntry, names: S
   const read = script === null ? null : { text: script.text, placeOf };
   const alsoKnown = ['prompt', 'sh', ...OTHER_SCRIPTS];
   return readState({ name: key, report, place, body, script: read, keys: value, alsoKnown }, names);
+}
+
+/** It must have a word, as one that is a file; beside a script a key without a value is as good as absent. */
+function promptAt(report: Report, state: string, map: YamlMap): YamlScalar | null {
+  const entry = map.entries.get('prompt');
+  if (entry === undefined) return null;
+  const { keyPlace, value } = entry;
+  const isEmpty = value.kind === 'nothing' ? isAbsent(map, 'sh') : value.kind === 'string' && value.text.trim() === '';
+  if (!isEmpty) return textAt(report, map, 'prompt');
+  const place = value.kind === 'nothing' ? keyPlace : value.place;
+  report.error('empty-prompt', place, `${state} has no prompt`, 'Write what the agent is to do.');
+  return null;
+}
+
+function isAbsent(map: YamlMap, key: string): boolean {
+  return (map.entries.get(key)?.value.kind ?? 'nothing') === 'nothing';
 }
 
 /** The same words in the source: which time they stand in the value, they stand there. */
