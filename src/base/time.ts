@@ -3,6 +3,9 @@
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 type Unit = keyof typeof UNITS_MS;
 
+/** A hundred years: who writes more means no limit, and sums with it stay moments that can be written. */
+export const DURATION_MAX_MS = 36_500 * UNITS_MS.d;
+
 /** `90s`, `1h30m`, `250ms`, `2d`; a bare number counts seconds. Null where the text is no duration. */
 export function parseDuration(text: string): number | null {
   const trimmed = text.trim();

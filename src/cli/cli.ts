@@ -7,7 +7,7 @@ import { nearest } from '../base/nearest.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { addConversationCommands } from './conversation-commands.ts';
 import { EXIT, report } from './exit.ts';
-import { flushed, print } from './say.ts';
+import { flushed, isLost, print } from './say.ts';
 import { lineWidth } from './terminal-size.ts';
 
 /** Does what the arguments ask for; resolves to the exit status. */
@@ -16,11 +16,9 @@ export async function main(args: readonly string[]): Promise<number> {
     const status = report(error);
     void flushed().then(() => process.exit(status));
   });
-  try {
-    return await perform(args);
-  } catch (error) {
-    return report(error);
-  }
+  const status = await perform(args).catch(report);
+  await flushed();
+  return status === EXIT.done && isLost() ? EXIT.failed : status;
 }
 
 async function perform(args: readonly string[]): Promise<number> {
@@ -39,7 +37,8 @@ async function perform(args: readonly string[]): Promise<number> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return EXIT.done;
-    throw refusalOf(error, program.commands.find((command) => command.name() === first)?.name() ?? null);
+    const called = program.commands.find((command) => command.name() === first)?.name() ?? null;
+    throw refusalOf(error, called, called === null ? '' : await takenForFlag(called, args[1] ?? ''));
   }
   return status;
 }
@@ -54,12 +53,20 @@ function requireCommand(program: Command, name: string): void {
   );
 }
 
-function refusalOf(error: CommanderError, command: string | null): UsageError {
+/** An id may begin with a dash, and messages name it as it is. */
+async function takenForFlag(command: string, argument: string): Promise<string> {
+  if (!argument.startsWith('-')) return '';
+  const [{ findProject }, { hasRun }] = await Promise.all([import('./project.ts'), import('./runs.ts')]);
+  if (!hasRun(findProject(), argument)) return '';
+  return `a run whose id begins with - is named last, behind --: meow ${command} -- ${argument} · `;
+}
+
+function refusalOf(error: CommanderError, command: string | null, remark: string): UsageError {
   const [what = '', guess] = error.message.replace(/^error: /, '').split('\n');
   const meant = guess === undefined ? '' : `${guess.replaceAll(/[()]/g, '').replace(/^Did/, 'did')} `;
   return new UsageError(
     what.replace(/\.$/, '').replace(/^option '([^']*)' argument missing$/, 'option $1 needs a value'),
-    `${meant}${command === null ? 'all commands: meow help' : `its flags: meow help ${command}`}`,
+    `${remark}${meant}${command === null ? 'all commands: meow help' : `its flags: meow help ${command}`}`,
   );
 }
 
@@ -191,7 +198,7 @@ function commandLine(answer: (status: number) => void): Command {
 
   command('Writing workflows', 'graph PATH|ID [--format F]', 'the steps and what they need, as a graph', GRAPH_NOTES)
     .argument('<path-or-id>')
-    .option('--format <f>', 'text, mermaid, dot or json (default: text)', graphFormat)
+    .option('--format <f>', 'text, mermaid, dot, svg or json (default: text)', graphFormat)
     .action(async (what: string, options: object) => {
       answer(await (await import('./commands/graph.ts')).graph(what, options));
     });
@@ -262,10 +269,9 @@ function positive(text: string): number {
   return Number(text);
 }
 
-/** `svg` belongs to later versions: the command itself says what to do instead. */
 function graphFormat(text: string): string {
-  if (['text', 'mermaid', 'dot', 'json', 'svg'].includes(text)) return text;
-  throw new InvalidArgumentError('It must be text, mermaid, dot or json.');
+  if (['text', 'mermaid', 'dot', 'svg', 'json'].includes(text)) return text;
+  throw new InvalidArgumentError('It must be text, mermaid, dot, svg or json.');
 }
 
 function amount(text: string): number {
@@ -460,6 +466,6 @@ Of a file: the steps as they are written. Of a run: the steps as they stand.
 
 Examples:
   meow graph deploy.meow.toml
-  meow graph deploy.meow.toml --format dot | dot -Tpng > deploy.png
+  meow graph deploy.meow.toml --format svg > deploy.svg
   meow graph wf-ab12cd34 --format mermaid
 `;

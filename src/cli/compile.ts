@@ -22,7 +22,7 @@ import { foreignWorkflows } from './foreign.ts';
 import type { Project } from './project.ts';
 import { findOthers, readRaymond } from './raymond-source.ts';
 import type { FoundWorkflow, WorkflowText } from './workflow.ts';
-import { findWorkflow, readMeow, readText, searchedFolders } from './workflow.ts';
+import { findWorkflow, NotText, readMeow, readText, searchedFolders } from './workflow.ts';
 
 export interface CompileRequest {
   readonly project: Project;
@@ -106,14 +106,32 @@ const WAYS: Readonly<Record<FoundWorkflow['language'], LanguageWays>> = {
 
 /** `given`: null where nothing will run, and all that is required counts as given. */
 export function compileWorkflow(request: CompileRequest, given: Given | null): CompiledWorkflow {
-  const found = locate(request);
-  return { path: found.path, ...WAYS[found.language].compile(request, found, given) };
+  const compile = (): CompiledWorkflow => {
+    const found = locate(request);
+    return { path: found.path, ...WAYS[found.language].compile(request, found, given) };
+  };
+  return unlessNotText(compile, ({ path, diagnostic }) => {
+    return { path, program: null, fileVariables: [], diagnostics: [diagnostic] };
+  });
 }
 
 /** Every problem of a file, whoever would run which part of it. */
 export function validateWorkflow(request: CompileRequest): Validated {
-  const found = locate(request);
-  return WAYS[found.language].validate(request, found);
+  const validate = (): Validated => {
+    const found = locate(request);
+    return WAYS[found.language].validate(request, found);
+  };
+  return unlessNotText(validate, ({ diagnostic }) => ({ diagnostics: [diagnostic] }));
+}
+
+/** Nothing more can be said of a workflow with a file that is no text. */
+function unlessNotText<T>(read: () => T, otherwise: (error: NotText) => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof NotText) return otherwise(error);
+    throw error;
+  }
 }
 
 function locate({ project, reference, language }: CompileRequest): FoundWorkflow {

@@ -23,7 +23,7 @@ export async function follow(
   id: string,
   seen: (run: ReadRun, fresh: readonly JournalRecord[]) => boolean | Promise<boolean>,
 ): Promise<void> {
-  const changes = watchChanges(join(store.runFolder(id), 'journal.jsonl'));
+  const changes = await watchJournal(store, id);
   try {
     let known = 0;
     for (;;) {
@@ -38,6 +38,16 @@ export async function follow(
     }
   } finally {
     changes.close();
+  }
+}
+
+/** One that cannot be watched can often not be read either, and the store knows to say why. */
+async function watchJournal(store: FileStore, id: string): Promise<Changes> {
+  try {
+    return watchChanges(join(store.runFolder(id), 'journal.jsonl'));
+  } catch (error) {
+    await readRun(store, id);
+    throw error;
   }
 }
 

@@ -1,4 +1,5 @@
-// The runs of a project, as commands name and read them.
+// The runs of a project, as commands name and read them. One that cannot be read (damaged, or another user's) is told of by
+// whoever asks for it, and keeps nobody from the others.
 
 import { existsSync } from 'node:fs';
 
@@ -9,11 +10,17 @@ import { fold } from '../engine/loop.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { FileStore } from '../stores/files.ts';
 import { fileStore } from '../stores/files.ts';
-import { checkRunId, missingRun } from '../stores/refusal.ts';
+import { checkRunId, isRunId, missingRun } from '../stores/refusal.ts';
 import type { Project } from './project.ts';
+import { complain } from './say.ts';
 
 export function storeOf(project: Project): FileStore {
   return fileStore({ folder: project.runs });
+}
+
+/** Whether there is something with that very id. */
+export function hasRun(project: Project, text: string): boolean {
+  return isRunId(text) && existsSync(storeOf(project).runFolder(text));
 }
 
 /** The run that is meant: an id, or the beginning of just one. */
@@ -28,7 +35,7 @@ export async function resolveRun(store: FileStore, wanted: string): Promise<stri
   throw new UsageError(`${meant.length} runs begin with ${wanted}`, `name one of them: ${someOf(meant)}`);
 }
 
-/** The run that something was last recorded of. */
+/** The run that something was last recorded of. One that we may not look at is it only where there is no other. */
 export async function latestRun(store: FileStore): Promise<string> {
   const [latest] = await store.list();
   if (latest !== undefined) return latest.id;
@@ -70,12 +77,15 @@ function someOf(names: readonly string[]): string {
   return names.length > 8 ? `${shown} …` : shown;
 }
 
-/** Runs that are not over for good: told by the ends of their journals, which need not be read whole for it. */
+/**
+ * Runs that are not over for good: told by the ends of their journals, which need not be read whole for it. Those that cannot
+ * be read are among them, for nobody knows.
+ */
 export async function runsGoingOn(store: FileStore): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { id } of await store.list()) {
-    const last = await store.lastRecord(id);
-    const isOver = last?.decisions.some((made) => made.kind === 'run-ended' && OVER.includes(made.end)) ?? true;
+    const last = await unlessRefused(store.lastRecord(id), null);
+    const isOver = last?.decisions.some((made) => made.kind === 'run-ended' && OVER.includes(made.end)) ?? false;
     if (!isOver) found.push(id);
   }
   return found;
@@ -87,9 +97,34 @@ export async function runsWithQuestions(store: FileStore): Promise<readonly stri
   const found: string[] = [];
   for (const { id } of await store.list()) {
     // By the text of its Program: to read all that ever ran would take long.
-    if (goingOn.has(id) || (await store.programText(id)).includes('"blocks":false')) found.push(id);
+    const mayAsk = async (): Promise<boolean> => (await store.programText(id)).includes('"blocks":false');
+    if (goingOn.has(id) || (await unlessRefused(mayAsk(), true))) found.push(id);
   }
   return found;
 }
 
 const OVER: readonly string[] = ['done', 'failed'];
+
+/** What is found in each of these runs, one after the other; of one that cannot be read, a line says so. */
+export async function inEach<T>(
+  ids: readonly string[],
+  find: (id: string) => Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  const found: T[] = [];
+  for (const id of ids) {
+    const ofRun = await unlessRefused(find(id), null);
+    if (ofRun === null) complain(`run ${id} is unreadable (see why: meow status ${id})`);
+    else found.push(...ofRun);
+  }
+  return found;
+}
+
+/** What was asked of a store; `otherwise` where it refuses the run. */
+export async function unlessRefused<T, U>(asked: Promise<T>, otherwise: U): Promise<T | U> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof UsageError) return otherwise;
+    throw error;
+  }
+}

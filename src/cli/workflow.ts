@@ -6,16 +6,19 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, extname, isAbsolute, join, relative, resolve } from 'node:path';
 
+import { present } from '../base/assert.ts';
 import type { Diagnostic } from '../base/diagnostic.ts';
 import type { Json } from '../base/json.ts';
 import { nearest } from '../base/nearest.ts';
+import { makeSource } from '../base/source.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { OtherFiles } from '../languages/meow/compile.ts';
 import type { MeowFile } from '../languages/meow/modules.ts';
 import { isPlaced, spellingsOf } from '../languages/meow/reference.ts';
 import { createSearch } from '../languages/meow/search.ts';
+import { createReport } from '../languages/report.ts';
 import type { Source } from '../ir/program.ts';
-import { isErrno, isSystemError } from '../stores/refusal.ts';
+import { isErrno, isSystemError, shellPath } from '../stores/refusal.ts';
 import type { Paint } from '../view/paint.ts';
 import { renderDiagnostic } from '../view/diagnostics.ts';
 import { InvalidWorkflow } from './exit.ts';
@@ -116,6 +119,9 @@ export function packageFolder(): string {
 
 /** The file that a reference names. */
 function locate(project: Project, reference: string): { readonly path: string; readonly workflow: string | null } {
+  if (reference === '') {
+    throw new UsageError('"" names no workflow', 'name a file, a folder or a workflow; this folder is named .');
+  }
   const whole = resolve(project.cwd, reference);
   if (exists(whole)) return { path: whole, workflow: null };
   const hash = reference.lastIndexOf('#');
@@ -224,19 +230,41 @@ export function readText(path: string, file: string): string {
     if (!isSystemError(error)) throw error;
     throw new UsageError(`cannot read ${file} (${error.code})`, cureOf(error.code ?? '', file));
   }
-  if (!isUtf8(bytes)) throw notUtf8(bytes, file);
+  if (!isUtf8(bytes)) throw notUtf8(bytes, path, file);
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes);
 }
 
-function notUtf8(bytes: Buffer, file: string): InvalidWorkflow {
-  const { line, offset } = firstBadByte(bytes);
+/** A file that is to hold text holds something else. Where it is a workflow's, it is a problem like all others of it. */
+export class NotText extends InvalidWorkflow {
+  /** Absolute. */
+  readonly path: string;
+  readonly diagnostic: Diagnostic;
+
+  constructor(path: string, diagnostic: Diagnostic) {
+    const { span, message, hint } = diagnostic;
+    super(`${span.file}:${span.line}:${span.column}: ${message}`, hint);
+    this.path = path;
+    this.diagnostic = diagnostic;
+  }
+}
+
+function notUtf8(bytes: Buffer, path: string, file: string): NotText {
+  const offset = firstBadByte(bytes);
   const value = `0x${(bytes[offset] ?? 0).toString(16).toUpperCase().padStart(2, '0')}`;
   const mark = bytes.toString('latin1', 0, 2);
   const seems = mark === '\xFF\xFE' || mark === '\xFE\xFF' ? 'UTF-16' : 'LATIN1';
-  return new InvalidWorkflow(
-    `${file}:${line}: the file is not UTF-8 text (byte ${value} at offset ${offset})`,
-    `save it as UTF-8, for example: iconv -f ${seems} -t UTF-8 ${file} > new; is it the right file?`,
+  // As far as the line goes, with a mark in the place of what is wrong.
+  const end = bytes.indexOf(0x0a, offset);
+  const decode = (to: number): string => new TextDecoder().decode(bytes.subarray(0, to));
+  const from = decode(offset).length;
+  const report = createReport(makeSource(file, decode(end === -1 ? bytes.length : end)));
+  report.error(
+    'not-utf8',
+    { from, to: from + 1 },
+    `the file is not UTF-8 text (byte ${value} at offset ${offset})`,
+    `Save it as UTF-8, for example: iconv -f ${seems} -t UTF-8 ${shellPath(file)} > new; is it the right file?`,
   );
+  return new NotText(path, present(report.diagnostics()[0], 'what was reported is there'));
 }
 
 function cureOf(code: string, file: string): string {
@@ -245,21 +273,18 @@ function cureOf(code: string, file: string): string {
   return 'check the path and the disk';
 }
 
-/** Lines count from 1, bytes from 0. No line end is ever a part of another character. */
-function firstBadByte(bytes: Buffer): { readonly line: number; readonly offset: number } {
-  let line = 1;
+/** Its offset. No line end is ever a part of another character. */
+function firstBadByte(bytes: Buffer): number {
   let start = 0;
   for (;;) {
     const end = bytes.indexOf(0x0a, start);
     if (end === -1 || !isUtf8(bytes.subarray(start, end))) break;
     start = end + 1;
-    line += 1;
   }
-  let offset = start;
-  for (;;) {
+  for (let offset = start; ; ) {
     const lead = bytes[offset] ?? 0;
     const length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (offset >= bytes.length || !isUtf8(bytes.subarray(offset, offset + length))) return { line, offset };
+    if (offset >= bytes.length || !isUtf8(bytes.subarray(offset, offset + length))) return offset;
     offset += length;
   }
 }

@@ -2,7 +2,7 @@
 // is reported, and null as well, so that reading goes on.
 
 import type { Place } from '../base/source.ts';
-import { parseDuration } from '../base/time.ts';
+import { DURATION_MAX_MS, parseDuration } from '../base/time.ts';
 import type { Report } from './report.ts';
 import { listed, suggest } from './report.ts';
 import type { TomlEntry, TomlList, TomlString, TomlTable, TomlValue } from './toml-tree.ts';
@@ -80,8 +80,12 @@ export function duration(report: Report, key: string, value: TomlValue): number 
   const text =
     value.kind === 'string' || value.kind === 'integer' || value.kind === 'float' ? String(value.value) : null;
   const ms = text === null ? null : parseDuration(text);
-  if (ms !== null) return ms;
+  if (ms !== null && ms <= DURATION_MAX_MS) return ms;
   const got = text === null ? describeToml(value) : JSON.stringify(text);
+  if (ms !== null) {
+    report.error('invalid-duration', value.place, `"${key}" is too long: ${got}`, 'At most 36500d, a hundred years.');
+    return null;
+  }
   report.error('invalid-duration', value.place, `"${key}" must be a duration, got ${got}`, DURATION_HINT);
   return null;
 }

@@ -1,7 +1,7 @@
 // The keys of a map, each asked for with the type it must have. A key that is absent is null; one of the wrong type is
 // reported, and null as well, so that reading goes on.
 
-import { parseDuration } from '../base/time.ts';
+import { DURATION_MAX_MS, parseDuration } from '../base/time.ts';
 import type { Report } from './report.ts';
 import { listed, suggest } from './report.ts';
 import type { YamlEntry, YamlList, YamlMap, YamlScalar, YamlValue } from './yaml-tree.ts';
@@ -41,7 +41,9 @@ export function durationAt(report: Report, map: YamlMap, key: string): number | 
   if (entry === null) return null;
   const { value } = entry;
   const ms = value.kind === 'string' || value.kind === 'number' ? parseDuration(value.text) : null;
-  if (ms !== null) return ms;
+  if (ms !== null && ms <= DURATION_MAX_MS) return ms;
+  if (ms !== null)
+    return wrongType(report, entry, 'a shorter duration', 'At most 36500d, a hundred years; 0 is no limit.');
   return wrongType(report, entry, 'a duration', `For example ${key}: 90s, 30m or 2h; a number counts seconds.`);
 }
 

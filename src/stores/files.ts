@@ -13,6 +13,7 @@
 // F3  What a crash left unfinished is cut off, and what remains made durable, before anything is built on it.
 // F4  What is damaged is refused and left as it is.
 // F5  Folders are 0700 and files 0600, whatever the umask.
+// F6  A run that may not be read (another user's, for F5) is refused when it is asked for, and keeps nobody from the others.
 //
 // The folder may hold workflows too (they are searched there by name): only what has a journal or a program is a run.
 
@@ -22,6 +23,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { chmod, constants, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
+import { REFUSED } from '../base/errno.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { Journal, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
@@ -57,7 +59,7 @@ export interface FileStoreOptions {
 }
 
 export interface FileStore extends Store {
-  /** The newest first. Reads no journal. */
+  /** The newest first, and last those that may not be looked at. Reads no journal. */
   list(): Promise<readonly RunEntry[]>;
   /** Reads no more of the journal than its end. Null where nothing is recorded, or the end is damaged. */
   lastRecord(runId: string): Promise<JournalRecord | null>;
@@ -71,8 +73,8 @@ export interface FileStore extends Store {
 
 export interface RunEntry {
   readonly id: string;
-  /** When something was last recorded, in milliseconds since 1970. */
-  readonly changedAt: number;
+  /** When something was last recorded, in milliseconds since 1970; null where we may not look. */
+  readonly changedAt: number | null;
 }
 
 export function fileStore({ folder, through = (file) => file }: FileStoreOptions): FileStore {
@@ -86,7 +88,7 @@ export function fileStore({ folder, through = (file) => file }: FileStoreOptions
     const entries = await Promise.all(names.map((id) => entryOf(placesOf(folder, id))));
     return entries
       .filter((entry) => entry !== null)
-      .toSorted((a, b) => b.changedAt - a.changedAt || (a.id < b.id ? -1 : 1));
+      .toSorted((a, b) => (b.changedAt ?? -1) - (a.changedAt ?? -1) || (a.id < b.id ? -1 : 1));
   };
 
   const requireRun = async (at: Places): Promise<void> => {
@@ -95,6 +97,15 @@ export function fileStore({ folder, through = (file) => file }: FileStoreOptions
       at.runId,
       (await list()).map(({ id }) => id),
     );
+  };
+
+  const reading = async <T>(runId: string, read: (at: Places) => Promise<T>): Promise<T> => {
+    const at = places(runId);
+    try {
+      return await read(at);
+    } catch (error) {
+      throw refusalOf(error, `read the run ${runId}`, at.folder, ofAnother(at));
+    }
   };
 
   return {
@@ -113,46 +124,32 @@ export function fileStore({ folder, through = (file) => file }: FileStoreOptions
 
     async open(runId) {
       const at = places(runId);
-      await requireRun(at);
       const undo: Undo = [];
       try {
+        await requireRun(at);
         return await takeUp(at, through, undo);
       } catch (error) {
         await undoAll(undo);
-        throw refusalOf(error, `take up the run ${runId}`, at.folder);
+        throw refusalOf(error, `take up the run ${runId}`, at.folder, ofAnother(at));
       }
     },
 
-    async read(runId) {
-      const at = places(runId);
-      await requireRun(at);
-      try {
-        const { records } = await readJournal(at);
+    read: (runId) =>
+      reading(runId, async (at) => {
+        await requireRun(at);
+        const records = await readRecords(at);
         return { ...(await readProgram(at, records.length)), records };
-      } catch (error) {
-        throw refusalOf(error, `read the run ${runId}`, at.folder);
-      }
-    },
+      }),
 
-    async lastRecord(runId) {
-      const at = places(runId);
-      await requireRun(at);
-      return readLastRecord(at);
-    },
+    lastRecord: (runId) =>
+      reading(runId, async (at) => {
+        await requireRun(at);
+        return readLastRecord(at);
+      }),
 
-    async programText(runId) {
-      try {
-        return await readFile(places(runId).program, 'utf8');
-      } catch (error) {
-        if (isErrno(error, 'ENOENT')) return '';
-        throw error;
-      }
-    },
+    programText: (runId) => reading(runId, async (at) => (await readIfThere(at.program)).toString('utf8')),
 
-    async holder(runId) {
-      const holder = await readLockHolder(places(runId).lock);
-      return holder !== null && (await isHolderAlive(holder)) ? holder : null;
-    },
+    holder: (runId) => reading(runId, livingHolder),
 
     runFolder: (runId) => places(runId).folder,
     stateFile: (runId) => stateFile(places(runId).state),
@@ -181,6 +178,16 @@ function placesOf(parent: string, runId: string): Places {
     state,
     lock: `${state}.lock`,
   };
+}
+
+/** What to do where permission is denied. */
+function ofAnother({ parent, folder }: Places): string {
+  return `see whose it is: ls -la ${shellPath(parent)} ${shellPath(folder)} · ask them, or make it yours (chown, chmod)`;
+}
+
+async function livingHolder({ lock }: Places): Promise<LockHolder | null> {
+  const holder = await readLockHolder(lock);
+  return holder !== null && (await isHolderAlive(holder)) ? holder : null;
 }
 
 /** How to take back what was done so far, in the order it was done. */
@@ -383,8 +390,15 @@ async function readProgram(
   return { program: decoded.value.program, programHash: decoded.value.hash };
 }
 
-async function readJournal(at: Places): Promise<JournalText> {
-  return decode(at, await readIfThere(at.journal));
+/** None are there only as long as the engine that has just made the run lives; else it never began, or they are lost. */
+async function readRecords(at: Places): Promise<readonly JournalRecord[]> {
+  const read = async (): Promise<readonly JournalRecord[]> => decode(at, await readIfThere(at.journal)).records;
+  const records = await read();
+  if (records.length > 0 || (await livingHolder(at)) !== null) return records;
+  // An engine may have recorded them, and ended, since we looked.
+  const now = await read();
+  if (now.length === 0) throw await withoutRecords(at);
+  return now;
 }
 
 function decode(at: Places, bytes: Buffer): JournalText {
@@ -480,6 +494,11 @@ async function readFolder(path: string): Promise<readonly string[]> {
 }
 
 async function entryOf(at: Places): Promise<RunEntry | null> {
-  const stats = await statIfThere(at.journal);
-  return stats === null ? null : { id: at.runId, changedAt: stats.mtimeMs };
+  try {
+    const stats = await statIfThere(at.journal);
+    return stats === null ? null : { id: at.runId, changedAt: stats.mtimeMs };
+  } catch (error) {
+    if (!isErrno(error, ...REFUSED)) throw error;
+    return { id: at.runId, changedAt: null };
+  }
 }

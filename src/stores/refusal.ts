@@ -69,12 +69,16 @@ export function heldRun(runId: string, by: { readonly pid: number; readonly take
   );
 }
 
-/** The error as a refusal where the operator can mend its cause; any other as it is. `purpose`: "make the run wf-1". */
-export function refusalOf(error: unknown, purpose: string, path: string): unknown {
+/**
+ * The error as a refusal where the operator can mend its cause; any other as it is. `purpose`: "make the run wf-1".
+ * `denied`: what to do where permission is denied, if there is something better than to make the folder writable.
+ */
+export function refusalOf(error: unknown, purpose: string, path: string, denied: string | null = null): unknown {
   if (!isSystemError(error)) return error;
   const cure = CURES[error.code ?? ''];
   if (cure === undefined) return error;
-  const refusal = new UsageError(`cannot ${purpose}: ${cure.says} (${error.code}: ${error.path ?? path})`, cure.hint);
+  const hint = (isErrno(error, 'EACCES', 'EPERM') ? denied : null) ?? cure.hint;
+  const refusal = new UsageError(`cannot ${purpose}: ${cure.says} (${error.code}: ${error.path ?? path})`, hint);
   refusal.cause = error;
   return refusal;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { present } from '../base/assert.ts';
 import type { Input } from '../kernel/input.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
 import type { RunState } from '../kernel/state.ts';
@@ -66,6 +67,12 @@ test('a run that was stopped or paused says by whom or why', () => {
   expect(told(state)).toEqual(['stopped in 2.0s: 1 skipped (stopped by ann)', 'next: meow resume wf-1']);
   const { state: paused } = play('a\nb needs a', { kind: 'pause-requested', reason: 'no money' }, ok('a#1'));
   expect(told(paused)).toEqual(['paused in 2.0s: 1 done, 1 pending (no money)', 'next: meow resume wf-1']);
+});
+
+test('an id that begins with a dash is named so that it is not taken for a flag', () => {
+  const { state } = play('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
+  const request = { ...present(state.request, 'it was requested'), id: '-x' };
+  expect(told({ ...state, request }).at(-1)).toBe('next: meow resume -- -x');
 });
 
 test('a run that waits for a person says for what', () => {

@@ -93,7 +93,7 @@ function endsUnexplained({ kind, code }: Failure): boolean {
 function nextCommands(state: RunState, status: RunStatus, failed: readonly StepState[]): readonly string[] {
   const id = state.request?.id ?? null;
   if (id === null) return [];
-  // Else it would be taken for a flag.
+  // Else it would be taken for a flag; flags stand before it then.
   const run = id.startsWith('-') ? `-- ${id}` : id;
   const commands: string[] = [];
   const spoke = failed.find(({ attempt, failure }) => attempt > 0 && !saidNothing(failure));
@@ -102,8 +102,9 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
   if (status === 'waiting' || status === 'paused')
     for (const gate of openGates(state)) commands.push(commandFor(run, gate));
   const spent = status === 'paused' ? allowanceSpent(state) : null;
-  const more = spent === null ? '' : ` ${MORE[spent.what]} N`;
-  if (canGoOn(state, status)) commands.push(`meow resume ${run}${more}`);
+  const more = spent === null ? [] : [`${MORE[spent.what]} N`];
+  const named = run === id ? [id, ...more] : [...more, run];
+  if (canGoOn(state, status)) commands.push(`meow resume ${named.join(' ')}`);
   return commands;
 }
 

@@ -204,7 +204,7 @@ export function graphText(graph: Graph): string {
   return `${lines.join('\n')}\n`;
 }
 
-const COLOURS: Readonly<Record<StepStatus, { readonly fill: string; readonly line: string }>> = {
+export const COLOURS: Readonly<Record<StepStatus, { readonly fill: string; readonly line: string }>> = {
   pending: { fill: '#f2f2f2', line: '#999999' },
   running: { fill: '#cfe8ff', line: '#1f6feb' },
   completing: { fill: '#cfe8ff', line: '#1f6feb' },
@@ -275,7 +275,10 @@ function statusesIn({ nodes }: Graph): readonly StepStatus[] {
   return [...new Set(nodes.flatMap(({ status }) => status ?? []))];
 }
 
-function groupsOf<K>(edges: readonly GraphEdge[], by: (edge: GraphEdge) => K): ReadonlyMap<K, readonly GraphEdge[]> {
+export function groupsOf<K>(
+  edges: readonly GraphEdge[],
+  by: (edge: GraphEdge) => K,
+): ReadonlyMap<K, readonly GraphEdge[]> {
   const found = new Map<K, GraphEdge[]>();
   for (const edge of edges) {
     const list = found.get(by(edge)) ?? [];

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
 import { BEGAN, bad, ok, play } from '../../test/kernel-rig/play.ts';
 import type { RunState } from '../kernel/state.ts';
+import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
 import { plainPaint } from './paint.ts';
 import { widthOf } from './row.ts';
+import type { TreeOptions } from './tree.ts';
 import { treeLines } from './tree.ts';
 
 test('every step has a row, below what it grew from', () => {
@@ -95,16 +97,23 @@ test('a terminal without other characters gets ASCII', () => {
   ]);
 });
 
+test('the last warning is shown, unless the closing words follow, which have them all', () => {
+  const { state } = play('cleanup success\na', ok('a#1'), bad(effectId(CLEANUP_STEP, 1)));
+  const warning = 'warning: the cleanup script failed: exited with status 3';
+  expect(drawn(state).at(-1)).toBe(warning);
+  expect(drawn(state, { closing: true })).not.toContain(warning);
+});
+
 test('colours are put on what is shown, and cost no width', () => {
   const { state } = play('a');
   const loud = { ...plainPaint, cyan: (text: string) => `<${text}>` };
-  const [, step] = treeLines(state, { now: BEGAN, width: 8, height: 9, paint: loud, ascii: false });
+  const [, step] = treeLines(state, { now: BEGAN, width: 8, height: 9, paint: loud, ascii: false, closing: false });
   expect(step).toBe('<● >a  0ms');
 });
 
 function drawn(
   state: RunState,
-  size: { readonly width?: number; readonly height?: number; readonly ascii?: boolean } = {},
+  size: Partial<Pick<TreeOptions, 'width' | 'height' | 'ascii' | 'closing'>> = {},
 ): readonly string[] {
   const latest = Math.max(...[...state.steps.values()].map((step) => step.finishedAt ?? 0), BEGAN);
   return treeLines(state, {
@@ -112,6 +121,7 @@ function drawn(
     width: 80,
     height: 30,
     ascii: false,
+    closing: false,
     ...size,
     paint: plainPaint,
   });

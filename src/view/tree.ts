@@ -22,6 +22,8 @@ export interface TreeOptions {
   readonly paint: Paint;
   /** For terminals that have no other characters. */
   readonly ascii: boolean;
+  /** Whether the closing words (census.ts) follow below it, with all the warnings. */
+  readonly closing: boolean;
 }
 
 export function treeLines(state: RunState, options: TreeOptions): readonly string[] {
@@ -103,7 +105,7 @@ function footer(state: RunState, look: Look): readonly string[] {
   if (gates.length > GATES_SHOWN_MAX) {
     lines.push(row([{ text: `${ellipsis} ${gates.length - GATES_SHOWN_MAX} more gates`, brush: paint.dim }], width));
   }
-  const warning = state.warnings.at(-1);
+  const warning = look.closing ? undefined : state.warnings.at(-1);
   if (warning !== undefined) {
     const more = state.warnings.length > 1 ? ` (and ${state.warnings.length - 1} before)` : '';
     lines.push(row([{ text: `warning: ${tame(warning)}${more}`, brush: paint.yellow }], width, ellipsis));

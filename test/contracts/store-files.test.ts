@@ -193,7 +193,9 @@ describe('a write that was cut off', () => {
     const { size } = await stat(journalPath);
     for (const length of [size - 1, 20, 1, 0]) {
       await truncate(journalPath, length);
-      expect((await refusalOf(store.open('wf-1'))).message).toContain('never began');
+      for (const ask of ['open', 'read'] as const) {
+        expect((await refusalOf(store[ask]('wf-1'))).message).toContain('never began');
+      }
       expect((await stat(journalPath)).size).toBe(length);
     }
     await unlink(journalPath);
@@ -205,6 +207,23 @@ describe('a write that was cut off', () => {
 });
 
 describe('damage (F4)', () => {
+  test('a journal that was emptied is told from a run that is about to begin, whoever asks', async () => {
+    const journal = await store.create('wf-1', aProgram());
+    // Of a run before it that somebody has deleted.
+    await store.stateFile('wf-1').write('id: wf-1\n');
+    expect((await store.read('wf-1')).records).toEqual([]);
+    await journal.append([aRecord(1)]);
+    await journal.close();
+    for (const empty of [() => truncate(journalPath, 0), () => unlink(journalPath)]) {
+      await empty();
+      for (const ask of ['open', 'read'] as const) {
+        const refusal = await refusalOf(store[ask]('wf-1'));
+        expect(refusal.message).toContain('the journal of run wf-1 is empty or missing, though the run had begun');
+        expect(refusal.hint).toContain(`put it back: ${journalPath}`);
+      }
+    }
+  });
+
   test('a hole in what was durable before the next write is no cut', async () => {
     const journal = await store.create('wf-1', aProgram());
     for (const seq of [1, 2, 3]) await journal.append([aRecord(seq)]);
@@ -575,6 +594,38 @@ describe('looking over runs', () => {
     expect(entries.map(({ id }) => id)).toEqual(['b', 'c', 'a']);
     expect(Math.abs((entries[0]?.changedAt ?? 0) - Date.now())).toBeLessThan(60_000);
     await journal.close();
+  });
+
+  test('goes on where one may not be looked at, and refuses that one with what to do (F6)', async () => {
+    await begin(store, 'shut', 1);
+    await begin(store, 'wf-1', 1);
+    await begin(store, 'mute', 1);
+    await store.stateFile('wf-1').write('id: wf-1\n');
+    for (const path of [project, join(project, '.meow'), folder, join(folder, 'wf-1'), join(folder, 'mute')]) {
+      await chmod(path, 0o755);
+    }
+    for (const path of [journalPath, programPath]) await chmod(path, 0o644);
+    await chmod(join(folder, 'mute', 'journal.jsonl'), 0);
+    await chmod(join(folder, 'shut'), 0);
+    await asNobody(async () => {
+      const entries = await store.list();
+      expect(entries.map(({ id }) => id)).toEqual(['mute', 'wf-1', 'shut']);
+      expect(entries[2]?.changedAt).toBeNull();
+      expect(await store.lastRecord('wf-1')).toEqual(aRecord(1));
+      for (const ask of ['read', 'lastRecord'] as const) {
+        for (const id of ['shut', 'mute']) {
+          const refusal = await refusalOf(store[ask](id));
+          const path = join(folder, id, 'journal.jsonl');
+          expect(refusal.message).toBe(`cannot read the run ${id}: permission denied (EACCES: ${path})`);
+          expect(refusal.hint).toBe(
+            `see whose it is: ls -la ${folder} ${join(folder, id)} · ask them, or make it yours (chown, chmod)`,
+          );
+        }
+      }
+      expect((await refusalOf(store.open('shut'))).message).toContain('cannot take up the run shut: permission denied');
+      expect((await refusalOf(store.programText('shut'))).message).toContain('permission denied');
+    });
+    await chmod(join(folder, 'shut'), 0o700);
   });
 
   test('gives the last record, whatever stands behind or before it', async () => {

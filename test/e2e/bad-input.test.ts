@@ -67,6 +67,7 @@ test('an empty file, a file of another kind, bytes that are no text', async () =
   rig.write('cut.meow.toml', Buffer.from('# é \uFFFD\n# €').subarray(0, 13));
   rig.write('wide.meow.toml', Buffer.from('\uFEFF[main]\n', 'utf16le'));
   rig.write('byte.meow.toml', Buffer.from([0xff]));
+  rig.write('states.yaml', Buffer.from('states:\n  A: \xFF\n', 'latin1'));
   rig.write('machine/START.md', 'Begin.\n');
   rig.write('notes.txt', 'hello\n');
 
@@ -76,16 +77,24 @@ test('an empty file, a file of another kind, bytes that are no text', async () =
   const nul = await rig.meow('run', 'nul.meow.toml');
   expect(nul.stderr).toMatch(/^nul\.meow\.toml:\d+:\d+: error nul-byte: the file contains a NUL byte\n/);
   expect(nul.code).toBe(1);
-  const latin1 = `meow: latin1.meow.toml:2: the file is not UTF-8 text (byte 0xE9 at offset 15)
-  save it as UTF-8, for example: iconv -f LATIN1 -t UTF-8 latin1.meow.toml > new; is it the right file?
+  const latin1 = `latin1.meow.toml:2:9: error not-utf8: the file is not UTF-8 text (byte 0xE9 at offset 15)
+  2 | name = "\uFFFD"
+    |         ^
+  hint: Save it as UTF-8, for example: iconv -f LATIN1 -t UTF-8 latin1.meow.toml > new; is it the right file?
+1 error
 `;
-  await refuses(rig, ['run', 'latin1.meow.toml'], latin1, 1);
-  const cut = `meow: cut.meow.toml:2: the file is not UTF-8 text (byte 0xE2 at offset 11)\n`;
+  for (const command of ['run', 'graph']) await refuses(rig, [command, 'latin1.meow.toml'], latin1, 1);
+  const cut = 'cut.meow.toml:2:3: error not-utf8: the file is not UTF-8 text (byte 0xE2 at offset 11)\n';
   expect((await rig.meow('run', 'cut.meow.toml')).stderr).toContain(cut);
-  expect((await rig.meow('run', 'wide.meow.toml')).stderr).toContain(
-    '(byte 0xFF at offset 0)\n  save it as UTF-8, for example: iconv -f UTF-16 ',
-  );
-  expect((await rig.meow('validate', 'byte.meow.toml')).stderr).toContain('(byte 0xFF at offset 0)');
+  const wide = await rig.meow('run', 'wide.meow.toml');
+  expect(wide.stderr).toContain('(byte 0xFF at offset 0)\n');
+  expect(wide.stderr).toContain('\n  hint: Save it as UTF-8, for example: iconv -f UTF-16 ');
+  const validated = await rig.meow('validate', 'byte.meow.toml', 'nul.meow.toml', 'states.yaml');
+  expect(validated).toMatchObject({ stderr: '', code: 1 });
+  expect(validated.stdout).toMatch(/^byte\.meow\.toml:1:1: error not-utf8: [^]*\nstates\.yaml:2:6: error not-utf8: /);
+  expect(validated.stdout).toMatch(/\n3 errors\n$/);
+  const [told] = JSON.parse((await rig.meow('validate', 'latin1.meow.toml', '--json')).stdout) as object[];
+  expect(told).toMatchObject({ code: 'not-utf8', path: 'latin1.meow.toml', line: 2, column: 9, severity: 'error' });
   const unknown = 'meow: cannot tell the language of notes.txt\n  name it NAME.meow.toml, or say --language meow\n';
   await refuses(rig, ['run', 'notes.txt'], unknown, 2);
 });
@@ -272,21 +281,39 @@ test('commands and flags that do not exist, or are used wrongly', async () => {
       ['run', 'w.meow.toml', '--only-pending'],
       'meow: --only-pending is for resuming\n  meow resume ID --only-pending\n',
     ],
+    ...['run', 'validate', 'graph'].map(
+      (command) =>
+        [
+          [command, ''],
+          'meow: "" names no workflow\n  name a file, a folder or a workflow; this folder is named .\n',
+        ] as const,
+    ),
     [['logs', 'x'], "meow: missing required argument 'step'\n  its flags: meow help logs\n"],
     [
       ['list', '--status', 'don'],
       'meow: there is no status "don"\n  did you mean done? --status is one of pending, running, waiting, paused, cleaning_up, done, failed, stopped\n',
     ],
     [
-      ['graph', 'w.meow.toml', '--format', 'svg'],
-      'meow: svg is not in this version of meow\n  with Graphviz: meow graph w.meow.toml --format dot | dot -Tsvg > graph.svg\n',
-    ],
-    [
       ['graph', 'w.meow.toml', '--format', 'png'],
-      "meow: option '--format <f>' argument 'png' is invalid. It must be text, mermaid, dot or json\n  its flags: meow help graph\n",
+      "meow: option '--format <f>' argument 'png' is invalid. It must be text, mermaid, dot, svg or json\n  its flags: meow help graph\n",
     ],
     [['status'], 'meow: nothing was run here yet\n  start with: meow run FILE (an example: meow init)\n'],
     [['status', 'x'], 'meow: there is no run x\n  nothing was run here yet; start with: meow run FILE\n'],
   ];
   for (const [args, stderr] of refusals) await refuses(rig, args, stderr, 2);
+});
+
+test('a run whose id begins with a dash, taken for a flag', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', `[main]\n${shellStep('a', 'false')}`);
+  const { stdout } = await rig.meow('run', 'w.meow.toml', '--id', '-x');
+  expect(stdout).toContain('next: meow logs -- -x a · meow resume -- -x');
+  await refuses(
+    rig,
+    ['resume', '-x', '--only-pending'],
+    "meow: unknown option '-x'\n  a run whose id begins with - is named last, behind --: meow resume -- -x · its flags: meow help resume\n",
+    2,
+  );
+  expect((await rig.meow('status', '--json', '--', '-x')).code).toBe(0);
+  await refuses(rig, ['resume', '-y'], "meow: unknown option '-y'\n  its flags: meow help resume\n", 2);
 });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Live, RunObject } from '../rig/rig.ts';
+import type { Live, Result, RunObject } from '../rig/rig.ts';
 import { Rig } from '../rig/rig.ts';
 
 const TEMPLATES = join(import.meta.dirname, '../../lib/init');
@@ -39,6 +39,21 @@ test('init keeps what runs leave behind out of git, and nothing else', async () 
       .map((file) => `?? .meow/${file}\n`)
       .join(''),
   );
+});
+
+test('where nothing can be written, init says why', async (context) => {
+  await using rig = await Rig.setup();
+  rig.write('disk/there', '');
+  const mounted = (command: string): Promise<Result> =>
+    rig.shell(`unshare -rm sh -c 'mount -t tmpfs -o ro tmpfs disk && cd disk && ${command}'`);
+  if ((await mounted('true')).code !== 0) context.skip('nothing may be mounted here');
+  expect(await mounted('meow init')).toEqual({
+    stdout: '',
+    stderr: `meow: cannot write ${rig.path('disk/.meow/config.toml')}: the file system is read-only (EROFS: ${rig.path('disk/.meow')})
+  mount it writable, or run from a project that is
+`,
+    code: 2,
+  });
 });
 
 test('a template that there is none of is answered with those that there are', async () => {

@@ -1,5 +1,7 @@
-import { rmSync } from 'node:fs';
+import { chmodSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { expect, test } from 'vitest';
+import type { Result } from '../rig/rig.ts';
 import { Rig, shellStep, timeless, waitingStep } from '../rig/rig.ts';
 
 const WORKFLOW = `[main]
@@ -177,8 +179,7 @@ test('a run that ended more than once has the logs of each cleanup', async () =>
 test('help offers what there is', async () => {
   await using rig = await Rig.setup();
   const graph = (await rig.meow('help', 'graph')).stdout;
-  expect(graph).toContain('text, mermaid, dot or json');
-  expect(graph).not.toContain('svg');
+  expect(graph).toContain('text, mermaid, dot, svg or json');
   expect((await rig.meow('help', 'run')).stdout.replaceAll(/\s+/g, ' ')).toContain(
     '--no-wait pause, with exit status 3, when only a person can go on',
   );
@@ -202,4 +203,99 @@ test('what goes on is followed as it happens', async () => {
   expect((await trace.ended).stdout).toMatch(/talk done .*\n.*run done after .*\n$/);
   const last = (await status.ended).stdout.trimEnd().split('\n').at(-1) ?? '';
   expect(JSON.parse(last)).toMatchObject({ id: 'f', status: 'done' });
+});
+
+const branch = '[[main.steps]]\nid = "ask"\nexecutor = "branch"\ncondition = "meow await-approval ask"\n';
+
+test('one run that may not be read keeps nobody from the others', async (context) => {
+  await using rig = await Rig.setup();
+  // Permissions do not bind root, who becomes nobody for it.
+  const isRoot = process.getuid?.() === 0;
+  const meow = (args: string): Promise<Result> =>
+    rig.shell(`${isRoot ? 'setpriv --reuid 65534 --clear-groups ' : ''}meow ${args}`);
+  chmodSync(dirname(rig.folder), 0o755);
+  if ((await meow('--version')).code !== 0) context.skip('nobody else may read this program');
+  rig.write('gate.meow.toml', `[main]\n${branch}`);
+  await rig.meow('run', 'gate.meow.toml', '--no-wait', '--id', 'good');
+  await rig.meow('run', 'gate.meow.toml', '--no-wait', '--id', 'mute');
+  await rig.meow('run', 'gate.meow.toml', '--no-wait', '--id', 'shut');
+  await rig.shell('chmod -R a+rX .meow; chmod 000 .meow/workflows/mute/journal.jsonl; chmod 000 .meow/workflows/shut*');
+
+  const listed = await meow('list');
+  expect(listed).toMatchObject({ stderr: '', code: 0 });
+  expect(listed.stdout.split('\n').map((line) => line.split(/ +/).slice(0, 2).join(' '))).toEqual([
+    'ID STATUS',
+    'mute unreadable',
+    'good paused',
+    'shut unreadable',
+    '',
+  ]);
+  const rows = JSON.parse((await meow('list --json')).stdout) as { id: string; status: string | null }[];
+  expect(rows.map(({ id, status }) => [id, status])).toEqual([
+    ['mute', null],
+    ['good', 'paused'],
+    ['shut', null],
+  ]);
+  expect((await meow('status goo')).code).toBe(0);
+  for (const command of ['gates --json', 'agents --json']) {
+    const { stdout, stderr, code } = await meow(command);
+    expect(JSON.parse(stdout)).toHaveLength(command.startsWith('gates') ? 1 : 0);
+    expect(stderr).toBe(
+      'run mute is unreadable (see why: meow status mute)\nrun shut is unreadable (see why: meow status shut)\n',
+    );
+    expect(code).toBe(0);
+  }
+  const asked =
+    'status ID · status ID --watch · show ID · trace ID --follow · graph ID · resume ID · stop ID · approve ID ask';
+  for (const command of asked.split(' · ')) {
+    for (const id of ['mute', 'shut']) {
+      const { stderr, code } = await meow(command.replace('ID', id));
+      expect(stderr).toMatch(
+        /^meow: cannot (read|take up) the run \w+: permission denied \(EACCES: .*\n {2}see whose it is: ls -la .*\n$/,
+      );
+      expect(code).toBe(2);
+    }
+  }
+  // That is for the rig, which clears up.
+  await rig.shell('chmod -R u+rwX .meow');
+});
+
+test('a journal that was emptied is no run that is about to begin', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', `[main]\n${shellStep('a', 'true')}`);
+  await rig.meow('run', 'w.meow.toml', '--id', 'r');
+  rig.write('.meow/workflows/r/journal.jsonl', '');
+  const { stderr } = await rig.meow('resume', 'r');
+  expect(stderr).toMatch(
+    /^meow: the journal of run r is empty or missing, though the run had begun; .*\n {2}put it back: /,
+  );
+  for (const command of ['status', 'show', 'trace', 'graph', 'stop']) {
+    expect(await rig.meow(command, 'r')).toEqual({ stdout: '', stderr, code: 2 });
+  }
+  expect((await rig.meow('list')).stdout).toMatch(/^r +unreadable +- +- +\(see why: meow status r\)$/m);
+});
+
+test('what cannot be written because the disk is full is said, and no success', async () => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', `[main]\n${shellStep('a', 'echo hello; echo oops >&2')}`);
+  const full = 'meow: what is printed cannot be written: the disk is full (ENOSPC)';
+  expect(await rig.shell('meow run w.meow.toml --id r > /dev/full')).toEqual({
+    stdout: '',
+    stderr: `${full}; the run goes on\n`,
+    code: 0,
+  });
+  expect((await rig.status('r')).status).toBe('done');
+  const asked =
+    'logs r a · logs r a --follow · status r · status r --json · list · validate w.meow.toml · graph r · help';
+  for (const command of [...asked.split(' · '), 'run w.meow.toml --dry-run']) {
+    expect(await rig.shell(`meow ${command} > /dev/full`)).toEqual({ stdout: '', stderr: `${full}\n`, code: 1 });
+  }
+  expect(await rig.shell('meow logs r a 2> /dev/full')).toEqual({ stdout: 'hello\n', stderr: '', code: 1 });
+  // A limit of the process takes a part of it, as a disk does that is about to be full.
+  rig.write('long.meow.toml', `[main]\n${shellStep('a', 'seq 100000')}`);
+  await rig.meow('run', 'long.meow.toml', '--id', 'long');
+  const part = await rig.shell('trap "" XFSZ; ulimit -f 100; meow logs long a > part');
+  expect(part.stderr).toContain('what is printed cannot be written: the file would become larger than allowed');
+  expect(part.code).toBe(1);
+  expect((await rig.shell('meow logs long a | head -n 1; meow status r | true')).stderr).toBe('');
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { isAlive, Rig, shellStep, timeless, until, waitingStep } from '../rig/rig.ts';
 
@@ -163,4 +164,18 @@ test('a run that is done cannot be stopped', async () => {
     stderr: 'meow: run d has ended: it is done\n  meow status d shows it\n',
     code: 2,
   });
+});
+
+test.each([[[]], [['--force']]])('meow stop %j wakes an engine that is suspended', async (flags) => {
+  await using rig = await Rig.setup();
+  rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
+  const run = rig.start('run', 'w.meow.toml', '--id', 'r');
+  await rig.appears('hold.began');
+  const engine = rig.enginePid('r');
+  process.kill(engine, 'SIGSTOP');
+  await until(() => / T /.test(readFileSync(`/proc/${engine}/stat`, 'utf8')), 'the engine to be suspended');
+  const stopped = await rig.meow('stop', 'r', ...flags);
+  expect(stopped.stdout).toContain('r is stopped; take it up again: meow resume r\n');
+  expect(stopped.code).toBe(0);
+  expect((await run.ended).code).toBe(143);
 });

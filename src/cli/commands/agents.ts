@@ -8,7 +8,7 @@ import { agentsLeft, runsWithProcesses } from '../agent-lives.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
-import { readRun, resolveRun, runsGoingOn, storeOf } from '../runs.ts';
+import { inEach, readRun, resolveRun, runsGoingOn, storeOf } from '../runs.ts';
 import { complain, say } from '../say.ts';
 
 interface ListedAgent extends AgentView {
@@ -48,13 +48,9 @@ async function agentsOfAll(store: FileStore): Promise<readonly ListedAgent[]> {
   const goingOn = await runsGoingOn(store);
   const left = runsWithProcesses();
   const over = (await store.list()).map(({ id }) => id).filter((id) => left.has(id) && !goingOn.includes(id));
-  const listed: ListedAgent[] = [];
-  for (const id of goingOn) listed.push(...(await agentsOf(store, id)));
-  for (const id of over) {
-    const living = (await agentsOf(store, id)).filter(({ status }) => status !== 'gone' && status !== 'stopped');
-    listed.push(...living);
-  }
-  return listed;
+  const living = async (id: string): Promise<readonly ListedAgent[]> =>
+    (await agentsOf(store, id)).filter(({ status }) => status !== 'gone' && status !== 'stopped');
+  return [...(await inEach(goingOn, (id) => agentsOf(store, id))), ...(await inEach(over, living))];
 }
 
 async function agentsOf(store: FileStore, id: string): Promise<readonly ListedAgent[]> {

@@ -7,7 +7,7 @@ import { openGates } from '../../view/status.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
-import { readRun, resolveRun, runsWithQuestions, storeOf } from '../runs.ts';
+import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../runs.ts';
 import { complain, say } from '../say.ts';
 
 interface OpenGate extends GateView {
@@ -16,13 +16,12 @@ interface OpenGate extends GateView {
 
 export async function gates(options: { readonly workflow?: string; readonly json?: true }): Promise<number> {
   const store = storeOf(findProject());
-  const ids =
-    options.workflow === undefined ? await runsWithQuestions(store) : [await resolveRun(store, options.workflow)];
-  const open: OpenGate[] = [];
-  for (const id of ids) {
-    const { state } = await readRun(store, id);
-    open.push(...openGates(state).map((gate) => ({ workflow: id, ...gate })));
-  }
+  const openIn = async (id: string): Promise<readonly OpenGate[]> =>
+    openGates((await readRun(store, id)).state).map((gate) => ({ workflow: id, ...gate }));
+  const open =
+    options.workflow === undefined
+      ? await inEach(await runsWithQuestions(store), openIn)
+      : await openIn(await resolveRun(store, options.workflow));
   if (options.json) {
     say(JSON.stringify(open, null, 2));
     return EXIT.done;

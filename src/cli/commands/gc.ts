@@ -89,12 +89,12 @@ function lines(verdicts: readonly GcVerdict[], isRehearsal: boolean): readonly s
 
 async function standingOf(store: FileStore, run: string): Promise<'live' | 'ended' | 'unknown'> {
   if (!(await store.list()).some(({ id }) => id === run)) return 'unknown';
-  if ((await store.holder(run)) !== null) return 'live';
   let state: RunState;
   try {
+    if ((await store.holder(run)) !== null) return 'live';
     ({ state } = await readRun(store, run));
   } catch (error) {
-    // Its journal is damaged: nobody knows.
+    // Its journal is damaged, or may not be read: nobody knows.
     if (error instanceof UsageError) return 'unknown';
     throw error;
   }

@@ -1,16 +1,16 @@
 // `meow graph`: the steps of a file as they are written, or of a run as they stand.
 
-import { existsSync } from 'node:fs';
-
 import { hasErrors } from '../../base/diagnostic.ts';
 import { UsageError } from '../../base/usage-error.ts';
+import { isRunId } from '../../stores/refusal.ts';
 import type { Graph } from '../../view/graph.ts';
 import { graphDot, graphMermaid, graphText, programGraph, runGraph } from '../../view/graph.ts';
+import { graphSvg } from '../../view/graph-svg.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import type { Project } from '../project.ts';
 import { findProject } from '../project.ts';
-import { readRun, resolveRun, storeOf } from '../runs.ts';
+import { hasRun, readRun, resolveRun, storeOf } from '../runs.ts';
 import { say } from '../say.ts';
 import { Adapters } from '../adapters.ts';
 import type { CompiledWorkflow } from '../compile.ts';
@@ -23,24 +23,20 @@ export interface GraphOptions {
 }
 
 export async function graph(what: string, { format = 'text' }: GraphOptions): Promise<number> {
-  if (format === 'svg') {
-    throw new UsageError(
-      'svg is not in this version of meow',
-      `with Graphviz: meow graph ${what} --format dot | dot -Tsvg > graph.svg`,
-    );
-  }
   const found = await graphOf(findProject(), what);
   if (found === null) return EXIT.failed;
   say(render(found, format).trimEnd());
   return EXIT.done;
 }
 
-function render(drawn: Graph, format: 'mermaid' | 'dot' | 'text' | 'json'): string {
+function render(drawn: Graph, format: NonNullable<GraphOptions['format']>): string {
   switch (format) {
     case 'mermaid':
       return graphMermaid(drawn);
     case 'dot':
       return graphDot(drawn);
+    case 'svg':
+      return graphSvg(drawn);
     case 'text':
       return graphText(drawn);
     case 'json':
@@ -51,14 +47,13 @@ function render(drawn: Graph, format: 'mermaid' | 'dot' | 'text' | 'json'): stri
 /** The run of that id, else the file, else the run whose id begins so. Null where the file is invalid, which is then said. */
 async function graphOf(project: Project, what: string): Promise<Graph | null> {
   const store = storeOf(project);
-  const couldBeRun = /^[A-Za-z0-9_-]{1,40}$/.test(what);
-  if (couldBeRun && existsSync(store.runFolder(what))) return runGraph((await readRun(store, what)).state);
+  if (hasRun(project, what)) return runGraph((await readRun(store, what)).state);
   const around = { project, config: readSettings(project).config, adapters: new Adapters(project) };
   let compiled: CompiledWorkflow;
   try {
     compiled = compileWorkflow({ ...around, reference: what, language: null, adapter: null }, null);
   } catch (error) {
-    if (!(error instanceof UsageError) || !couldBeRun) throw error;
+    if (!(error instanceof UsageError) || !isRunId(what)) throw error;
     const run = (await store.list()).filter(({ id }) => id.startsWith(what));
     if (run.length === 0) throw error;
     return runGraph((await readRun(store, await resolveRun(store, what))).state);

@@ -76,11 +76,18 @@ function read(folder: string, file: string): string {
 
 function write(path: string, text: string): { readonly path: string; readonly isNew: boolean } {
   try {
-    mkdirSync(dirname(path), { recursive: true });
+    makeFolder(dirname(path));
     writeFileSync(path, text, { flag: 'wx' });
     return { path, isNew: true };
   } catch (error) {
     if (isErrno(error, 'EEXIST') && error.syscall === 'open') return { path, isNew: false };
     throw refusalOf(error, `write ${path}`, path);
   }
+}
+
+/** With the folders above it. Node's own way to do that says of a file system that is read-only that a folder is missing. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return;
+  makeFolder(dirname(path));
+  mkdirSync(path);
 }

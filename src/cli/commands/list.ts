@@ -15,7 +15,7 @@ import { cut, padTo, tame } from '../../view/row.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
-import { readRun, storeOf } from '../runs.ts';
+import { readRun, storeOf, unlessRefused } from '../runs.ts';
 import { complain, say } from '../say.ts';
 import { lineWidth } from '../terminal-size.ts';
 
@@ -87,7 +87,7 @@ async function rowOf(store: FileStore, id: string): Promise<Row> {
 
 /** Null where the run has not ended, or its state file does not tell of the end that the journal has. */
 async function endedRow(store: FileStore, id: string): Promise<Row | null> {
-  const last = await store.lastRecord(id);
+  const last = await unlessRefused(store.lastRecord(id), null);
   const end = last?.decisions.find((decision) => decision.kind === 'run-ended');
   if (last === null || end === undefined) return null;
   const head = readStateHead(beginningOf(`${store.runFolder(id)}.yaml`));
@@ -98,19 +98,18 @@ async function endedRow(store: FileStore, id: string): Promise<Row | null> {
 }
 
 async function wholeRow(store: FileStore, id: string): Promise<Row> {
-  const holder = await store.holder(id);
+  const holder = await unlessRefused(store.holder(id), null);
   const engine = holder === null ? null : { pid: holder.pid };
-  try {
-    const { state } = await readRun(store, id);
-    const { language, name } = state.program.source;
-    const { startedAt, endedAt } = state;
-    const status = runStatus(state);
-    return { id, language, source: name, status, started_at: moment(startedAt), ended_at: moment(endedAt), engine };
-  } catch (error) {
-    // One that cannot be read is listed all the same; `meow status` says what is wrong with it.
-    if (!(error instanceof UsageError)) throw error;
+  const run = await unlessRefused(readRun(store, id), null);
+  // One that cannot be read is listed all the same; `meow status` says what is wrong with it.
+  if (run === null) {
     return { id, language: null, source: null, status: null, started_at: null, ended_at: null, engine };
   }
+  const { state } = run;
+  const { language, name } = state.program.source;
+  const { startedAt, endedAt } = state;
+  const status = runStatus(state);
+  return { id, language, source: name, status, started_at: moment(startedAt), ended_at: moment(endedAt), engine };
 }
 
 /** Holds the first lines of a state file, with the longest path that there may be. */

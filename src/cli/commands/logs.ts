@@ -2,7 +2,6 @@
 
 import { createReadStream, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Writable } from 'node:stream';
 
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
@@ -20,7 +19,7 @@ import { follow, watchChanges } from '../follow.ts';
 import { findProject } from '../project.ts';
 import type { ReadRun } from '../runs.ts';
 import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
-import { complain } from '../say.ts';
+import { complain, isDeaf, pass } from '../say.ts';
 
 export interface LogsOptions {
   readonly attempt?: number;
@@ -118,7 +117,7 @@ async function followLogs(store: FileStore, runId: string, id: string, wanted: n
     for (;;) {
       const over = await isOver(store, runId, id, attempt, folder);
       await copy.go();
-      if (over || copy.deaf) return EXIT.done;
+      if (over || isDeaf()) return EXIT.done;
       await changes.next();
     }
   } finally {
@@ -140,7 +139,6 @@ async function isOver(store: FileStore, runId: string, id: string, attempt: numb
 class Copy {
   readonly #folder: StepFolder;
   readonly #offsets = { stdout: 0, stderr: 0 };
-  deaf = false;
 
   constructor(folder: StepFolder) {
     this.#folder = folder;
@@ -151,48 +149,32 @@ class Copy {
   }
 
   async go(): Promise<void> {
-    await this.#copy('stdout', process.stdout);
-    await this.#copy('stderr', process.stderr);
+    await this.#copy('stdout');
+    await this.#copy('stderr');
   }
 
-  async #copy(name: 'stdout' | 'stderr', to: Writable): Promise<void> {
+  async #copy(name: 'stdout' | 'stderr'): Promise<void> {
     // A terminal shows both as one.
     const terminal = join(this.#folder.path, TRANSCRIPT);
     const path = name === 'stdout' && existsSync(terminal) ? terminal : join(this.#folder.path, name);
     for (const part of partsOf(path)) {
       const forgotten = part.at - this.#offsets[name];
       if (forgotten > 0) complain(`[${forgotten} bytes of what it printed are not kept]`);
-      await this.#copyPart(part, name, to);
+      await this.#copyPart(part, name);
     }
   }
 
-  async #copyPart({ path, at, size }: Part, name: 'stdout' | 'stderr', to: Writable): Promise<void> {
+  async #copyPart({ path, at, size }: Part, name: 'stdout' | 'stderr'): Promise<void> {
     if (at + size <= this.#offsets[name]) return;
     this.#offsets[name] = Math.max(this.#offsets[name], at);
     try {
       for await (const chunk of createReadStream(path, { start: this.#offsets[name] - at })) {
-        if (this.deaf) return;
+        if (isDeaf()) return;
         this.#offsets[name] += (chunk as Buffer).length;
-        await this.#write(to, chunk as Buffer);
+        await pass(name, chunk as Buffer);
       }
     } catch (error) {
       if (!isErrno(error, 'ENOENT')) throw error;
     }
-  }
-
-  #write(to: Writable, chunk: Buffer): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const gone = (error: NodeJS.ErrnoException): void => {
-        this.deaf = true;
-        if (error.code === 'EPIPE' || error.code === 'EIO') resolve();
-        else reject(error);
-      };
-      to.once('error', gone);
-      to.write(chunk, (error) => {
-        if (error) return gone(error);
-        to.off('error', gone);
-        resolve();
-      });
-    });
   }
 }

@@ -33,7 +33,7 @@ import type { Reporter } from '../reporters/reporter.ts';
 import { treeReporter } from '../reporters/tree.ts';
 import { openRun, resolveRun, storeOf } from '../runs.ts';
 import { readScriptBeside } from '../sim-script.ts';
-import { complain, say, sayJson } from '../say.ts';
+import { accompanyWork, complain, say, sayJson } from '../say.ts';
 import type { Settings } from '../settings.ts';
 import { readSettings } from '../settings.ts';
 import { Signals } from '../signals.ts';
@@ -192,6 +192,7 @@ async function finish(
   begin: (world: World) => Promise<LiveRun>,
 ): Promise<number> {
   const reporter = reporterFor(options);
+  accompanyWork();
   try {
     const { state, signalStatus } = await drive({
       store,

@@ -51,7 +51,8 @@ export async function statusObject(store: FileStore, run: ReadRun): Promise<obje
 async function statusLines(store: FileStore, { id, state }: ReadRun): Promise<readonly string[]> {
   const paint = paintFor(process.stdout);
   const width = lineWidth(process.stdout);
-  const picture = treeLines(state, { now: Date.now(), width, height: Infinity, paint, ascii: isAscii() });
+  const now = Date.now();
+  const picture = treeLines(state, { now, width, height: Infinity, paint, ascii: isAscii(), closing: true });
   return [...picture, ...(await abandoned(store, id, state)), ...refused(store, id), ...census(state, paint).slice(1)];
 }
 
@@ -89,8 +90,8 @@ async function watchAsLines(store: FileStore, id: string): Promise<void> {
 async function watchAsTree(store: FileStore, id: string): Promise<void> {
   const paint = paintFor(process.stdout);
   let shown: RunState | null = null;
-  const lines = (size: { readonly width: number; readonly height: number }): readonly string[] =>
-    shown === null ? [] : treeLines(shown, { ...size, now: Date.now(), paint, ascii: isAscii() });
+  const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] =>
+    shown === null ? [] : treeLines(shown, { ...size, now: Date.now(), paint, ascii: isAscii(), closing });
   const redraw = new Redraw(
     { lines, moves: () => shown !== null && moves(shown), settled: () => true },
     process.stdout,
@@ -107,7 +108,7 @@ async function watchAsTree(store: FileStore, id: string): Promise<void> {
       return state.phase !== 'ended';
     });
     if (shown !== null) {
-      redraw.close(lines({ width: lineWidth(process.stdout), height: Infinity }));
+      redraw.close(lines({ width: lineWidth(process.stdout), height: Infinity }, true));
       for (const line of census(shown, paint).slice(1)) say(line);
     }
   } finally {

@@ -29,7 +29,7 @@ export async function stop(wanted: string, { force = false }: { readonly force?:
   const holder = await store.holder(id);
   if (holder !== null) {
     say(`stopping ${id} (engine ${holder.pid})`);
-    if (signal(holder, force ? FORCE_SIGNAL : STOP_SIGNAL)) await released(store, project.runs, id, holder, force);
+    if (ask(holder, force ? FORCE_SIGNAL : STOP_SIGNAL)) await released(store, project.runs, id, holder, force);
     const { state } = await readRun(store, id);
     // It may have died instead of stopping: then it is ours to do.
     if (state.phase === 'ended') return tell(id, state);
@@ -65,10 +65,11 @@ function already(id: string, state: RunState): number {
   throw new UsageError(`run ${id} has ended: it is ${status}`, `meow status ${id} shows it`);
 }
 
-/** False where the process is gone. */
-function signal({ pid }: LockHolder, name: NodeJS.Signals): boolean {
+/** False where the process is gone. One that is suspended (Ctrl-Z) hears nothing before it goes on. */
+function ask({ pid }: LockHolder, signal: NodeJS.Signals): boolean {
   try {
-    process.kill(pid, name);
+    process.kill(pid, signal);
+    process.kill(pid, 'SIGCONT');
     return true;
   } catch (error) {
     if (isErrno(error, 'ESRCH')) return false;

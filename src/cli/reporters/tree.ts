@@ -17,11 +17,11 @@ export function treeReporter(): Reporter {
   const paint = paintFor(terminal);
   let state: RunState | null = null;
   let note: string | null = null;
-  const lines = (size: { readonly width: number; readonly height: number }): readonly string[] => {
+  const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] => {
     if (state === null) return [];
     const noted = note === null ? [] : [paint.yellow(note.slice(0, size.width))];
     const height = size.height - noted.length;
-    return [...treeLines(state, { ...size, height, now: Date.now(), paint, ascii: isAscii() }), ...noted];
+    return [...treeLines(state, { ...size, height, now: Date.now(), paint, ascii: isAscii(), closing }), ...noted];
   };
   let redraw: Redraw | null = null;
   return {
@@ -42,7 +42,7 @@ export function treeReporter(): Reporter {
       state = ended;
       const { columns, rows } = terminalSize(terminal);
       const height = ended.steps.size > LAST_LINES_MAX ? rows - 1 : Infinity;
-      redraw?.close(lines({ width: columns, height }));
+      redraw?.close(lines({ width: columns, height }, true));
       for (const line of census(ended, paint).slice(1)) say(line);
     },
     close: () => redraw?.close(null),

@@ -8,6 +8,7 @@ import type { Section } from './module.ts';
 import { WORKFLOW_KEYS } from './module.ts';
 import { readStep } from './step.ts';
 import type { BlockSyntax, StepSyntax, WorkflowSyntax } from './syntax.ts';
+import { placeholderId } from './syntax.ts';
 import { readVariables } from './variables.ts';
 
 /** `name`: what the block is called in the Program. */
@@ -49,14 +50,17 @@ function readSteps(
       report.error('wrong-type', item.place, 'a step must be a table', hint);
       continue;
     }
+    // One whose id is taken is checked like the others, under a name that nobody can mean.
+    const own = (id: string): string => (steps.has(id) ? placeholderId(steps.size) : id);
     const step = readStep(report, item, steps.size, (id, key, inline): BlockSyntax => {
-      const name = `${block}/${id}.${key}`;
+      const name = `${block}/${own(id)}.${key}`;
       const below = readSteps(report, workflow, name, inline, 'Write each as { id = "…", executor = "…", … }.');
       return { name, report, workflow, place: inline.place, variables: [], steps: below };
     });
     const first = steps.get(step.id);
-    if (first === undefined) steps.set(step.id, step);
-    else {
+    const id = own(step.id);
+    steps.set(id, { ...step, id });
+    if (first !== undefined) {
       const related = [{ message: 'first used here', place: first.place }];
       report.error(
         'duplicate-id',
