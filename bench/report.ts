@@ -39,7 +39,7 @@ ${table.map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' 
 A thing and what it is held against are measured in turns, in ${rounds} rounds after one that is not counted. The result is the median
 over the rounds (of the ratios within each round, where it is a ratio), with the best round beside it; times are medians too.
 Children get an environment of PATH and HOME alone, and write to nowhere. Everything happens in a folder for temporary files
-that is deleted at the very end.
+that is deleted at the very end, and begins when the file system makes files at its usual pace.
 
 ${measurements.map(({ name, method }) => `- **${name}.** ${method}`).join('\n')}
 

@@ -6,7 +6,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { stepId } from './workflow.ts';
 
-const FILES = ['stdout', 'stderr', 'script', 'process', 'exit'];
+const FILES = ['stdout', 'stderr', 'status'];
 let calls = 0;
 
 /** For so many steps, in milliseconds. */
