@@ -3,6 +3,7 @@
 
 import { join, resolve } from 'node:path';
 
+import { crash } from '../drivers/crash.ts';
 import { present } from '../base/assert.ts';
 import type { LiveRun, World } from '../engine/client.ts';
 import type { Journal } from '../engine/ports.ts';
@@ -263,13 +264,6 @@ function receptionOf(
   } catch (error) {
     throw refusalOf(error, `open the inbox of run ${runId}`, runFolder);
   }
-}
-
-/** A bug is loud, wherever it was found. */
-function crash(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
 }
 
 function waitsFor(state: RunState): string {

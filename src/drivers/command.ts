@@ -12,6 +12,7 @@ import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
+import { crash } from './crash.ts';
 import { assert } from '../base/assert.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
@@ -584,13 +585,6 @@ function watchFolder(path: string, changed: () => void): FSWatcher | null {
     if (isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) return null;
     throw error;
   }
-}
-
-/** A bug is loud (C4), wherever it was found. */
-function crash(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
 }
 
 /** Runs of earlier versions have no word for it. */

@@ -47,7 +47,7 @@ import { findProcess } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
 import { endProcesses } from './remains.ts';
 import type { Ending } from './remains.ts';
-import { fileName, makeFolder, readProcess, stepFolder } from './step-folder.ts';
+import { fileName, hasBegun, makeFolder, stepFolder } from './step-folder.ts';
 import { readJsonFile, writeJsonFile, writeJsonFileIfWanted } from './turn/json-file.ts';
 import { limitOf, turnOutcome } from './turn/outcome.ts';
 import type { SessionLedger } from './turn/session-ledger.ts';
@@ -445,7 +445,7 @@ class HeadlessAgent implements HostedAgent {
   }
 
   #hasBegun({ folder }: TurnPlace): boolean {
-    return this.#turns.has(folder.path) || readProcess(folder).kind !== 'absent';
+    return this.#turns.has(folder.path) || hasBegun(folder.path);
   }
 
   #given(): readonly Given[] {

@@ -63,7 +63,8 @@ export interface Block {
   readonly steps: readonly Step[];
   /**
    * How its steps are named below the prefix of their frame. `path`: by their id alone. `visit-first`: `3.REVIEW`,
-   * counting the visits of the line of control. `visit-last`: `fix#2`, counting the visits of the step.
+   * counting the visits of the line of control. `visit-last`: `fix#2`, counting the visits of the step; of a
+   * line of control that is not the first below the prefix, behind its name.
    */
   readonly naming: 'path' | 'visit-first' | 'visit-last';
   /** How often one line of control may enter it, and where it goes instead; null is no limit. */

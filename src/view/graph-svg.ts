@@ -3,27 +3,27 @@
 
 import { COLOURS, groupsOf } from './graph.ts';
 import type { Graph, GraphEdge, GraphNode } from './graph.ts';
-import { tame, widthOf } from './row.ts';
+import { cut, tame, widthOf } from './row.ts';
 
-export function graphSvg(drawn: Graph): string {
-  const graph = { ...drawn, edges: bundled(drawn.edges) };
-  const back = backEdges(graph);
-  const ahead = graph.edges.filter((edge) => !back.has(edge));
-  const boxes = placed(rowsOf(graph, ahead));
+export function graphSvg(graph: Graph): string {
+  const { title, nodes } = graph;
+  const bundles = bundled(graph.edges);
+  const back = leadingBack(nodes, bundles);
+  const ahead = bundles.filter((bundle) => !back.has(bundle));
+  const boxes = placed(rowsOf(nodes, ahead));
   const all = [...boxes.values()];
   const width =
-    all.reduce((most, box) => Math.max(most, box.x + box.width / 2 + AROUND), widthOf(graph.title) * CHARACTER) +
-    MARGIN;
+    all.reduce((most, box) => Math.max(most, box.x + box.width / 2 + AROUND), widthOf(title) * CHARACTER) + MARGIN;
   const height = all.reduce((most, { y }) => Math.max(most, y + HEIGHT), MARGIN) + MARGIN;
   const lines = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">`,
-    `<title>${escaped(graph.title)}</title>`,
+    `<title>${escaped(title)}</title>`,
     `<style>${STYLE}</style>`,
     '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">',
     '<path d="M0 0L8 4L0 8z" fill="#666666"/></marker></defs>',
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
-    `<text class="title" x="${MARGIN}" y="${MARGIN}">${escaped(graph.title)}</text>`,
-    ...graph.edges.flatMap((edge) => drawnEdge(edge, boxes, back.has(edge))),
+    `<text class="title" x="${MARGIN}" y="${MARGIN}">${escaped(title)}</text>`,
+    ...bundles.flatMap((bundle) => drawnBundle(bundle, boxes, back.has(bundle))),
     ...all.flatMap(drawnNode),
     '</svg>',
   ];
@@ -31,12 +31,16 @@ export function graphSvg(drawn: Graph): string {
 }
 
 /** What leads from one step to another by several outcomes is one line. */
-function bundled(edges: readonly GraphEdge[]): readonly GraphEdge[] {
+interface Bundle extends Pick<GraphEdge, 'from' | 'to' | 'kind'> {
+  readonly labels: readonly string[];
+}
+
+function bundled(edges: readonly GraphEdge[]): readonly Bundle[] {
   const between = groupsOf(edges, ({ from, to, kind }) => JSON.stringify([from, to, kind]));
   return [...between.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return [];
-    const labels = [first, ...others].flatMap(({ label }) => label ?? []);
-    return [{ ...first, label: labels.length === 0 ? null : labels.join(SEPARATOR) }];
+    const { from, to, kind } = first;
+    return [{ from, to, kind, labels: [first, ...others].flatMap(({ label }) => label ?? []) }];
   });
 }
 
@@ -58,16 +62,15 @@ const CHARACTER = 7.5;
 /** A row that is wider is hard to follow; it goes on in the next. */
 const ROW_MAX = 12;
 const NAME_MAX = 40;
-const SEPARATOR = ', ';
 
 const STYLE =
   'text{font:12px ui-monospace,monospace;text-anchor:middle;fill:#111111}.title{font-weight:bold;text-anchor:start}' +
   '.dim{fill:#666666;font-size:10px}.on{paint-order:stroke;stroke:#ffffff;stroke-width:3px}path{fill:none;stroke:#666666}.grows{stroke-dasharray:4 3}';
 
 /** Those that lead to where control has come from, on the way through the graph from its first step. */
-function backEdges({ nodes, edges }: Graph): ReadonlySet<GraphEdge> {
-  const out = groupsOf(edges, ({ from }) => from);
-  const back = new Set<GraphEdge>();
+function leadingBack(nodes: readonly GraphNode[], bundles: readonly Bundle[]): ReadonlySet<Bundle> {
+  const out = groupsOf(bundles, ({ from }) => from);
+  const back = new Set<Bundle>();
   const state = new Map<string, 'open' | 'done'>();
   for (const { id } of nodes) {
     if (state.has(id)) continue;
@@ -75,15 +78,15 @@ function backEdges({ nodes, edges }: Graph): ReadonlySet<GraphEdge> {
     const way = [{ id, next: 0 }];
     state.set(id, 'open');
     for (let here = way.at(-1); here !== undefined; here = way.at(-1)) {
-      const edge = out.get(here.id)?.[here.next];
+      const bundle = out.get(here.id)?.[here.next];
       here.next += 1;
-      if (edge === undefined) {
+      if (bundle === undefined) {
         state.set(here.id, 'done');
         way.pop();
-      } else if (state.get(edge.to) === 'open') back.add(edge);
-      else if (!state.has(edge.to)) {
-        state.set(edge.to, 'open');
-        way.push({ id: edge.to, next: 0 });
+      } else if (state.get(bundle.to) === 'open') back.add(bundle);
+      else if (!state.has(bundle.to)) {
+        state.set(bundle.to, 'open');
+        way.push({ id: bundle.to, next: 0 });
       }
     }
   }
@@ -91,7 +94,7 @@ function backEdges({ nodes, edges }: Graph): ReadonlySet<GraphEdge> {
 }
 
 /** Each node in the first row that is below all that lead to it. */
-function rowsOf({ nodes }: Graph, ahead: readonly GraphEdge[]): readonly (readonly GraphNode[])[] {
+function rowsOf(nodes: readonly GraphNode[], ahead: readonly Bundle[]): readonly (readonly GraphNode[])[] {
   const into = groupsOf(ahead, ({ to }) => to);
   const out = groupsOf(ahead, ({ from }) => from);
   const waits = new Map(nodes.map(({ id }) => [id, into.get(id)?.length ?? 0]));
@@ -158,8 +161,8 @@ function drawnNode({ node, x, y, width }: Box): readonly string[] {
   ];
 }
 
-function drawnEdge(
-  { from, to, kind, label }: GraphEdge,
+function drawnBundle(
+  { from, to, kind, labels }: Bundle,
   boxes: ReadonlyMap<string, Box>,
   isBack: boolean,
 ): readonly string[] {
@@ -171,25 +174,22 @@ function drawnEdge(
   const way = isBack
     ? `M${a.x + a.width / 2} ${a.y + middle}C${right} ${a.y + middle} ${right} ${b.y + middle + 8} ${b.x + b.width / 2} ${b.y + middle + 8}`
     : `M${a.x} ${top}C${a.x} ${top + half} ${b.x} ${bottom - half} ${b.x} ${bottom}`;
-  const text = isBack ? [right - 12, (a.y + b.y) / 2 + middle] : [(a.x + b.x) / 2, (top + bottom) / 2];
+  const at = isBack ? { x: right - 12, y: (a.y + b.y) / 2 + middle } : { x: (a.x + b.x) / 2, y: (top + bottom) / 2 };
   return [
     `<path class="${kind}" d="${way}" marker-end="url(#tip)"/>`,
-    ...(label === null
-      ? []
-      : [
-          `<text class="dim on" x="${text[0]}" y="${text[1]}">${escaped(brief(label))}<title>${escaped(label)}</title></text>`,
-        ]),
+    ...(labels.length === 0 ? [] : [drawnLabels(labels, at)]),
   ];
 }
 
 /** Of many outcomes the first; all of them are told to who points there. */
-function brief(label: string): string {
-  const [first = '', ...others] = label.split(SEPARATOR);
-  return others.length > 1 ? `${short(first)} +${others.length}` : short(label);
+function drawnLabels(labels: readonly string[], { x, y }: { readonly x: number; readonly y: number }): string {
+  const [first = '', ...others] = labels;
+  const shown = others.length > 1 ? `${short(first)} +${others.length}` : short(labels.join(', '));
+  return `<text class="dim on" x="${x}" y="${y}">${escaped(shown)}<title>${escaped(labels.join(', '))}</title></text>`;
 }
 
 function short(name: string): string {
-  return name.length <= NAME_MAX ? name : `${name.slice(0, NAME_MAX - 1)}…`;
+  return cut(tame(name), NAME_MAX);
 }
 
 function escaped(text: string): string {

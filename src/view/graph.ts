@@ -275,11 +275,8 @@ function statusesIn({ nodes }: Graph): readonly StepStatus[] {
   return [...new Set(nodes.flatMap(({ status }) => status ?? []))];
 }
 
-export function groupsOf<K>(
-  edges: readonly GraphEdge[],
-  by: (edge: GraphEdge) => K,
-): ReadonlyMap<K, readonly GraphEdge[]> {
-  const found = new Map<K, GraphEdge[]>();
+export function groupsOf<E, K>(edges: readonly E[], by: (edge: E) => K): ReadonlyMap<K, readonly E[]> {
+  const found = new Map<K, E[]>();
   for (const edge of edges) {
     const list = found.get(by(edge)) ?? [];
     list.push(edge);

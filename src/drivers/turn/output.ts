@@ -8,6 +8,7 @@
 import { closeSync, existsSync, openSync, readSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { dirname } from 'node:path';
+import { crash } from '../crash.ts';
 import { ABSENT, EXHAUSTED, isErrno } from '../../base/errno.ts';
 import { soon } from '../asked.ts';
 import type { Reader } from '../readers/reader.ts';
@@ -130,10 +131,4 @@ function opened(path: string): number | null {
     if (isErrno(error, ...ABSENT)) return null;
     throw error;
   }
-}
-
-function crash(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
 }

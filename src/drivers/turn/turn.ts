@@ -13,6 +13,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { crash } from '../crash.ts';
 import { present } from '../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
 import type { ErrnoError } from '../../base/errno.ts';
@@ -481,11 +482,4 @@ function endedAt({ path }: StepFolder): number {
     if (isErrno(error, ...ABSENT)) return Date.now();
     throw error;
   }
-}
-
-/** A bug is loud, wherever it was found. */
-function crash(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
 }
