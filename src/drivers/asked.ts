@@ -2,6 +2,7 @@
 
 import type { Answer, DialogVerdict, StopHow } from '../engine/ports.ts';
 import type { Outcome } from '../ir/effect.ts';
+import { crash } from './crash.ts';
 
 export class Asked {
   readonly answers: Answer[];
@@ -79,11 +80,7 @@ export class AskedEffects {
       this.#open.delete(effectId);
       for (const each of asked.answers) each(outcome);
     };
-    answered().catch((error: unknown) => {
-      queueMicrotask(() => {
-        throw error;
-      });
-    });
+    answered().catch(crash);
   }
 }
 

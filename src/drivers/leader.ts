@@ -5,6 +5,7 @@
 import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { ABSENT, EXHAUSTED, isErrno } from '../base/errno.ts';
+import { crash } from './crash.ts';
 import { allProcesses, BOOT_ID, findProcess, hadBegunAt, lives } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
 import { readExit } from './step-folder.ts';
@@ -73,11 +74,7 @@ function leaveRounds(look: () => void): void {
 export function watchFolder(path: string, changed: () => void): FSWatcher | null {
   try {
     const watcher = watch(path, { persistent: false }, changed);
-    return watcher.on('error', (error) => {
-      queueMicrotask(() => {
-        throw error;
-      });
-    });
+    return watcher.on('error', crash);
   } catch (error) {
     if (isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) return null;
     throw error;

@@ -15,6 +15,7 @@ import { failure } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
 import { Asked, soon } from './asked.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
+import { crash } from './crash.ts';
 import { jsonFault } from './json-fault.ts';
 import { wholeText } from './whole-text.ts';
 
@@ -47,11 +48,7 @@ export function readDriver(options: ReadDriverOptions): Driver {
       asked.delete(id);
       for (const each of reading.answers) each(outcome);
     };
-    perform().catch((error: unknown) => {
-      queueMicrotask(() => {
-        throw error;
-      });
-    });
+    perform().catch(crash);
   };
   const read = async (spec: ReadSpec<FilledText>): Promise<Outcome> => {
     const path = wholeText(spec.path, options.runFolder);

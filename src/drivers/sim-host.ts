@@ -25,6 +25,7 @@ import type {
 import { agentShellRequest } from './agent-shell.ts';
 import { tail } from './capture.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
+import { crash } from './crash.ts';
 import { livingLeader, watchFolder, whenGone } from './leader.ts';
 import { startProcess } from './process.ts';
 import { endProcesses } from './remains.ts';
@@ -214,11 +215,7 @@ class SimulatedAgent implements HostedAgent {
       this.#gone.abort();
       this.#tellEnd({ status, refusal, output: tail(this.start.folder) });
     };
-    tell().catch((error: unknown) => {
-      queueMicrotask(() => {
-        throw error;
-      });
-    });
+    tell().catch(crash);
   }
 
   /** Whether it came true before the time was up, the agent gone, or it was given up. */

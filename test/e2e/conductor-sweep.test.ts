@@ -79,7 +79,7 @@ async function sweep(killAt: string | null): Promise<Sweep> {
     expect(first.code, first.stderr + first.stdout).toBe(0);
   }
   expect(userTree(rig)).toEqual(before);
-  expect(rig.processes(), 'left running').toEqual([]);
+  expect(await rig.left(), 'left running').toEqual([]);
   expect(JSON.parse(rig.read('.meow/run/r/status.json'))).toMatchObject({ status: 'done', visits: 8 });
   expect(rig.read('.meow/run/r/final-state.txt')).toMatch(/^status: done\n/);
   expect(rig.read('.meow/run/r/diff.patch')).toMatch(/\+two\n[\s\S]*\+new\n/);

@@ -93,7 +93,7 @@ async function sweep(name: string, killAt: string | null, withCommands: boolean)
     '"anew":true',
   );
   const yaml = /^status: .*$/m.exec(rig.read('.meow/workflows/sweep.yaml'))?.[0] ?? 'none';
-  expect(rig.processes(), 'G5: left running').toEqual([]);
+  expect(await rig.left(), 'G5: left running').toEqual([]);
   return { killed, doneBefore, ran, end: { status, yaml, outcomes } };
 }
 

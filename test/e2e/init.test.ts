@@ -84,7 +84,7 @@ describe('a template with agents runs at once, by simulated ones', () => {
   async function run(rig: Rig, template: string): Promise<RunObject> {
     const live = await begin(rig, template);
     expect(await live.ended).toMatchObject({ stderr: '', code: 0 });
-    expect(rig.processes()).toEqual([]);
+    expect(await rig.left()).toEqual([]);
     return rig.status('t');
   }
 

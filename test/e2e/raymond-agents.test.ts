@@ -400,7 +400,7 @@ describe('time limits', () => {
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(1);
     expect(stdout).toContain('failed: main.1.START (timeout): the agent gave no sign of life for 1.0s');
-    expect(ray.rig.processes()).toEqual([]);
+    expect(await ray.rig.left()).toEqual([]);
   });
 
   test('a turn that takes too long in all is ended', async () => {
@@ -410,7 +410,7 @@ describe('time limits', () => {
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(1);
     expect(stdout).toContain('failed: main.1.START (timeout): timed out after 1.0s');
-    expect(ray.rig.processes()).toEqual([]);
+    expect(await ray.rig.left()).toEqual([]);
   });
 });
 

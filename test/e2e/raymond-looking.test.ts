@@ -296,7 +296,7 @@ test('a run can be stopped, and goes on where it stood', async () => {
   await ray.rig.decided('r', 'step-progressed main.2.LOOK');
   expect(await ray.rig.meow('stop', 'r')).toMatchObject({ code: 0 });
   expect(await live.ended).toMatchObject({ code: 143 });
-  expect(ray.rig.processes()).toEqual([]);
+  expect(await ray.rig.left()).toEqual([]);
   ray.rig.write('go', '');
   expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
   expect(ray.turns().map(({ step, session }) => `${step} ${session}`)).toEqual([

@@ -163,6 +163,15 @@ export class Rig implements AsyncDisposable {
     return marked([`MEOW_RIG=${this.#mark}`, `HOME=${this.home}`]);
   }
 
+  /**
+   * What is left of runs whose engines have ended. Those that start processes for an engine end a moment after it, when they
+   * see that their input has (launcher.ts, L2): they are waited for, and nothing else is.
+   */
+  async left(): Promise<readonly number[]> {
+    await until(() => !this.processes().some(isStarter), 'those that started processes to end');
+    return this.processes();
+  }
+
   /** As a machine that loses its power would. */
   async killAll(): Promise<void> {
     // One that is killed may have started another in the moment before.
@@ -293,6 +302,15 @@ function marked(marks: readonly string[]): readonly number[] {
         return false; // it has ended meanwhile, or is none of ours
       }
     });
+}
+
+/** Of an engine that is there, or was (perl-starter.ts). */
+function isStarter(pid: number): boolean {
+  try {
+    return /^[^\0]*\/perl\0-e\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'));
+  } catch {
+    return false; // it has ended meanwhile
+  }
 }
 
 function endProcess(pid: number): void {

@@ -7,6 +7,7 @@ import { wasEndedByUs } from '../agent-folder.ts';
 import type { AgentExit } from '../agent-host.ts';
 import { agentShellRequest } from '../agent-shell.ts';
 import { tail } from '../capture.ts';
+import { crash } from '../crash.ts';
 import { livingLeader, whenGone } from '../leader.ts';
 import { startProcess } from '../process.ts';
 import { endProcesses } from '../remains.ts';
@@ -86,10 +87,6 @@ export class LedProcess {
       this.#alive = false;
       this.#tellEnd({ status, refusal, output: tail(folder) });
     };
-    tell().catch((error: unknown) => {
-      queueMicrotask(() => {
-        throw error;
-      });
-    });
+    tell().catch(crash);
   }
 }

@@ -13,6 +13,7 @@ import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../base/errno.ts';
+import { crash } from '../crash.ts';
 import { openPrivate } from '../step-folder.ts';
 
 /** In the folder of a start: the pipe, what is made when somebody has it open for reading, and the record. */
@@ -90,11 +91,7 @@ export class Pen {
   look(): void {
     if (this.#writing || this.#closed || (this.#waiting.length === 0 && this.#endless === null)) return;
     this.#writing = true;
-    this.#writeAll().catch((error: unknown) => {
-      queueMicrotask(() => {
-        throw error;
-      });
-    });
+    this.#writeAll().catch(crash);
   }
 
   close(): void {

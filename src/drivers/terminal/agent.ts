@@ -18,6 +18,7 @@ import type { AgentMessage, PromptMessage } from '../../ir/prompt-text.ts';
 import { wasEndedByUs } from '../agent-folder.ts';
 import type { AgentStart } from '../agent-folder.ts';
 import type { AgentExit, Concluded, HandRequest, Handover, HostedAgent, Readiness, WorkEnd } from '../agent-host.ts';
+import { crash } from '../crash.ts';
 import { livingLeader, watchFolder, whenGone } from '../leader.ts';
 import { endProcesses } from '../remains.ts';
 import { readExit, readProcess } from '../step-folder.ts';
@@ -251,7 +252,7 @@ export class TerminalAgent implements HostedAgent {
       const again = { ...message, id: `${message.id} ${randomUUID()}`, text: nudgeText(message.text) };
       await this.#handFor(again, over, note);
     };
-    nudge().catch(rethrow);
+    nudge().catch(crash);
   }
 
   /** It was left at rest by what was decided about something that it asked. */
@@ -262,7 +263,7 @@ export class TerminalAgent implements HostedAgent {
       const isLast = this.#records.read(message.id)?.decided?.number === decided.number;
       if (isLast) this.#keep(message.id, { decided: { ...decided, isOver: true } });
     };
-    goOn().catch(rethrow);
+    goOn().catch(crash);
   }
 
   async #handFor(message: PromptMessage, over: AbortSignal, note: Note): Promise<void> {
@@ -469,7 +470,7 @@ export class TerminalAgent implements HostedAgent {
       if (!this.alive || record.kind !== 'written' || !hasLostTerminal(record.pid)) return;
       await endProcesses({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
     };
-    look().catch(rethrow);
+    look().catch(crash);
   }
 
   #end(status: number | null, refusal: string | null): void {
@@ -486,7 +487,7 @@ export class TerminalAgent implements HostedAgent {
       this.#console.wake();
       this.#tellEnd({ status, refusal, output: this.#transcript.tail() });
     };
-    tell().catch(rethrow);
+    tell().catch(crash);
   }
 }
 
@@ -534,10 +535,4 @@ function doubtAbout(agent: string): string {
 
 function unready(screen: Screen | null): Readiness {
   return { kind: 'unready', reason: screen === null ? 'its terminal cannot be seen' : shownBy(screen) };
-}
-
-function rethrow(error: unknown): void {
-  queueMicrotask(() => {
-    throw error;
-  });
 }

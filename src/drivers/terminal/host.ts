@@ -15,6 +15,7 @@ import type { HoleValues } from '../adapter-start.ts';
 import type { AgentStart } from '../agent-folder.ts';
 import type { AgentHost, StartRequest } from '../agent-host.ts';
 import { agentShellText, shellCommand } from '../agent-shell.ts';
+import { crash } from '../crash.ts';
 import type { RunSurroundings } from '../environment.ts';
 import { livingLeader } from '../leader.ts';
 import { makeFolder, readExit, readProcess } from '../step-folder.ts';
@@ -46,11 +47,7 @@ export function terminalHost(options: TerminalHostOptions): AgentHost {
   return {
     start: (request) => {
       const agent = agentOf(request.start);
-      open(agent, inSession(request, ledger), ways, options).catch((error: unknown) => {
-        queueMicrotask(() => {
-          throw error;
-        });
-      });
+      open(agent, inSession(request, ledger), ways, options).catch(crash);
       return agent;
     },
     find: (start) => {
