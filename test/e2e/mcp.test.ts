@@ -298,17 +298,11 @@ test('where no environment is passed on, flags say whose server it is', async ()
   }
 });
 
-test('outside of a run it starts, tells of its tools, and each says why it does nothing', async () => {
+test('outside of a run it says so, and ends', async () => {
   await using rig = await Rig.setup();
-  const client = new Client(rig, {});
-  const hello = client.ask('initialize', { protocolVersion: '2025-06-18', capabilities: {} });
-  expect(await client.answer(hello)).toMatchObject({ protocolVersion: '2025-06-18', serverInfo: { name: 'meow' } });
-  const { tools } = (await client.answer(client.ask('tools/list', {}))) as { tools: { name: string }[] };
-  expect(tools.map(({ name }) => name)).toEqual(['done', 'event', 'ask', 'status']);
-  expect(await client.call('done')).toEqual({
-    text: 'meow: these tools are for agents of a run, and this is none',
-    isError: true,
+  expect(await rig.meow('mcp')).toEqual({
+    stdout: '',
+    stderr: 'meow: meow mcp is for steps and agents of a run, and this is none\n',
+    code: 2,
   });
-  client.close();
-  expect(await client.ended).toEqual({ code: 0, stderr: '' });
 });

@@ -6,7 +6,7 @@ import type { Given } from '../flags.ts';
 import { McpServer } from '../mcp/server.ts';
 import { INSTRUCTIONS, toolsFor } from '../mcp/tools.ts';
 import { printNow } from '../say.ts';
-import { surroundings } from '../surroundings.ts';
+import { requireSurroundings } from '../surroundings.ts';
 
 declare const MEOW_VERSION: string;
 
@@ -21,7 +21,7 @@ export async function mcp(given: Given): Promise<number> {
   const server = new McpServer({
     version: MEOW_VERSION,
     instructions: INSTRUCTIONS,
-    tools: toolsFor(surroundings()),
+    tools: toolsFor(requireSurroundings('mcp')),
     send: printNow,
   });
   const end = (): void => {

@@ -4,7 +4,6 @@ import type { JsonMap } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
 import { McpServer } from './server.ts';
 import type { Tool } from './tool.ts';
-import { toolsFor } from './tools.ts';
 
 const FIELDS: Tool['fields'] = {
   word: { type: 'string', required: true, description: 'A word.' },
@@ -212,14 +211,4 @@ test('a line without end is not kept', async () => {
   for (let i = 0; i < 17; i++) client.write(Buffer.alloc(1024 * 1024, 'x'));
   client.write('\n').say({ jsonrpc: '2.0', id: 1, method: 'ping' });
   expect(await client.heard()).toEqual([refusal(null, -32700), { jsonrpc: '2.0', id: 1, result: {} }]);
-});
-
-test.each([
-  ['done', {}],
-  ['event', { type: 'x' }],
-  ['ask', { question: 'Why?' }],
-  ['status', {}],
-])('outside of a run the tool %s says so', async (name, input) => {
-  const client = new Client(toolsFor(null)).call(1, name, input);
-  expect(await client.heard()).toEqual([said(1, 'meow: these tools are for agents of a run, and this is none', true)]);
 });

@@ -22,12 +22,10 @@ asked to do is one step, and it is over when you report it: call the tool done w
 output that the step asks for. It does what the command meow done does. Where a decision is for a person to make, call \
 ask, and wait for the answer. event tells the run that something happened; status shows your task again.`;
 
-/** Outside of a run they are there all the same, and say so. */
-export function toolsFor(around: Surroundings | null): readonly Tool[] {
+export function toolsFor(around: Surroundings): readonly Tool[] {
   return TOOLS.map((tool) => ({
     ...tool,
     async perform(input, gone) {
-      if (around === null) return err('meow: these tools are for agents of a run, and this is none');
       try {
         return await tool.perform(around, input, gone);
       } catch (error) {
