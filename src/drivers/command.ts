@@ -36,7 +36,7 @@ import type { Ending } from './remains.ts';
 import { makeStepFolder, readExit, readProcess, stepFolder, UMASK, writePrivate } from './step-folder.ts';
 import type { StepFolder } from './step-folder.ts';
 import { unfinished, verdict } from './verdict.ts';
-import { livingLeader } from './leader.ts';
+import { livingLeader, recordedLeader } from './leader.ts';
 import { wholeText } from './whole-text.ts';
 import { workFolder } from './work-folder.ts';
 import { commandLine, findShell, NOT_BEGUN } from './wrapper.ts';
@@ -518,7 +518,8 @@ class Attempt {
 
   #end(reason: 'stopped' | 'lost', how: 'gently' | 'at-once', leader: number | null): void {
     const graceMs = how === 'at-once' ? 0 : (this.#around.options.graceMs ?? GRACE_MS);
-    const ending = endProcesses({ marker: this.#marker, leader }, { graceMs });
+    const recorded = (): number | null => recordedLeader(readProcess(this.#folder));
+    const ending = endProcesses({ marker: this.#marker, leader, recorded }, { graceMs });
     const life = { kind: 'ending' as const, ending, reason };
     this.#life = life;
     const answer = async (): Promise<void> => {

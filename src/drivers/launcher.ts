@@ -1,7 +1,8 @@
 // Starts commands from a small process beside the engine. Node starts a process by copying itself, which takes the
 // engine's only thread a millisecond or two; a small process does it for less, on another core, and beforehand: while
-// nothing is asked of it, it has a *spare* ready, a copy of itself that only has to be told what to become. Used where
-// commands are many, and only where there is a perl; everything works without it (process.ts).
+// nothing is asked of it, it has a *spare* ready, a shell like that of the command before, which only has to be told its
+// script (spare-shell.ts). Used where commands are many, and only where there is a perl; everything works without it
+// (process.ts).
 //
 // L1  What is asked for is started at most once, and every process leads a session of its own, as in process.ts.
 // L2  The launcher outlives no engine: it ends when its input does. What it has started goes on.
@@ -11,9 +12,12 @@
 // A command is its program and its arguments. A child that cannot become it writes its own line beside its parent's: each
 // write is of whole lines and so short that the system does not divide it.
 
+import { MARKER, markerOfSpares } from './environment.ts';
 import { findPerl, PerlStarter } from './perl-starter.ts';
 import type { LaunchEvents } from './perl-starter.ts';
 import type { ProcessRequest } from './process.ts';
+import { GO_AHEAD, ordersFor, REPORTS } from './spare-shell.ts';
+import { NOT_BEGUN } from './wrapper.ts';
 
 export class Launcher extends PerlStarter {
   #base: { readonly of: Readonly<Record<string, string>>; readonly lacking: readonly string[] };
@@ -24,22 +28,28 @@ export class Launcher extends PerlStarter {
   }
 
   start(request: ProcessRequest, events: LaunchEvents): void {
-    this.request(this.#fields(request), events);
+    this.request(() => this.#fields(request, null), events);
   }
 
   /** As `start`, but for the last step, which is taken when what is returned is called. Null where another waits for that. */
   prepare(request: ProcessRequest, events: LaunchEvents): (() => void) | null {
-    return this.hold(this.#fields(request), events);
+    return this.hold((id) => this.#fields(request, id), events);
   }
 
-  #fields({ cwd, folder, path, args, environment: { base, own } }: ProcessRequest): readonly string[] {
+  /** `held`: the id of one that is held, which a spare may become. */
+  #fields(request: ProcessRequest, held: string | null): readonly string[] {
+    const { cwd, folder, path, args, environment } = request;
+    const { base } = environment;
     // The base is one and the same for many.
     if (base !== this.#base.of) {
       const lacking = Object.entries(base).filter(([name, value]) => this.environment[name] !== value);
       this.#base = { of: base, lacking: lacking.flat() };
     }
-    const command = [String(args.length + 1), path, ...args];
-    return [cwd, folder, ...command, '0', ...this.#base.lacking, ...Object.entries(own).flat()];
+    const own = [...this.#base.lacking, ...Object.entries(environment.own).flat()];
+    const orders = held === null ? null : ordersFor(request, own, held);
+    const marker = markerOfSpares(environment.own[MARKER] ?? '');
+    const spare = orders === null ? ['', ''] : [[path, orders.name, cwd, marker].join('\n'), orders.text];
+    return [cwd, folder, ...spare, String(args.length + 1), path, ...args, '0', ...own];
   }
 }
 
@@ -59,6 +69,29 @@ sub become {
   { no warnings; exec { $command->[0] } @$command; }
   refuse($id);
 }
-sub rehearsed { return @_ }
+my $kind = '';
+sub can_spare { return $kind ne '' }
+sub be_spare {
+  my ($orders) = @_;
+  my ($path, $name, $cwd, $marker) = split /\n/, $kind;
+  # First out of the way of the numbers that they are to have.
+  my @given = map { fcntl($_, POSIX::F_DUPFD(), 10) } $orders, $report, $ahead;
+  my @as = (0, ${REPORTS}, ${GO_AHEAD});
+  POSIX::dup2($given[$_], $as[$_]) for 0 .. 2;
+  POSIX::close($_) for @given;
+  $ENV{${MARKER}} = $marker;
+  no warnings;
+  exec { $path } $name if chdir($cwd);
+  POSIX::_exit(${NOT_BEGUN});
+}
+sub orders {
+  my ($id, $when, $cwd, $folder, $like, $told) = split /\0/, $_[0], 7;
+  return undef if $told eq '';
+  if ($like ne $kind) {
+    $kind = $like;
+    undef $spare;
+  }
+  return $spare && folder($folder) ? $told : undef;
+}
 sub ended {}
 `;

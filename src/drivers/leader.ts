@@ -6,10 +6,11 @@ import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { ABSENT, EXHAUSTED, isErrno } from '../base/errno.ts';
 import { crash } from './crash.ts';
+import { markerOfSpares } from './environment.ts';
 import { allProcesses, BOOT_ID, findProcess, hadBegunAt, lives } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
 import { readExit } from './step-folder.ts';
-import type { ProcessRecord, StepFolder } from './step-folder.ts';
+import type { ProcessRecord, StepFolder, WrittenRecord } from './step-folder.ts';
 
 /** By what it has recorded, and by its marker. Null where it does not live. */
 export function livingLeader(record: ProcessRecord, marker: string): ProcessEntry | null {
@@ -19,9 +20,20 @@ export function livingLeader(record: ProcessRecord, marker: string): ProcessEntr
   }
   if (record.bootId !== BOOT_ID) return null;
   const entry = findProcess(record.pid);
-  if (entry === null || (entry.environment === 'told' && entry.marker !== marker)) return null;
-  if (record.uptime !== null && hadBegunAt(entry, record.uptime) === false) return null;
-  return entry;
+  const markers: readonly (string | null)[] = [marker, markerOfSpares(marker)];
+  if (entry === null || (entry.environment === 'told' && !markers.includes(entry.marker))) return null;
+  return isLater(entry, record) ? null : entry;
+}
+
+/** Who has recorded that it leads, alive or not; null where nobody has, or another process has its pid by now. */
+export function recordedLeader(record: ProcessRecord): number | null {
+  if (record.kind !== 'written' || record.bootId !== BOOT_ID) return null;
+  const entry = findProcess(record.pid);
+  return entry !== null && isLater(entry, record) ? null : record.pid;
+}
+
+function isLater(entry: ProcessEntry, { uptime }: WrittenRecord): boolean {
+  return uptime !== null && hadBegunAt(entry, uptime) === false;
 }
 
 /** Told of within a second. */

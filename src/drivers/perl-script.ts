@@ -4,11 +4,10 @@
 // SIGCHLD is let in only while nothing is done, and around a fork, since a child has what its parent had; its handler only
 // writes to a pipe: an end can neither be missed nor interrupt anything. Descriptors above 2 are closed by exec, and nobody inherits them.
 //
-// A *spare* is a copy of the process that only has to be told what to become: it is made while there is nothing to do. It
-// rehearses what will be asked of it, by the example of an earlier request: the memory that a process touches first after a
-// fork is copied then, and not when somebody waits. The next one is made when the engine says so, by an empty request: at once it
-// would take the processor from the one before, which somebody waits for. A spare that is told nothing ends with its maker, whose
-// end of its pipe nobody else has: there is one spare at a time, and the pipe of the one before is closed.
+// A *spare* is a process that only has to be told what to become: it is made while there is nothing to do. The next one is
+// made when the engine says so, by an empty request: at once it would take the processor from the one before, which somebody
+// waits for. A spare that is told nothing ends with its maker, whose end of its pipe nobody else has: there is one spare at a
+// time, and the pipe of the one before is closed.
 //
 // Where many are asked for together there is no time for spares. Then everything that a process needs is made ready before the
 // fork: our own 0, 1 and 2, folder and environment are those of the one that is begun next.
@@ -21,8 +20,9 @@ import { NOT_BEGUN } from './wrapper.ts';
 
 export interface PerlParts {
   /**
-   * Subs `is_ready` (folder, cwd, command), `become` (id, folder, cwd, command) and `ended` (folder, pid, wait status); and
-   * `rehearsed`, what a command is where nothing may be left by it.
+   * Subs `is_ready` (folder, cwd, command), `become` (id, folder, cwd, command) and `ended` (folder, pid, wait status). Of spares:
+   * `can_spare`, whether it is known what they are to be; `be_spare` (orders), what one does; `orders` (request), what one is told,
+   * undef where it is not for them.
    */
   readonly own: string;
   /** Goes on without an engine for as long as something that it has begun does. */
@@ -36,7 +36,7 @@ export function perlScript({ own, outlives }: PerlParts): string {
 const { SIGCHLD } = constants.signals;
 /** With more than these at work a spare only takes their time. */
 export const BUSY = availableParallelism();
-/** Of an id on the pipe of those who are held. */
+/** Of an id on the pipe of those who are held, with its line end. */
 export const ID_WIDTH = 12;
 /** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
 const WRITE_MAX = 512;
@@ -54,6 +54,7 @@ POSIX::sigprocmask($block, $chld);
 POSIX::sigaction(${SIGCHLD}, POSIX::SigAction->new(sub { local $!; syswrite($end, '.') }));
 fcntl($ends, POSIX::F_SETFL(), POSIX::O_NONBLOCK()) or exit 1;
 my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
+my $spare;
 my $read = POSIX::O_RDONLY();
 my ($append, $create, $replace) =
   map { POSIX::O_WRONLY() | POSIX::O_CREAT() | $_ } POSIX::O_APPEND(), POSIX::O_EXCL(), POSIX::O_TRUNC();
@@ -96,7 +97,7 @@ sub refuse {
 `;
 
 const LOOP = String.raw`
-my ($in, $said, $sample, $spare, $is_hasty, $is_alone, %child) = ('', '', '');
+my ($in, $said, $is_hasty, $is_alone, %child) = ('', '');
 sub report {
   while ($said ne '') {
     my $size = length $said;
@@ -107,7 +108,7 @@ sub report {
   $said = '';
 }
 sub wish {
-  my ($id, $when, $cwd, $folder, $count, @rest) = split /\0/, $_[0], -1;
+  my ($id, $when, $cwd, $folder, $like, $told, $count, @rest) = split /\0/, $_[0], -1;
   my @command = splice(@rest, 0, $count);
   my @gone = splice(@rest, 0, shift @rest);
   return ($id, $when, $cwd, $folder, \@command, \@gone, {@rest});
@@ -134,30 +135,15 @@ sub spare {
   close($order);
   POSIX::setsid();
   POSIX::sigprocmask($set, $none);
-  rehearse() if $sample ne '';
-  my $text = '';
-  1 while sysread($orders, $text, 65536, length $text);
-  POSIX::_exit(0) if $text eq '';
-  my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($text);
-  delete @ENV{@$gone};
-  @ENV{keys %$own} = values %$own;
-  is_ready($folder, $cwd, $command) or refuse($id);
-  go_on($id, $when, $cwd, $folder, $command);
-}
-sub rehearse {
-  my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($sample);
-  delete local @ENV{@$gone};
-  local @ENV{keys %$own} = values %$own;
-  is_ready('/dev', '/', [rehearsed(@$command)]);
-  uptime();
+  be_spare($orders);
 }
 sub order {
+  my $told = orders($_[0]) // return 0;
   my ($pid, $order) = @{$spare // return 0};
   undef $spare;
   $is_hasty = 1;
   local $SIG{PIPE} = 'IGNORE';
-  return 0 if (syswrite($order, $_[0]) // 0) != length $_[0];
-  $sample = $_[0] if $sample eq '';
+  return 0 if (syswrite($order, $told) // 0) != length $told;
   my ($id, $when, $cwd, $folder) = split /\0/, $_[0], 5;
   return adopt($pid, $id, $when, $folder);
 }
@@ -182,7 +168,7 @@ sub begin {
   adopt($pid, $id, $when, $folder) if defined $pid;
 }
 syswrite($report, "ready\n");
-spare();
+spare() if can_spare();
 for (;;) {
   POSIX::sigprocmask($set, $none);
   my $count = select(my $now = $ready, undef, undef, undef);
@@ -216,7 +202,7 @@ for (;;) {
     # What the last one was given is nobody else's.
     POSIX::dup2(fileno($null), $_) for 0, 1, 2;
   }
-  spare() if !$spare && !$is_hasty && !$is_alone && $in eq '' && keys(%child) < ${BUSY};
+  spare() if !$spare && !$is_hasty && !$is_alone && $in eq '' && can_spare() && keys(%child) < ${BUSY};
   report() if $said ne '';
   exit 0 if $is_alone && !%child;
 }

@@ -2,10 +2,10 @@
 // turn/recorder.ts have in common. What it does about what it is asked is in perl-script.ts.
 //
 // A request is its length, a line end, and fields separated by NUL: an id, when, the folder to work in, the folder of the step,
-// the command by the number of its fields and one by one, names to take out of its environment likewise, and names and values
-// to put there. Reports are lines: `ready`,
-// `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. When it is gone, or says what cannot be understood, it is ended,
-// and those who waited for it are told.
+// the kind of spare that would do and what it is told (both empty where there are no kinds, or none would do), the command by the
+// number of its fields and one by one, names to take out of its environment likewise, and names and values to put there. Reports
+// are lines: `ready`, `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. When it is gone, or says what cannot be
+// understood, it is ended, and those who waited for it are told.
 //
 // A request may be *held*: all is made ready, and the process waits for its id on a second pipe before it becomes what was asked
 // for. It reads that pipe itself, without a detour; so only one is held at a time, and the next when it has said `begun`.
@@ -70,29 +70,28 @@ export class PerlStarter {
     return present(this.#process.pid, 'the starter never was');
   }
 
-  /** `fields`: what follows upon when. */
-  protected request(fields: readonly string[], events: LaunchEvents): void {
+  protected request(fields: Fields, events: LaunchEvents): void {
     const id = this.#ask('at-once', fields, events);
     this.#stayFor(id);
   }
 
   /** Makes ready, and returns how to let it go. Null where one is held already. */
-  protected hold(fields: readonly string[], events: LaunchEvents): (() => void) | null {
+  protected hold(fields: Fields, events: LaunchEvents): (() => void) | null {
     if (this.#held !== null) return null;
     const id = this.#ask('held', fields, events);
     this.#held = id;
     return () => {
       if (!this.#waiting.has(id)) return;
       this.#stayFor(id);
-      this.#goAhead.write(id.padStart(ID_WIDTH));
+      this.#goAhead.write(`${id.padStart(ID_WIDTH - 1)}\n`);
     };
   }
 
-  #ask(when: 'at-once' | 'held', fields: readonly string[], events: LaunchEvents): string {
+  #ask(when: 'at-once' | 'held', fields: Fields, events: LaunchEvents): string {
     this.#count += 1;
     const id = String(this.#count);
     this.#waiting.set(id, { events, isBegun: false });
-    const text = [id, when, ...fields].join('\0');
+    const text = [id, when, ...fields(id)].join('\0');
     this.#send(`${Buffer.byteLength(text)}\n${text}`);
     return id;
   }
@@ -175,6 +174,9 @@ export class PerlStarter {
 
 /** What its `stdio` makes of it. */
 type PipedProcess = ChildProcess & { readonly stdin: Writable; readonly stdout: Readable };
+
+/** What follows upon when, of the request with this id. */
+type Fields = (id: string) => readonly string[];
 
 interface Waiting {
   readonly events: LaunchEvents;

@@ -23,6 +23,8 @@ export interface ProcessRequest {
   readonly folder: string;
   /** This process may end while it lives. */
   readonly background?: boolean;
+  /** The program is a dash. */
+  readonly isDash?: boolean;
 }
 
 export interface ProcessEvents {

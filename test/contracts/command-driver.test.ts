@@ -1,12 +1,12 @@
-import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
-import { findLauncher, Launcher } from '../../src/drivers/launcher.ts';
+import { Launcher } from '../../src/drivers/launcher.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import { appears, CommandRig, from, gone } from './driver-command-rig.ts';
 import { driverContract, start } from './driver.ts';
+import { readyLauncher, SpareRig } from './spare-rig.ts';
 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '', PERL5OPT: '-Mnonsense', ODD: 'a\nb=c', GONE: 'x' };
 
@@ -14,13 +14,15 @@ driverContract('the driver of commands, without a launcher', async () => new Com
 
 driverContract(
   'the driver of commands, with a launcher',
-  async () => new CommandRig({ launcher: await readyLauncher() }),
+  async () => new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) }),
 );
+
+driverContract('the driver of commands, with shells that are ready', () => SpareRig.setUp());
 
 describe('the launcher', () => {
   test('starts commands as they are started without it', async () => {
     const script = 'echo "$0 $# $ODD $PERL5OPT $STEP_VAR"; umask; ls /proc/self/fd | wc -l';
-    const both = [null, await readyLauncher()].map(async (launcher) => {
+    const both = [null, await readyLauncher(ENVIRONMENT)].map(async (launcher) => {
       const rig = new CommandRig({ launcher, environment: ENVIRONMENT });
       const wish = { env: { STEP_VAR: 'x\n\ny' }, captures: [from('stdout')], step: 'same' };
       const outcome = await rig.run(script, wish);
@@ -33,7 +35,7 @@ describe('the launcher', () => {
   });
 
   test('leaves nothing of one command to the next', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher(), environment: ENVIRONMENT });
+    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT), environment: ENVIRONMENT });
     const script = 'echo "${ONCE-none} $GONE $PWD ${PATH%%:*}"';
     const many = async (wish = {}): Promise<ReadonlySet<string>> =>
       new Set(await Promise.all(Array.from({ length: 12 }, () => rig.printed(script, wish))));
@@ -45,7 +47,7 @@ describe('the launcher', () => {
   });
 
   test('gives each command a session of its own', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher() });
+    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) });
     const effect = rig.command('ps -o pgid=,sid= -p $(sh -c "echo \\$PPID")', { captures: [from('stdout')] });
     const outcome = await start(rig, effect);
     const [leader = ''] = readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ');
@@ -56,7 +58,7 @@ describe('the launcher', () => {
   });
 
   test('that is killed leaves what it started running, and the driver goes on without it', async () => {
-    const launcher = await readyLauncher();
+    const launcher = await readyLauncher(ENVIRONMENT);
     const rig = new CommandRig({ launcher });
     const effect = rig.effect('holds');
     const outcome = start(rig, effect);
@@ -71,7 +73,7 @@ describe('the launcher', () => {
   });
 
   test('that is killed in the middle of many starts leaves each of them to be answered once, and run once', async () => {
-    const launcher = await readyLauncher();
+    const launcher = await readyLauncher(ENVIRONMENT);
     const rig = new CommandRig({ launcher });
     const effects = Array.from({ length: 300 }, (_, index) => rig.effect(index % 3 === 0 ? 'fails' : 'succeeds'));
     const answers = effects.map((): Outcome[] => []);
@@ -117,7 +119,7 @@ describe('the launcher', () => {
   );
 
   test('tells of many ends and refusals at once without mixing them up', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher() });
+    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) });
     const outcomes = await Promise.all(
       Array.from({ length: 200 }, (_, index) => rig.run(`exit ${index}`, { cwd: index % 2 === 0 ? null : 'nowhere' })),
     );
@@ -128,48 +130,18 @@ describe('the launcher', () => {
   });
 });
 
-describe('the spare of the launcher', () => {
-  test('becomes the command that is asked for next', async () => {
-    const launcher = await readyLauncher();
-    const rig = new CommandRig({ launcher });
-    const spare = await spareOf(launcher);
-    const effect = rig.effect('succeeds');
-    await start(rig, effect);
-    expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(spare));
-    expect(await spareOf(launcher)).not.toBe(spare);
-    await rig.close();
-  });
-
-  test('may die: another process becomes the command', async () => {
-    const launcher = await readyLauncher();
-    const rig = new CommandRig({ launcher });
-    const spare = await spareOf(launcher);
-    process.kill(spare, 'SIGKILL');
-    expect(await spareOf(launcher, spare)).not.toBe(spare);
-    expect(await rig.printed('echo here')).toBe('here');
-    await rig.close();
-  });
-
-  test('goes with the launcher', async () => {
-    const launcher = await readyLauncher();
-    const spare = await spareOf(launcher);
-    process.kill(launcher.pid, 'SIGKILL');
-    await gone(spare);
-  });
-});
-
 describe('a command that the launcher has prepared', () => {
   test('begins when it is asked for, in the process that was made ready', async () => {
-    const { rig, spare, effect } = await onePrepared();
+    const { rig, effect } = await onePrepared();
     expect(existsSync(rig.stepFile(effect, 'status'))).toBe(false);
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
-    expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(spare));
+    expect(rig.ranInSpare(effect)).toBe(true);
     await rig.close();
   });
 
   test('does not begin where the launcher goes, and is started without it', async () => {
-    const { launcher, rig, spare, effect } = await onePrepared();
-    process.kill(launcher.pid, 'SIGKILL');
+    const { rig, effect, spare } = await onePrepared();
+    process.kill(rig.launcher.pid, 'SIGKILL');
     await gone(spare);
     expect(rig.timesBegun(effect)).toBe(0);
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
@@ -178,18 +150,18 @@ describe('a command that the launcher has prepared', () => {
   });
 
   test('may die before it is asked for: another process becomes the command', async () => {
-    const { rig, spare, effect } = await onePrepared();
+    const { rig, effect, spare } = await onePrepared();
     process.kill(spare, 'SIGKILL');
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
     expect(rig.timesBegun(effect)).toBe(1);
     const next = rig.effect('succeeds');
-    rig.driver.prepare?.(next);
     expect(await start(rig, next)).toMatchObject({ kind: 'success' });
+    expect(rig.ranInSpare(next)).toBe(true);
     await rig.close();
   });
 
   test('and cannot be made ready is refused when it is asked for', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher() });
+    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) });
     const effect = rig.command('true', { cwd: 'nowhere' });
     rig.driver.prepare?.(effect);
     await appears(rig.stepFile(effect, 'stderr'), () => true);
@@ -199,7 +171,7 @@ describe('a command that the launcher has prepared', () => {
   });
 
   test('is one of many in a row, each with its own environment', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher() });
+    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) });
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
       const env = name === 'c' ? { ONLY_C: 'c' } : {};
       const effect = rig.command('echo "$MEOW_STEP ${ONLY_C-}"', { step: name, env, captures: [from('stdout')] });
@@ -213,28 +185,9 @@ describe('a command that the launcher has prepared', () => {
 });
 
 /** A command that is ready, and the process that is to become it. */
-async function onePrepared(): Promise<{ launcher: Launcher; rig: CommandRig; spare: number; effect: Effect }> {
-  const launcher = await readyLauncher();
-  const rig = new CommandRig({ launcher });
-  const spare = await spareOf(launcher);
+async function onePrepared(): Promise<{ rig: SpareRig; effect: Effect; spare: number }> {
+  const rig = await SpareRig.setUp();
   const effect = rig.effect('succeeds');
-  rig.driver.prepare?.(effect);
-  await appears(rig.stepFile(effect, 'stderr'), () => true);
-  return { launcher, rig, spare, effect };
-}
-
-/** Another one than that, once there is one. */
-async function spareOf(launcher: Launcher, other = 0): Promise<number> {
-  for (;;) {
-    const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(launcher.pid)], { encoding: 'utf8' });
-    const pid = Number(stdout.trim().split(/\s+/)[0]);
-    if (pid > 0 && pid !== other) return pid;
-    await setImmediate();
-  }
-}
-
-async function readyLauncher(): Promise<Launcher> {
-  const launcher = present(findLauncher(ENVIRONMENT), 'there is no perl here');
-  while (!launcher.ready) await setImmediate();
-  return launcher;
+  await rig.prepare(effect);
+  return { rig, effect, spare: present(rig.prepared.get(effect.id), 'it was not prepared') };
 }

@@ -4,7 +4,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Effect } from '../../src/ir/effect.ts';
 import { CommandRig, from } from './driver-command-rig.ts';
+import { SpareRig } from './spare-rig.ts';
 
 let rig: CommandRig;
 beforeEach(() => {
@@ -71,24 +73,19 @@ const SCRIPTS: readonly string[] = [
 
 describe('a script ends and prints as in a plain sh -c', () => {
   test.for(SCRIPTS)('%j', async (script) => {
-    const plain = spawnSync('sh', ['-c', script], {
-      cwd: rig.folder,
-      input: '',
-      env: { PATH: process.env['PATH'] ?? '' },
-    });
-    if (existsSync(rig.path('f'))) execFileSync('rm', [rig.path('f')]);
-    const effect = rig.command(script);
-    const outcome = await new Promise<unknown>((resolve) => rig.driver.start(effect, resolve));
-    const status = plain.status ?? -1;
-    if (status === 0) expect(outcome).toMatchObject({ kind: 'success', outputs: { exit_code: 0, outcome: 'true' } });
-    else expect(outcome).toMatchObject({ kind: 'failure', failure: { code: status, outputs: { exit_code: status } } });
-    expect(readFileSync(rig.stepFile(effect, 'stdout'))).toEqual(plain.stdout);
-    expect(readFileSync(rig.stepFile(effect, 'stderr'), 'utf8')).toBe(plain.stderr.toString());
+    await asInPlainShell(rig, script);
+  });
 
-    // And another engine would be told the same.
-    if (!existsSync(rig.stepFile(effect, 'status'))) return;
-    rig.nextLife();
-    expect(await rig.find(effect)).toEqual(outcome);
+  test('in shells that were ready before it was known what for', async () => {
+    const spare = await SpareRig.setUp();
+    const elsewhere: string[] = [];
+    for (const script of SCRIPTS) {
+      const effect = await asInPlainShell(spare, script);
+      if (!existsSync(spare.stepFile(effect, 'status')) || !spare.ranInSpare(effect)) elsewhere.push(script);
+    }
+    // What does not parse at all, or not as a whole.
+    expect(elsewhere).toEqual(['if', 'echo fine\nif', 'echo "unclosed', ')', '&& true']);
+    await spare.close();
   });
 
   test('only scripts of which nothing ran leave no status', async () => {
@@ -324,4 +321,28 @@ function kept(value: string): string {
 
 function disposable(made: CommandRig): { readonly rig: CommandRig } & AsyncDisposable {
   return { rig: made, [Symbol.asyncDispose]: () => made.close() };
+}
+
+/** Returns what was asked for. */
+async function asInPlainShell(of: CommandRig, script: string): Promise<Effect> {
+  const plain = spawnSync('sh', ['-c', script], {
+    cwd: of.folder,
+    input: '',
+    env: { PATH: process.env['PATH'] ?? '' },
+  });
+  if (existsSync(of.path('f'))) execFileSync('rm', [of.path('f')]);
+  const effect = of.command(script);
+  const outcome = await new Promise<unknown>((resolve) => of.driver.start(effect, resolve));
+  const status = plain.status ?? -1;
+  if (status === 0) expect(outcome).toMatchObject({ kind: 'success', outputs: { exit_code: 0, outcome: 'true' } });
+  else expect(outcome).toMatchObject({ kind: 'failure', failure: { code: status, outputs: { exit_code: status } } });
+  expect(readFileSync(of.stepFile(effect, 'stdout'))).toEqual(plain.stdout);
+  expect(readFileSync(of.stepFile(effect, 'stderr'), 'utf8')).toBe(plain.stderr.toString());
+
+  // And another engine would be told the same.
+  if (existsSync(of.stepFile(effect, 'status'))) {
+    of.nextLife();
+    expect(await of.find(effect)).toEqual(outcome);
+  }
+  return effect;
 }

@@ -2,8 +2,8 @@
 // moment: no finished step runs again (G1), what was running is found again and not run twice (G2), the run ends as it
 // would have ended, with all its outputs (G4), no expansion is made and no gate asked for twice, and nothing is left running
 // (G5). Once more with the commands and agents killed too, as when the machine goes down: then what was running is a
-// further attempt, and what had finished still is not. Three workflows: plain steps, everything that grows and waits,
-// and agents.
+// further attempt, and what had finished still is not. Four workflows: plain steps, many of them in a row, everything that
+// grows and waits, and agents.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const FOLDER = join(import.meta.dirname, 'crash-sweep');
 const APPENDS_MAX = 80;
 const KILLED = 137;
 
-describe.each(['sweep', 'growth', 'agents'])('%s', (name) => {
+describe.each(['sweep', 'chain', 'growth', 'agents'])('%s', (name) => {
   test.each(['torn', 'durable'] as const)('killed at every append (%s), nothing runs twice', async (moment) => {
     const calm = await sweep(name, null, false);
     await forEveryAppend(async (count) => {

@@ -14,6 +14,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
   statSync,
@@ -304,10 +305,12 @@ function marked(marks: readonly string[]): readonly number[] {
     });
 }
 
-/** Of an engine that is there, or was (perl-starter.ts). */
+/** Of an engine that is there, or was (perl-starter.ts), or a shell that it has ready: that waits for a text. */
 function isStarter(pid: number): boolean {
   try {
-    return /^[^\0]*\/perl\0-e\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'));
+    if (/^[^\0]*\/perl\0-e\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'))) return true;
+    const isSpare = /(?:^|\0)MEOW_RUN=[^\0]*:(?:\0|$)/.test(readFileSync(`/proc/${pid}/environ`, 'latin1'));
+    return isSpare && readlinkSync(`/proc/${pid}/fd/0`).startsWith('pipe:');
   } catch {
     return false; // it has ended meanwhile
   }

@@ -8,6 +8,9 @@
 // R3  When it is gone, or says what cannot be understood, it is ended; those who waited for it are told, and look for
 //     their programs themselves. One whose end nobody has recorded is lost.
 //
+// A spare is a copy of it, which rehearses what will be asked of it, by the example of an earlier request: the memory that a
+// process touches first after a fork is copied then, and not when somebody waits.
+//
 // A command is: a file for the prompt, and the prompt; a file for the plan of its session, and the plan; a file for stdin; a
 // shell, a text for it, a program, and its words.
 
@@ -31,12 +34,12 @@ export class Recorder extends PerlStarter {
   }
 
   start(request: ProgramRequest, events: LaunchEvents): void {
-    this.request(this.#fields(request), events);
+    this.request(() => this.#fields(request), events);
   }
 
   /** As `start`, but for the last step, which is taken when what is returned is called. Null where another waits for that. */
   prepare(request: ProgramRequest, events: LaunchEvents): (() => void) | null {
-    return this.hold(this.#fields(request), events);
+    return this.hold(() => this.#fields(request), events);
   }
 
   #fields({ cwd, folder, environment: layers, bare, files }: ProgramRequest): readonly string[] {
@@ -48,7 +51,7 @@ export class Recorder extends PerlStarter {
     const left = [join(folder, PROMPT), files.prompt, join(folder, PLAN), files.plan];
     const command = [...left, stdin ?? '', shell, text, direct?.program ?? '', ...words];
     const names = [String(gone.length), ...gone, ...own.flat()];
-    return [cwd, folder, String(command.length), ...command, ...names];
+    return [cwd, folder, '', '', String(command.length), ...command, ...names];
   }
 }
 
@@ -68,7 +71,32 @@ sub is_ready {
     && lead("$folder/stdout", $append, 1) && lead("$folder/stderr", $append, 2)
     && lead($stdin ne '' ? $stdin : '/dev/null', $read, 0);
 }
-sub rehearsed { my ($prompt, $said, $plan, @rest) = @_; return ('/dev/null', $said, '/dev/null', @rest) }
+my $sample = '';
+sub can_spare { return 1 }
+sub orders {
+  $sample = $_[0] if $sample eq '';
+  return $_[0];
+}
+sub be_spare {
+  my ($orders) = @_;
+  rehearse() if $sample ne '';
+  my $text = '';
+  1 while sysread($orders, $text, 65536, length $text);
+  POSIX::_exit(0) if $text eq '';
+  my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($text);
+  delete @ENV{@$gone};
+  @ENV{keys %$own} = values %$own;
+  is_ready($folder, $cwd, $command) or refuse($id);
+  go_on($id, $when, $cwd, $folder, $command);
+}
+sub rehearse {
+  my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($sample);
+  delete local @ENV{@$gone};
+  local @ENV{keys %$own} = values %$own;
+  my ($prompt, $said, $plan, @rest) = @$command;
+  is_ready('/dev', '/', ['/dev/null', $said, '/dev/null', @rest]);
+  uptime();
+}
 sub become {
   my ($id, $folder, $cwd, $command) = @_;
   my ($prompt, $said, $plan, $session, $stdin, $shell, $text, $program, @words) = @$command;
