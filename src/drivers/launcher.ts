@@ -13,6 +13,7 @@
 // write is of whole lines and so short that the system does not divide it.
 
 import { MARKER, markerOfSpares } from './environment.ts';
+import { F_DUPFD } from './perl-script.ts';
 import { findPerl, PerlStarter } from './perl-starter.ts';
 import type { LaunchEvents } from './perl-starter.ts';
 import type { ProcessRequest } from './process.ts';
@@ -75,7 +76,7 @@ sub be_spare {
   my ($orders) = @_;
   my ($path, $name, $cwd, $marker) = split /\n/, $kind;
   # First out of the way of the numbers that they are to have.
-  my @given = map { fcntl($_, POSIX::F_DUPFD(), 10) } $orders, $report, $ahead;
+  my @given = map { fcntl($_, ${F_DUPFD}, 10) } $orders, $report, $ahead;
   my @as = (0, ${REPORTS}, ${GO_AHEAD});
   POSIX::dup2($given[$_], $as[$_]) for 0 .. 2;
   POSIX::close($_) for @given;

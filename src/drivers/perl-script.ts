@@ -13,7 +13,11 @@
 // fork: our own 0, 1 and 2, folder and environment are those of the one that is begun next.
 //
 // An end is told at once, unless there is something to begin.
+//
+// A fork takes as long as there is memory, and what is written in perl around the compiled part of POSIX is most of it. So that
+// part is loaded alone, where that can be.
 
+import { constants as fs } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
 import { BOOT_ID } from './process-table.ts';
 import { NOT_BEGUN } from './wrapper.ts';
@@ -33,7 +37,15 @@ export function perlScript({ own, outlives }: PerlParts): string {
   return `${OPENING}${outlives ? "$SIG{PIPE} = 'IGNORE';\n" : ''}my $outlives = ${Number(outlives)};\n${own}${LOOP}`;
 }
 
-const { SIGCHLD } = constants.signals;
+const {
+  errno,
+  signals: { SIGCHLD },
+} = constants;
+/** Of fcntl, on every system that we know. */
+export const F_DUPFD = 0;
+const F_SETFL = 4;
+/** Its presence keeps perl from reading what it would know of languages and regions. */
+export const UNLOCALISED = 'PERL_SKIP_LOCALE_INIT';
 /** With more than these at work a spare only takes their time. */
 export const BUSY = availableParallelism();
 /** Of an id on the pipe of those who are held, with its line end. */
@@ -42,7 +54,18 @@ export const ID_WIDTH = 12;
 const WRITE_MAX = 512;
 
 const OPENING = String.raw`
-use strict; use POSIX ();
+use strict;
+BEGIN {
+  delete $ENV{${UNLOCALISED}};
+  my ($home) = grep { -e "$_/POSIX.pm" } @INC;
+  my $loaded = eval {
+    open(my $module, '<', "$home/POSIX.pm") or die;
+    while (<$module>) { last if ($POSIX::VERSION) = /^our \$VERSION = '([\d.]+)';/ }
+    require XSLoader;
+    eval qq{package POSIX;\n#line 1 "$home/POSIX.pm"\nXSLoader::load('POSIX', \$POSIX::VERSION); 1} or die;
+  };
+  require POSIX if !$loaded;
+}
 open(my $requests, '<&', \*STDIN) && open(my $report, '>&', \*STDOUT) && open(my $ahead, '<&', 3) && pipe(my $ends, my $end) or exit 1;
 POSIX::close(3);
 open(my $null, '<', '/dev/null') or exit 1;
@@ -51,26 +74,25 @@ $SIG{FPE} = 'DEFAULT';
 my ($chld, $none) = (POSIX::SigSet->new(${SIGCHLD}), POSIX::SigSet->new());
 my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
 POSIX::sigprocmask($block, $chld);
-POSIX::sigaction(${SIGCHLD}, POSIX::SigAction->new(sub { local $!; syswrite($end, '.') }));
-fcntl($ends, POSIX::F_SETFL(), POSIX::O_NONBLOCK()) or exit 1;
+my $tell = sub { local $!; syswrite($end, '.') };
+POSIX::sigaction(${SIGCHLD}, bless({ HANDLER => $tell, MASK => $none, FLAGS => 0, SAFE => 0 }, 'POSIX::SigAction'));
+fcntl($ends, ${F_SETFL}, ${fs.O_NONBLOCK}) or exit 1;
 my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
 my $spare;
-my $read = POSIX::O_RDONLY();
-my ($append, $create, $replace) =
-  map { POSIX::O_WRONLY() | POSIX::O_CREAT() | $_ } POSIX::O_APPEND(), POSIX::O_EXCL(), POSIX::O_TRUNC();
+my $read = ${fs.O_RDONLY};
+my ($append, $create, $replace) = map { ${fs.O_WRONLY | fs.O_CREAT} | $_ } ${fs.O_APPEND}, ${fs.O_EXCL}, ${fs.O_TRUNC};
 sub lead {
   my ($path, $mode, $to) = @_;
   my $file = POSIX::open($path, $mode, 0600) // return 0;
   POSIX::dup2($file, $to);
   POSIX::close($file);
 }
-my $exists = POSIX::EEXIST();
 sub folder {
   my $path = shift;
   mkdir(substr($path, 0, -2), 0700) if substr($path, -2) eq '/1';
-  return 1 if mkdir($path, 0700) || $! == $exists;
-  return 0 if $! != POSIX::ENOENT() || $path !~ m{^(.+)/} || !folder($1);
-  return mkdir($path, 0700) || $! == $exists;
+  return 1 if mkdir($path, 0700) || $! == ${errno.EEXIST};
+  return 0 if $! != ${errno.ENOENT} || $path !~ m{^(.+)/} || !folder($1);
+  return mkdir($path, 0700) || $! == ${errno.EEXIST};
 }
 sub leave {
   my ($path, $mode, $text) = @_;
@@ -78,7 +100,7 @@ sub leave {
   my $written = POSIX::write($file, $text, length $text) // -1;
   POSIX::close($file);
   return 1 if $written == length $text;
-  $! ||= POSIX::ENOSPC();
+  $! ||= ${errno.ENOSPC};
   return 0;
 }
 sub uptime {

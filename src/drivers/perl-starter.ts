@@ -16,7 +16,7 @@ import type { Readable, Writable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 import { present } from '../base/assert.ts';
 import type { ErrnoError } from '../base/errno.ts';
-import { BUSY, ID_WIDTH, perlScript } from './perl-script.ts';
+import { BUSY, ID_WIDTH, perlScript, UNLOCALISED } from './perl-script.ts';
 import type { PerlParts } from './perl-script.ts';
 import type { ProcessEvents } from './process.ts';
 import { OWNER_MASKED } from './step-folder.ts';
@@ -46,7 +46,7 @@ export class PerlStarter {
     this.environment = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PERL')));
     this.#process = spawn(perl, ['-e', perlScript(parts)], {
       detached: true,
-      env: this.environment,
+      env: { ...this.environment, [UNLOCALISED]: '1' },
       stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
     }) as PipedProcess;
     this.#goAhead = this.#process.stdio[3] as Writable;
