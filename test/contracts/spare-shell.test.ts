@@ -83,6 +83,16 @@ describe('what the script sees', () => {
   });
 });
 
+test('a script of many lines is read to its end', async () => {
+  const lines = Array.from({ length: 500 }, (_, n) => `test ${n} -ge 0 # line ${n} of many`);
+  const effect = rig.command(`echo $?\n${lines.join('\n')}\nnosuch; echo end; exit 3`, {
+    captures: [from('stdout')],
+  });
+  expect(await start(rig, effect)).toMatchObject({ failure: { code: 3, outputs: { stdout: '0\nend' } } });
+  expect(rig.ranInSpare(effect)).toBe(true);
+  expect(readFileSync(rig.stepFile(effect, 'stderr'), 'utf8')).toBe('sh: 502: nosuch: not found\n');
+});
+
 describe('the next engine', () => {
   test('finds it at work, waits for it, and takes its result', async () => {
     const effect = rig.effect('holds');
