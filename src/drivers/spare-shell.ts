@@ -3,7 +3,7 @@
 //
 // H1  The script sees what it would see in a shell of its own (wrapper.ts, W3), and its processes are known by its marker. The
 //     shell itself is known by that of the spares of its run (environment.ts): what a process was started with cannot be changed.
-// H2  The whole text is read before anything of it is done, since it is one list of commands. What does not parse ends the
+// H2  The whole text is read before anything of it is done, since it is one line to the shell. What does not parse ends the
 //     shell, and then the command is started in one of its own, and says what is wrong there.
 // H3  Whatever else is in the way ends it as well, with the status of one that has not begun; but not once it has said `begun`.
 //
@@ -28,7 +28,9 @@ export interface SpareOrders {
 export function ordersFor(request: ProcessRequest, variables: readonly string[], id: string): SpareOrders | null {
   const { cwd, folder, path, args, isDash } = request;
   const [flag, script = '', name = '', ...parameters] = args;
-  if (isDash !== true || flag !== '-c' || !standsAlone(script) || /\n/.test(`${path}${name}${cwd}`)) return null;
+  if (isDash !== true || flag !== '-c' || /\n/.test(`${path}${name}${cwd}`)) return null;
+  // How a shell was started.
+  if (script.includes('$-')) return null;
   const exported = assignments(variables);
   if (exported === null) return null;
   const files = `>>${shellWord(join(folder, 'stdout'))} 2>>${shellWord(join(folder, 'stderr'))}`;
@@ -42,23 +44,14 @@ export function ordersFor(request: ProcessRequest, variables: readonly string[],
     // An id of another is of one that died before it could read it.
     `until [ "$meow_go" = ${id} ];do read -r meow_go <&${GO_AHEAD}||exit;done`,
     `echo begun ${id} $$ >&${REPORTS};exec ${REPORTS}>&- ${GO_AHEAD}<&-;trap - EXIT`,
-    `{ ${script}\n}`,
+    // Two brackets of different kinds: a script that closes one of them does not close the other, and so does not parse.
+    `if :;then { ${script}\n};fi`,
   ].join(';');
   return Buffer.byteLength(text) > TEXT_MAX ? null : { name, text };
 }
 
 /** Half of what a pipe takes without anybody reading. */
 const TEXT_MAX = 32 * 1024;
-
-/** Whether it is the same within a pair of braces; `$-` tells how a shell was started. */
-function standsAlone(script: string): boolean {
-  let depth = 0;
-  for (const [brace] of script.matchAll(/[{}]/g)) {
-    depth += brace === '{' ? 1 : -1;
-    if (depth < 0) return false;
-  }
-  return depth === 0 && !script.includes('$-');
-}
 
 /** Null where one of them cannot be set as it would be found at the start of a shell. */
 function assignments(variables: readonly string[]): string | null {

@@ -45,6 +45,10 @@ const SCRIPTS: readonly string[] = [
   '(exit 5) & wait $!',
   'if',
   'echo fine\nif',
+  'echo fine\n}\necho not reached',
+  '# {\n}\necho not reached',
+  'echo fine\nfi\necho not reached',
+  'echo "{" one\necho } two',
   'echo "unclosed',
   ')',
   '&& true',
@@ -84,7 +88,16 @@ describe('a script ends and prints as in a plain sh -c', () => {
       if (!existsSync(spare.stepFile(effect, 'status')) || !spare.ranInSpare(effect)) elsewhere.push(script);
     }
     // What does not parse at all, or not as a whole.
-    expect(elsewhere).toEqual(['if', 'echo fine\nif', 'echo "unclosed', ')', '&& true']);
+    expect(elsewhere).toEqual([
+      'if',
+      'echo fine\nif',
+      'echo fine\n}\necho not reached',
+      '# {\n}\necho not reached',
+      'echo fine\nfi\necho not reached',
+      'echo "unclosed',
+      ')',
+      '&& true',
+    ]);
     await spare.close();
   });
 
