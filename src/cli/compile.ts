@@ -157,7 +157,7 @@ function withForeign(request: CompileRequest, source: WorkflowText): WorkflowTex
 }
 
 /** The name that a table of a workflow begins with. */
-const SECTION = /^\s*\[+\s*"?\.?([A-Za-z0-9_-]+)/gm;
+const SECTION = /^[ \t]*\[+[ \t]*"?\.?([A-Za-z0-9_-]+)/gm;
 
 /** `refuses`: adapters that cannot be used are problems of the file; a run is refused later, with what to do. */
 function meowAdapters({ config, adapters, adapter }: CompileRequest, refuses: boolean) {

@@ -82,7 +82,8 @@ sub be_spare {
   POSIX::close($_) for @given;
   $ENV{${MARKER}} = $marker;
   no warnings;
-  exec { $path } $name if chdir($cwd);
+  # As with -c alone, it catches SIGINT; and then it reads its stdin.
+  exec { $path } $name, '-s', '-c', ':', $name if chdir($cwd);
   POSIX::_exit(${NOT_BEGUN});
 }
 sub orders {

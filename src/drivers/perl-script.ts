@@ -199,7 +199,8 @@ for (;;) {
   sysread($ends, my $dots, 4096) if $count < 0 || vec($now, fileno($ends), 1);
   while ((my $pid = waitpid(-1, $nohang)) > 0) {
     my ($wait, $known) = ($?, delete $child{$pid});
-    undef $spare if $spare && $spare->[0] == $pid;
+    # One that could not even wait is not followed by another at once.
+    if ($spare && $spare->[0] == $pid) { undef $spare; $is_hasty = 1 }
     next if !$known;
     ended($known->[1], $pid, $wait);
     $said .= "ended $known->[0] $wait\n";

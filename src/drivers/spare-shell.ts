@@ -28,24 +28,25 @@ export interface SpareOrders {
 export function ordersFor(request: ProcessRequest, variables: readonly string[], id: string): SpareOrders | null {
   const { cwd, folder, path, args, isDash } = request;
   const [flag, script = '', name = '', ...parameters] = args;
-  if (isDash !== true || flag !== '-c' || /\n/.test(`${path}${name}${cwd}`)) return null;
-  // How a shell was started.
-  if (script.includes('$-')) return null;
   const exported = assignments(variables);
-  if (exported === null) return null;
+  if (isDash !== true || flag !== '-c' || exported === null || !standsAlone(script)) return null;
   const files = `>>${shellWord(join(folder, 'stdout'))} 2>>${shellWord(join(folder, 'stderr'))}`;
-  const text = [
+  const opening = [
     `meow_go=;trap 'exit ${NOT_BEGUN}' EXIT;umask 077`,
     // The folder may have been replaced since.
     `[ . -ef ${shellWord(cwd)} ]||exit`,
     `exec </dev/null ${files}`,
     ...(exported === '' ? [] : [`export ${exported}`]),
+  ].join(';');
+  // Messages of the shell tell lines, and the first is the script's.
+  if (/\n/.test(`${opening}${path}${name}`)) return null;
+  const text = [
+    opening,
     ...(parameters.length === 0 ? [] : [`set -- ${parameters.map(shellWord).join(' ')}`]),
     // An id of another is of one that died before it could read it.
     `until [ "$meow_go" = ${id} ];do read -r meow_go <&${GO_AHEAD}||exit;done`,
-    `echo begun ${id} $$ >&${REPORTS};exec ${REPORTS}>&- ${GO_AHEAD}<&-;trap - EXIT`,
-    // Two brackets of different kinds: a script that closes one of them does not close the other, and so does not parse.
-    `if :;then { ${script}\n};fi`,
+    `echo begun ${id} $$ >&${REPORTS};exec ${REPORTS}>&- ${GO_AHEAD}<&-;unset meow_go;trap - EXIT`,
+    `case x in x) ${script}\n;;esac`,
   ].join(';');
   return Buffer.byteLength(text) > TEXT_MAX ? null : { name, text };
 }
@@ -53,16 +54,25 @@ export function ordersFor(request: ProcessRequest, variables: readonly string[],
 /** Half of what a pipe takes without anybody reading. */
 const TEXT_MAX = 32 * 1024;
 
+/**
+ * Whether it is the same between `case x in x)` and `;;esac`: it cannot end what it has not begun, nor draw our line to its last
+ * one. And it does not ask how its shell was started, by `$-`.
+ */
+function standsAlone(script: string): boolean {
+  const text = script.replaceAll('\\\n', '');
+  return !/;;|esac|\\$|\$\{?#?-/.test(text);
+}
+
 /** Null where one of them cannot be set as it would be found at the start of a shell. */
 function assignments(variables: readonly string[]): string | null {
   const texts: string[] = [];
   for (let at = 0; at < variables.length; at += 2) {
     const name = variables[at] ?? '';
-    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || OF_THE_SHELL.has(name)) return null;
+    if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || OF_ITS_START.test(name)) return null;
     texts.push(`${name}=${shellWord(variables[at + 1] ?? '')}`);
   }
   return texts.join(' ');
 }
 
-/** Shells take no notice of these in what they are started with, or look at them first. */
-const OF_THE_SHELL = new Set(['IFS', 'LINENO', 'OLDPWD', 'OPTIND', 'PPID', 'PWD']);
+/** What shells ignore in what they are started with, or look at first; what their loader does; and what we use ourselves. */
+const OF_ITS_START = /^(?:(?:IFS|LINENO|OLDPWD|OPTIND|PPID|PWD)$|LD_|GLIBC_|MALLOC_|meow_)/;

@@ -48,7 +48,15 @@ const SCRIPTS: readonly string[] = [
   'echo fine\n}\necho not reached',
   '# {\n}\necho not reached',
   'echo fine\nfi\necho not reached',
+  'echo fine\n}\n{\necho not reached',
+  'echo fine;;\n*) echo not reached',
+  'echo fine;\\\n;\n*) echo not reached',
+  'echo fine\nesac\necho not reached',
+  'function greet {\n  echo hi\n}\ngreet\nexit 0',
   'echo "{" one\necho } two',
+  'echo a \\',
+  'echo "${-}" "${#-}"',
+  'case a in a) echo case;; esac',
   'echo "unclosed',
   ')',
   '&& true',
@@ -87,13 +95,21 @@ describe('a script ends and prints as in a plain sh -c', () => {
       const effect = await asInPlainShell(spare, script);
       if (!existsSync(spare.stepFile(effect, 'status')) || !spare.ranInSpare(effect)) elsewhere.push(script);
     }
-    // What does not parse at all, or not as a whole.
+    // What does not parse, and what could end a bracket that it has not begun.
     expect(elsewhere).toEqual([
       'if',
       'echo fine\nif',
       'echo fine\n}\necho not reached',
       '# {\n}\necho not reached',
       'echo fine\nfi\necho not reached',
+      'echo fine\n}\n{\necho not reached',
+      'echo fine;;\n*) echo not reached',
+      'echo fine;\\\n;\n*) echo not reached',
+      'echo fine\nesac\necho not reached',
+      'function greet {\n  echo hi\n}\ngreet\nexit 0',
+      'echo a \\',
+      'echo "${-}" "${#-}"',
+      'case a in a) echo case;; esac',
       'echo "unclosed',
       ')',
       '&& true',
@@ -108,7 +124,14 @@ describe('a script ends and prints as in a plain sh -c', () => {
       await new Promise((resolve) => rig.driver.start(effect, resolve));
       if (!existsSync(rig.stepFile(effect, 'status'))) without.push(script);
     }
-    expect(without).toEqual(['if', 'echo "unclosed', ')', '&& true']);
+    expect(without).toEqual([
+      'if',
+      'echo fine;;\n*) echo not reached',
+      'echo fine;\\\n;\n*) echo not reached',
+      'echo "unclosed',
+      ')',
+      '&& true',
+    ]);
   });
 });
 

@@ -33,7 +33,7 @@ describe('what the script sees', () => {
   test('is the environment, the files and the folder of any command', async () => {
     const script =
       'echo "$0 $# ${A} $MEOW_STEP"; env | grep -v ^_= | sort; ls /proc/self/fd | wc -l; umask; pwd; ls -l /proc/$$/fd/0';
-    const wish = { env: { A: "it's\n$(odd) `x`" }, captures: [from('stdout')], step: 'same' };
+    const wish = { env: { A: "it's $(odd) `x`" }, captures: [from('stdout')], step: 'same' };
     const plain = new CommandRig({ launcher: null });
     const normal = (text: unknown, of: CommandRig): string =>
       String(text)
@@ -57,6 +57,8 @@ describe('what the script sees', () => {
     ['variables that shells do not take over', { env: { IFS: 'x' } }, 'a=axb; echo $a "$IFS" | od -c | head -1'],
     ['names that are none for shells', { env: { 'a-b': 'x' } }, 'env | grep -c a-b'],
     ['flags of the shell', {}, 'echo "flags: $-"'],
+    ['a variable of several lines', { env: { A: 'a\nb' } }, 'nosuch 2>&1; echo "$A"'],
+    ['variables like those of ours', { env: { meow_go: 'mine' } }, 'echo $meow_go'],
     ['a very long variable', { env: { LONG: 'x'.repeat(50_000) } }, 'echo ${#LONG}'],
   ])('is the same with %s, in a shell of its own', async (_, wish, script) => {
     const plain = new CommandRig({ launcher: null });
@@ -138,12 +140,32 @@ describe('the next engine', () => {
   });
 });
 
+test('interrupted, it waits for its child, as any shell with a script does', async () => {
+  const effect = rig.command("sh -c 'kill -INT $PPID; sleep 0.2; echo child'; echo not reached");
+  expect(await start(rig, effect)).toMatchObject({ failure: { kind: 'signal', code: 130, output: 'child' } });
+  expect(rig.ranInSpare(effect)).toBe(true);
+});
+
 test('it is stopped with all that it has started', async () => {
   const { effect, outcome, pid } = await begun(`(sh -c 'echo $PPID' > inner; ${BUSY}) & sleep 1000`);
   const inner = await pidIn('inner');
   rig.driver.stop(effect.id, { force: false, why: 'timeout' });
   expect(await outcome).toMatchObject({ failure: { kind: 'stopped' } });
   expect([pid, inner].map(findProcess)).toEqual([null, null]);
+});
+
+test('one that cannot wait is followed by another when the next command has begun, not before', async () => {
+  const forks = (): number => Number(/^processes (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1]);
+  mkdirSync(rig.path('inner'));
+  await rig.printed('true', { cwd: 'inner' });
+  await rig.printed('true', { cwd: 'inner' });
+  rmSync(rig.path('inner'), { recursive: true });
+  const before = forks();
+  const other = new CommandRig({ launcher: rig.launcher });
+  await other.run('sleep 1');
+  await other.close();
+  // Whatever else this machine does meanwhile.
+  expect(forks() - before).toBeLessThan(500);
 });
 
 test('spares end with the launcher, and nobody is left', async () => {
