@@ -24,6 +24,7 @@ import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
 import type { FileStore } from '../stores/files.ts';
+import { heldByDisk } from '../stores/held-run.ts';
 import { refusalOf } from '../stores/refusal.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
@@ -181,6 +182,9 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         ...conducted?.drivers,
       };
     },
+    // Whatever is started leaves files: where none can be, nothing can be started.
+    lacks: (outcome) =>
+      outcome.kind === 'failure' && outcome.failure.kind === 'not-started' ? heldByDisk(runId, runFolder) : null,
     observe(records, state) {
       reception?.seen(records, state);
       refresh?.seen(records, state);

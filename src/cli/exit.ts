@@ -1,7 +1,7 @@
 // The exit statuses of every command, and what is printed when one ends by an error. Whose fault it was decides both.
 
 import { UsageError } from '../base/usage-error.ts';
-import { JournalError } from '../stores/journal-error.ts';
+import { HeldRun } from '../stores/held-run.ts';
 import { complain } from './say.ts';
 
 declare const MEOW_VERSION: string;
@@ -32,7 +32,7 @@ export function report(error: unknown): number {
   if (error instanceof UsageError || error instanceof InvalidWorkflow) {
     complain(`meow: ${error.message}`);
     if (error.hint !== null) complain(`  ${error.hint}`);
-    if (error instanceof JournalError) return EXIT.paused;
+    if (error instanceof HeldRun) return EXIT.paused;
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }
   reportBug(error);

@@ -86,7 +86,9 @@ export class Redraw {
   #put(lines: readonly string[]): void {
     const up = this.#rowsDrawn();
     const lead = up === 0 ? '\r' : `\r\x1b[${up}A`;
-    print(`${lead}\x1b[J${lines.map((line) => `${line}\n`).join('')}`);
+    // Line by line, and what is left below at the end: to erase all from the top is to clear the screen, and terminals like
+    // tmux keep what was on it among the lines that have scrolled away.
+    print(`${lead}${lines.map((line) => `${line}\x1b[K\n`).join('')}\x1b[J`);
     this.#drawn = lines.map(withoutColours);
   }
 

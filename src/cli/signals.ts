@@ -90,6 +90,6 @@ function reply(signal: StopSignal, force: boolean, cleaning: boolean): string {
       : signal === 'SIGTERM'
         ? 'a second SIGTERM kills'
         : 'meow stop --force kills';
-  if (cleaning) return `the cleanup script is running, for a minute at most; ${again} it`;
-  return `stopping: commands may end within a few seconds; ${again} them`;
+  if (cleaning) return `the cleanup script runs, a minute at most; ${again} it`;
+  return `stopping: commands have a few seconds; ${again} them`;
 }

@@ -3,6 +3,7 @@
 import { assert } from '../base/assert.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { checkProgram } from '../ir/check.ts';
+import type { Outcome } from '../ir/effect.ts';
 import type { Allowance, Program, RunRequest } from '../ir/program.ts';
 import type { Input } from '../kernel/input.ts';
 import { decide } from '../kernel/decide.ts';
@@ -17,6 +18,8 @@ export interface World {
   readonly clock: Clock;
   /** Drivers bound to one run. */
   drivers(request: RunRequest): Drivers;
+  /** What keeps every effect from being performed, where that is what an outcome tells of: then the run is held. */
+  lacks?(outcome: Outcome): Error | null;
   readonly observe: Observer;
 }
 
@@ -26,7 +29,7 @@ export interface LiveRun {
   readonly state: RunState;
   /** Whether the state tells of nothing but what is durable; what people are shown waits until it is. */
   readonly durable: boolean;
-  /** Resolves when the run has ended and its journal is released; rejects when the journal cannot be written. */
+  /** Resolves when the run has ended and its journal is released; rejects when it is held. */
   readonly ended: Promise<RunState>;
   stop(by: string, force: boolean): void;
   pause(reason: string): void;
@@ -84,7 +87,13 @@ async function begin(
 ): Promise<LiveRun> {
   try {
     const { request, first } = how();
-    const engine = new Engine(journal, world.drivers(request), world.clock, world.observe);
+    const engine = new Engine(
+      journal,
+      world.drivers(request),
+      world.clock,
+      world.observe,
+      (outcome) => world.lacks?.(outcome) ?? null,
+    );
     if (engine.state.phase === 'ended' && engine.state.end === 'done') {
       throw new UsageError(`run ${id} is done; there is nothing to resume`, `meow status ${id} shows it`);
     }

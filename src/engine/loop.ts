@@ -9,7 +9,7 @@
 
 import { assert } from '../base/assert.ts';
 import { UsageError } from '../base/usage-error.ts';
-import type { DriverKind, Effect } from '../ir/effect.ts';
+import type { DriverKind, Effect, Outcome } from '../ir/effect.ts';
 import type { Program } from '../ir/program.ts';
 import { apply } from '../kernel/apply.ts';
 import { decide } from '../kernel/decide.ts';
@@ -31,14 +31,23 @@ export class Engine {
   readonly #drivers: Drivers;
   readonly #clock: Clock;
   readonly #observe: Observer;
+  readonly #lacks: (outcome: Outcome) => Error | null;
   readonly #deadlines: Deadlines;
   readonly #inbox: Arrival[] = [];
   #wake: () => void = () => {};
   #durable = true;
   #over = false;
+  #held: Error | null = null;
   #seq: number;
 
-  constructor(journal: Journal, drivers: Drivers, clock: Clock, observe: Observer) {
+  constructor(
+    journal: Journal,
+    drivers: Drivers,
+    clock: Clock,
+    observe: Observer,
+    lacks: (outcome: Outcome) => Error | null = () => null,
+  ) {
+    this.#lacks = lacks;
     this.#journal = journal;
     this.#drivers = drivers;
     this.#clock = clock;
@@ -70,7 +79,7 @@ export class Engine {
     this.#wake();
   }
 
-  /** Runs until the run has ended. Rejects when the journal cannot be written: then nothing more is started. */
+  /** Runs until the run has ended. Rejects when the journal cannot be written, or the world lacks something: then nothing more is started. */
   async run(first: Input): Promise<RunState> {
     requireDrivers(this.state.program, this.#drivers);
     const unanswered = owed(this.state);
@@ -83,11 +92,12 @@ export class Engine {
       for (const request of untold) this.#pass(request);
       this.#deadlines.arm();
       while (this.state.phase !== 'ended') {
-        if (this.#inbox.length === 0) {
+        if (this.#inbox.length === 0 && this.#held === null) {
           await new Promise<void>((resolve) => {
             this.#wake = resolve;
           });
         }
+        if (this.#held !== null) throw this.#held;
         await this.#takeAll();
         this.#deadlines.arm();
       }
@@ -143,7 +153,7 @@ export class Engine {
     if (records[0]?.seq !== 1) queueMicrotask(() => this.#prepare(requests));
     await appended;
     this.#durable = true;
-    for (const request of requests) this.#pass(request);
+    if (this.#held === null) for (const request of requests) this.#pass(request);
     this.#observe(records, this.state);
   }
 
@@ -178,8 +188,13 @@ export class Engine {
     return new Set(Object.values(this.#drivers));
   }
 
-  #answerTo(effect: Effect): (outcome: Extract<Input, { kind: 'effect-finished' }>['outcome']) => void {
-    return (outcome) => this.submit({ kind: 'effect-finished', effect: effect.id, outcome });
+  /** What could not be performed for want of something that all need stays asked for. */
+  #answerTo(effect: Effect): (outcome: Outcome) => void {
+    return (outcome) => {
+      this.#held ??= this.#lacks(outcome);
+      if (this.#held === null) this.submit({ kind: 'effect-finished', effect: effect.id, outcome });
+      else this.#wake();
+    };
   }
 
   #noteOf(effect: Effect): Note {

@@ -14,7 +14,7 @@ import type { Journal, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { checkSequence } from './check-sequence.ts';
-import { JournalError } from './journal-error.ts';
+import { HeldRun } from './held-run.ts';
 import { encodeRecords } from './journal-lines.ts';
 import { isSystemError, refusalOf } from './refusal.ts';
 
@@ -124,7 +124,7 @@ export class FileJournal implements Journal {
     const { runId, path, file } = this.#parts;
     // Without a record there is no run that could be held: it could not be made.
     const refusal = this.#durableBytes === 0 ? refusalOf(error, `make the run ${runId}`, path) : error;
-    this.#failure = isSystemError(refusal) ? new JournalError(runId, path, refusal) : asError(refusal);
+    this.#failure = isSystemError(refusal) ? new HeldRun(runId, 'its journal', path, refusal) : asError(refusal);
     for (const { reject } of [...group, ...this.#waiting]) reject(this.#failure);
     this.#waiting = [];
     try {

@@ -29,7 +29,7 @@ import type { JournalRecord } from '../../src/kernel/decision.ts';
 import type { AppendFile } from '../../src/stores/file-journal.ts';
 import type { FileStore } from '../../src/stores/files.ts';
 import { fileStore } from '../../src/stores/files.ts';
-import { JournalError } from '../../src/stores/journal-error.ts';
+import { HeldRun } from '../../src/stores/held-run.ts';
 import { begin, refusalOf } from './store.ts';
 import { aProgram, aRecord } from './store-samples.ts';
 
@@ -342,7 +342,7 @@ describe('a disk that fails', () => {
     const lost = journal.append([aRecord(2), aRecord(3)]);
     const behind = lost.catch(() => journal.append([aRecord(4)]));
     const refusal = await refusalOf(lost);
-    expect(refusal).toBeInstanceOf(JournalError);
+    expect(refusal).toBeInstanceOf(HeldRun);
     expect(refusal.message).toBe(
       `run wf-1 is held: its journal cannot be written, the disk is full (ENOSPC: ${journalPath})`,
     );
@@ -386,7 +386,7 @@ describe('a disk that fails', () => {
     const behind = [journal.append([aRecord(3)]), journal.append([aRecord(4)])];
     disk.syncError = 'EIO';
     open();
-    for (const append of [first, ...behind]) expect(await refusalOf(append)).toBeInstanceOf(JournalError);
+    for (const append of [first, ...behind]) expect(await refusalOf(append)).toBeInstanceOf(HeldRun);
     expect(disk.calls.filter((call) => call === 'write')).toHaveLength(2);
     await journal.close();
   });
@@ -397,7 +397,7 @@ describe('a disk that fails', () => {
     disk.truncateError = 'EIO';
     const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
     const refusal = await refusalOf(journal.append([aRecord(1)]));
-    expect(refusal).not.toBeInstanceOf(JournalError);
+    expect(refusal).not.toBeInstanceOf(HeldRun);
     expect(refusal.message).toBe(`cannot make the run wf-1: the disk is full (ENOSPC: ${journalPath})`);
     expect(refusal.hint).toBe('free some space, then try again');
     await journal.close();

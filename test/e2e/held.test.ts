@@ -1,6 +1,7 @@
 // A disk that refuses to take more, by the limit that a process can set itself on the size of files.
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { Result } from '../rig/rig.ts';
 import { Rig, shellStep } from '../rig/rig.ts';
 
 const CHAIN = `[main]\n${Array.from({ length: 12 }, (_, index) =>
@@ -53,4 +54,34 @@ test.for(['', '--detach'])('a run whose first record cannot be kept leaves no tr
     code: 2,
   });
   expect(rig.files()).toEqual(['w.meow.toml']);
+});
+
+describe('a full disk', () => {
+  const STEPS = `[main]
+cleanup_on_success = "echo cleanup >> ../ran"
+${shellStep('fill', 'echo fill >> ../ran; head -c 9000000 /dev/zero > fill.bin; true')}
+${shellStep('b', 'echo b >> ../ran', 'needs = ["fill"]\non_error = "continue"\nretry = { max_attempts = 3 }')}
+${shellStep('c', 'echo c >> ../ran', 'needs = ["b"]')}`;
+
+  test.for(['64', '160', '304'])(
+    'holds the run before a step that could leave nothing (%s KB); with room again it goes on',
+    async (size, context) => {
+      await using rig = await Rig.setup();
+      rig.write('disk/there', '');
+      rig.write('w.meow.toml', STEPS);
+      const onDisk = (commands: string): Promise<Result> =>
+        rig.shell(`unshare -rm sh -c 'mount -t tmpfs -o size=${size}k tmpfs disk && cd disk && ${commands}'`);
+      if ((await onDisk('true')).code !== 0) context.skip('nothing may be mounted here');
+      const { stdout, stderr, code } = await onDisk(
+        'cp ../w.meow.toml . && mkdir .meow && { meow run w.meow.toml --id h; echo "run: $?"; rm fill.bin; meow resume h; }',
+      );
+      expect(stderr).toMatch(
+        /^meow: run h is held: .* cannot be written, the disk is full \(ENOSPC: .*\)\n {2}nothing more was started; free some space, then: meow resume h\n$/m,
+      );
+      expect(stdout).toContain('run: 3\n');
+      expect(stdout).not.toContain('failed');
+      expect(code).toBe(0);
+      expect(rig.read('ran')).toBe('fill\nb\nc\ncleanup\n');
+    },
+  );
 });

@@ -15,7 +15,7 @@ test('Ctrl-C stops the run, its commands and what they started, and cleans up', 
   run.kill('SIGINT');
   const { stdout, stderr, code } = await run.ended;
   expect(code).toBe(130);
-  expect(stderr).toBe('meow: stopping: commands may end within a few seconds; press Ctrl-C again to kill them\n');
+  expect(stderr).toBe('meow: stopping: commands have a few seconds; press Ctrl-C again to kill them\n');
   expect(timeless(stdout).split('\n').slice(-3).join('\n')).toBe(
     'stopped in T: 2 skipped (stopped by Ctrl-C)\nnext: meow resume c\n',
   );
@@ -108,7 +108,7 @@ test('meow stop ends a run of another terminal, and what it says is the end of i
   });
   const { stdout, stderr, code } = await run.ended;
   expect(code).toBe(143);
-  expect(stderr).toBe('meow: stopping: commands may end within a few seconds; meow stop --force kills them\n');
+  expect(stderr).toBe('meow: stopping: commands have a few seconds; meow stop --force kills them\n');
   expect(stdout).toMatch(/ run is stopping: stopped by meow stop\n[^]*\(stopped by meow stop\)\n/);
   expect(await rig.meow('stop', 's')).toEqual({
     stdout: 'run s is stopped; nothing of it is running\n',
