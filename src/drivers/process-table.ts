@@ -5,7 +5,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { isErrno } from '../base/errno.ts';
-import { MARKER, markerOfSpares } from './environment.ts';
+import { MARKER } from './environment.ts';
 import { ask } from './process.ts';
 
 export interface ProcessEntry {
@@ -31,11 +31,9 @@ export function allProcesses(): readonly ProcessEntry[] {
   return HAS_PROC ? allByProc() : allByPs();
 }
 
-/** Every living process that a step of this run started, whether or not the step still runs; spares have no step. */
+/** Every living process that a step of this run started, whether or not the step still runs; and shells that may become one's. */
 export function processesOfRun(runId: string): readonly ProcessEntry[] {
-  return allProcesses().filter(
-    ({ marker }) => marker !== null && marker.startsWith(`${runId}.`) && marker !== markerOfSpares(marker),
-  );
+  return allProcesses().filter(({ marker }) => marker !== null && marker.startsWith(`${runId}.`));
 }
 
 export function findProcess(pid: number): ProcessEntry | null {

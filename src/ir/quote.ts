@@ -66,7 +66,10 @@ function quoteOnce(value: string, layer: QuoteLayer): Result<string, string> {
     case 'double-braced':
       // bash reads these as syntax here, although they stand in double quotes; nothing escapes them.
       if (/['<>]/.test(value))
-        return err('the value has one of \' < >, which bash does not take as text within "${…}"');
+        return err(
+          'the value has one of \' < >, which bash does not take as text within "${…}"; have it from the environment there, ' +
+            'as $MEOW_VAR_ and the name of the variable, or by `env`',
+        );
       return ok(value.replaceAll(/[\\"$`}]/g, String.raw`\$&`));
     case 'single':
       return ok(value.replaceAll("'", String.raw`'\''`));

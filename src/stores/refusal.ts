@@ -42,7 +42,7 @@ export function missingRun(runId: string, known: readonly string[]): UsageError 
 export function takenRun(runId: string): UsageError {
   return new UsageError(
     `there is a run ${runId} already`,
-    `choose another --id, or go on with that one: meow resume ${runId}`,
+    `choose another --id; what became of that one: meow status ${runId.startsWith('-') ? '-- ' : ''}${runId}`,
   );
 }
 

@@ -3,13 +3,14 @@
 // Scripts tell of themselves by making files in their folder, and hold by reading a pipe: nothing here waits for time.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isErrno } from '../../src/base/errno.ts';
 import { commandDriver } from '../../src/drivers/command.ts';
 import type { CommandDriverOptions } from '../../src/drivers/command.ts';
+import { markerOfSpares } from '../../src/drivers/environment.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../src/ir/effect.ts';
@@ -131,9 +132,11 @@ export class CommandRig implements DriverRig {
     return existsSync(this.path(effect.step)) ? readFileSync(this.path(effect.step), 'utf8').length / 2 : 0;
   }
 
-  /** What commands of this run left alive. */
+  /** What commands of this run left alive. A shell that waits for a text is none yet. */
   left(): readonly number[] {
-    return processesOfRun(this.runId).map(({ pid }) => pid);
+    return processesOfRun(this.runId).flatMap(({ pid, marker }) =>
+      marker === markerOfSpares(marker ?? '') && readsPipe(pid) ? [] : [pid],
+    );
   }
 
   close(): Promise<void> {
@@ -147,6 +150,15 @@ export class CommandRig implements DriverRig {
     }
     rmSync(dirname(this.folder), { recursive: true, force: true });
     return Promise.resolve();
+  }
+}
+
+function readsPipe(pid: number): boolean {
+  try {
+    return readlinkSync(`/proc/${pid}/fd/0`).startsWith('pipe:');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ESRCH')) return true; // it has ended meanwhile
+    throw error;
   }
 }
 

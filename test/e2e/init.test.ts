@@ -56,6 +56,19 @@ test('where nothing can be written, init says why', async (context) => {
   });
 });
 
+test('where the disk is full, init leaves no half of a file', async (context) => {
+  await using rig = await Rig.setup();
+  rig.write('disk/there', '');
+  const mounted = (command: string): Promise<Result> =>
+    rig.shell(`unshare -rm sh -c 'mount -t tmpfs -o size=64k tmpfs disk && cd disk && ${command}'`);
+  if ((await mounted('true')).code !== 0) context.skip('nothing may be mounted here');
+  const { stdout, stderr, code } = await mounted(
+    '{ head -c 90000 /dev/zero > fill; meow init; } ; echo $?; find .meow',
+  );
+  expect({ stdout, code }).toEqual({ stdout: '2\n.meow\n', code: 0 });
+  expect(stderr).toContain('the disk is full');
+});
+
 test('a template that there is none of is answered with those that there are', async () => {
   await using rig = await Rig.setup();
   const { stdout, stderr, code } = await rig.meow('init', '--template', 'helo');

@@ -174,7 +174,7 @@ test('what cannot be resumed is refused with a reason', async () => {
     ],
     [
       ['run', 'w.meow.toml', '--id', 'mine'],
-      'meow: there is a run mine already\n  choose another --id, or go on with that one: meow resume mine\n',
+      'meow: there is a run mine already\n  choose another --id; what became of that one: meow status mine\n',
     ],
     [['run', 'mine'], 'meow: mine is a run, and meow run starts a new one\n  take it up again: meow resume mine\n'],
   ];

@@ -3,7 +3,7 @@
 // The examples are files of the package, lib/init/NAME.meow.toml, with the script of its simulated agents beside it where
 // there are any. What the list says about one is its own description.
 
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 
 import { assert } from '../../base/assert.ts';
@@ -81,6 +81,8 @@ function write(path: string, text: string): { readonly path: string; readonly is
     return { path, isNew: true };
   } catch (error) {
     if (isErrno(error, 'EEXIST') && error.syscall === 'open') return { path, isNew: false };
+    // What was begun would be kept the next time.
+    if (isErrno(error, 'ENOSPC', 'EDQUOT', 'EIO')) rmSync(path, { force: true });
     throw refusalOf(error, `write ${path}`, path);
   }
 }
