@@ -62,9 +62,14 @@ export class SpareRig extends CommandRig {
     this.#isWarm = true;
   }
 
+  /** The shell that is ready for the next command. */
+  spare(): Promise<number> {
+    return spareOf(this.launcher);
+  }
+
   /** Resolves when it waits for the word, or the process that was to become it is gone. */
   async prepare(effect: Effect): Promise<void> {
-    const spare = await spareOf(this.launcher);
+    const spare = await this.spare();
     this.prepared.set(effect.id, spare);
     this.driver.prepare?.(effect);
     while (!existsSync(this.stepFile(effect, 'stderr')) && isThere(spare)) await setImmediate();

@@ -140,7 +140,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       await begin(store, 'wf-1', 2);
       const refusal = await refusalOf(store.create('wf-1', aProgram()));
       expect(refusal.message).toBe('there is a run wf-1 already');
-      expect(refusal.hint).toContain('meow resume wf-1');
+      expect(refusal.hint).toContain('meow status wf-1');
       expect((await store.read('wf-1')).records).toHaveLength(2);
     });
 
