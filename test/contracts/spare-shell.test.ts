@@ -159,6 +159,7 @@ test('one that cannot wait is followed by another when the next command has begu
   await rig.printed('true', { cwd: 'inner' });
   await rig.printed('true', { cwd: 'inner' });
   rmSync(rig.path('inner'), { recursive: true });
+  process.kill(await rig.spare(), 'SIGKILL');
   const other = new CommandRig({ launcher: rig.launcher });
   const seen = new Set<string>();
   const { pid } = rig.launcher;
