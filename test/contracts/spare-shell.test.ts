@@ -158,8 +158,9 @@ test('one that cannot wait is followed by another when the next command has begu
   mkdirSync(rig.path('inner'));
   await rig.printed('true', { cwd: 'inner' });
   await rig.printed('true', { cwd: 'inner' });
+  const spare = await rig.spare();
   rmSync(rig.path('inner'), { recursive: true });
-  process.kill(await rig.spare(), 'SIGKILL');
+  process.kill(spare, 'SIGKILL');
   const other = new CommandRig({ launcher: rig.launcher });
   const seen = new Set<string>();
   const { pid } = rig.launcher;
