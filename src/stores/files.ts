@@ -36,7 +36,7 @@ import type { Lock, LockHolder } from './lock.ts';
 import { flockFile, isHolderAlive, readLockHolder, takeLock } from './lock.ts';
 import {
   checkRunId,
-  heldRun,
+  lockedRun,
   isErrno,
   isRunId,
   isSystemError,
@@ -290,14 +290,14 @@ function deletedError(): Error {
 
 async function lockRun(at: Places, undo: Undo): Promise<Lock> {
   const answer = await takeLock(at.lock);
-  if (answer.kind === 'held') throw heldRun(at.runId, answer.by);
+  if (answer.kind === 'held') throw lockedRun(at.runId, answer.by);
   undo.push(() => answer.lock.release());
   return answer.lock;
 }
 
 /** The lock file is easily deleted by a helpful hand; the journal would then have two writers, so it is locked as well. */
 async function lockJournal(at: Places, lock: Lock, file: FileHandle): Promise<void> {
-  if (lock.kind === 'flock' && !(await flockFile(file.fd))) throw heldRun(at.runId, null);
+  if (lock.kind === 'flock' && !(await flockFile(file.fd))) throw lockedRun(at.runId, null);
 }
 
 /** Whether the id can be used: nothing is there, or the remains of a run that never began. */

@@ -23,17 +23,19 @@ export class HeldRun extends UsageError {
   }
 }
 
-/** Whether the disk takes anything more in this folder of a run; null where it does, or refuses for another reason. */
+/** Whether the disk takes anything more in this folder of a run, found by trying; null where it does, or refuses for another reason. */
 export function heldByDisk(runId: string, folder: string): HeldRun | null {
   const probe = join(folder, 'probe');
   try {
-    writeFileSync(probe, 'x', { mode: 0o600 });
+    // Exclusively: through no link that somebody has laid there.
+    writeFileSync(probe, 'x', { mode: 0o600, flag: 'wx' });
+    rmSync(probe);
     return null;
   } catch (error) {
     if (!isErrno(error, 'ENOSPC', 'EDQUOT', 'EROFS', 'EIO')) return null;
+    // A file without its bytes may have been made.
+    if (isErrno(error, 'ENOSPC', 'EDQUOT')) rmSync(probe, { force: true });
     return new HeldRun(runId, 'the files of a step', folder, error);
-  } finally {
-    rmSync(probe, { force: true });
   }
 }
 

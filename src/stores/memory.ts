@@ -6,7 +6,7 @@ import type { Journal, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { checkSequence } from './check-sequence.ts';
-import { checkRunId, heldRun, missingRun, neverBegan, takenRun } from './refusal.ts';
+import { checkRunId, lockedRun, missingRun, neverBegan, takenRun } from './refusal.ts';
 import { hashProgram } from './stored-program.ts';
 
 export function memoryStore(): Store {
@@ -23,7 +23,7 @@ export function memoryStore(): Store {
     async create(runId, program) {
       checkRunId(runId);
       const before = runs.get(runId);
-      if (before?.held) throw heldRun(runId, null);
+      if (before?.held) throw lockedRun(runId, null);
       if (before !== undefined && before.records.length > 0) throw takenRun(runId);
       const run: KeptRun = {
         program: JSON.stringify(program),
@@ -37,7 +37,7 @@ export function memoryStore(): Store {
 
     async open(runId) {
       const run = find(runId);
-      if (run.held) throw heldRun(runId, null);
+      if (run.held) throw lockedRun(runId, null);
       if (run.records.length === 0) throw neverBegan(runId);
       return take(run, () => {});
     },

@@ -42,7 +42,7 @@ export function missingRun(runId: string, known: readonly string[]): UsageError 
 export function takenRun(runId: string): UsageError {
   return new UsageError(
     `there is a run ${runId} already`,
-    `choose another --id; what became of that one: meow status ${runId.startsWith('-') ? '-- ' : ''}${runId}`,
+    `choose another --id; what became of that one: meow status ${runId}`,
   );
 }
 
@@ -61,7 +61,7 @@ export function lostJournal(runId: string, path: string): UsageError {
 }
 
 /** `by`: who, as far as it is known. */
-export function heldRun(runId: string, by: { readonly pid: number; readonly takenAt: string } | null): UsageError {
+export function lockedRun(runId: string, by: { readonly pid: number; readonly takenAt: string } | null): UsageError {
   const who = by === null ? 'another engine' : `the engine with pid ${by.pid}, since ${by.takenAt}`;
   return new UsageError(
     `run ${runId} is held by ${who}`,

@@ -3,19 +3,19 @@
 // Scripts tell of themselves by making files in their folder, and hold by reading a pipe: nothing here waits for time.
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, watch } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isErrno } from '../../src/base/errno.ts';
 import { commandDriver } from '../../src/drivers/command.ts';
 import type { CommandDriverOptions } from '../../src/drivers/command.ts';
-import { markerOfSpares } from '../../src/drivers/environment.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../src/ir/effect.ts';
 import type { Capture } from '../../src/ir/output.ts';
 import type { FilledText } from '../../src/ir/text.ts';
+import { isIdleSpare } from '../rig/spare.ts';
 import { find, start } from './driver.ts';
 import type { DriverRig } from './driver.ts';
 
@@ -134,9 +134,7 @@ export class CommandRig implements DriverRig {
 
   /** What commands of this run left alive. A shell that waits for a text is none yet. */
   left(): readonly number[] {
-    return processesOfRun(this.runId).flatMap(({ pid, marker }) =>
-      marker === markerOfSpares(marker ?? '') && readsPipe(pid) ? [] : [pid],
-    );
+    return processesOfRun(this.runId).flatMap(({ pid }) => (isIdleSpare(pid) ? [] : [pid]));
   }
 
   close(): Promise<void> {
@@ -150,15 +148,6 @@ export class CommandRig implements DriverRig {
     }
     rmSync(dirname(this.folder), { recursive: true, force: true });
     return Promise.resolve();
-  }
-}
-
-function readsPipe(pid: number): boolean {
-  try {
-    return readlinkSync(`/proc/${pid}/fd/0`).startsWith('pipe:');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ESRCH')) return true; // it has ended meanwhile
-    throw error;
   }
 }
 

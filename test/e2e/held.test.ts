@@ -1,7 +1,6 @@
 // A disk that refuses to take more, by the limit that a process can set itself on the size of files.
 
 import { describe, expect, test } from 'vitest';
-import type { Result } from '../rig/rig.ts';
 import { Rig, shellStep } from '../rig/rig.ts';
 
 const CHAIN = `[main]\n${Array.from({ length: 12 }, (_, index) =>
@@ -67,14 +66,13 @@ ${shellStep('c', 'echo c >> ../ran', 'needs = ["b"]')}`;
     'holds the run before a step that could leave nothing (%s KB); with room again it goes on',
     async (size, context) => {
       await using rig = await Rig.setup();
-      rig.write('disk/there', '');
       rig.write('w.meow.toml', STEPS);
-      const onDisk = (commands: string): Promise<Result> =>
-        rig.shell(`unshare -rm sh -c 'mount -t tmpfs -o size=${size}k tmpfs disk && cd disk && ${commands}'`);
-      if ((await onDisk('true')).code !== 0) context.skip('nothing may be mounted here');
-      const { stdout, stderr, code } = await onDisk(
+      const result = await rig.onDisk(
+        `size=${size}k`,
         'cp ../w.meow.toml . && mkdir .meow && { meow run w.meow.toml --id h; echo "run: $?"; rm fill.bin; meow resume h; }',
       );
+      if (result === null) return context.skip('nothing may be mounted here');
+      const { stdout, stderr, code } = result;
       expect(stderr).toMatch(
         /^meow: run h is held: .* cannot be written, the disk is full \(ENOSPC: .*\)\n {2}nothing more was started; free some space, then: meow resume h\n$/m,
       );

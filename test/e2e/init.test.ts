@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Live, Result, RunObject } from '../rig/rig.ts';
+import type { Live, RunObject } from '../rig/rig.ts';
 import { Rig } from '../rig/rig.ts';
 
 const TEMPLATES = join(import.meta.dirname, '../../lib/init');
@@ -43,11 +43,9 @@ test('init keeps what runs leave behind out of git, and nothing else', async () 
 
 test('where nothing can be written, init says why', async (context) => {
   await using rig = await Rig.setup();
-  rig.write('disk/there', '');
-  const mounted = (command: string): Promise<Result> =>
-    rig.shell(`unshare -rm sh -c 'mount -t tmpfs -o ro tmpfs disk && cd disk && ${command}'`);
-  if ((await mounted('true')).code !== 0) context.skip('nothing may be mounted here');
-  expect(await mounted('meow init')).toEqual({
+  const result = await rig.onDisk('ro', 'meow init');
+  if (result === null) context.skip('nothing may be mounted here');
+  expect(result).toEqual({
     stdout: '',
     stderr: `meow: cannot write ${rig.path('disk/.meow/config.toml')}: the file system is read-only (EROFS: ${rig.path('disk/.meow')})
   mount it writable, or run from a project that is
@@ -58,15 +56,10 @@ test('where nothing can be written, init says why', async (context) => {
 
 test('where the disk is full, init leaves no half of a file', async (context) => {
   await using rig = await Rig.setup();
-  rig.write('disk/there', '');
-  const mounted = (command: string): Promise<Result> =>
-    rig.shell(`unshare -rm sh -c 'mount -t tmpfs -o size=64k tmpfs disk && cd disk && ${command}'`);
-  if ((await mounted('true')).code !== 0) context.skip('nothing may be mounted here');
-  const { stdout, stderr, code } = await mounted(
-    '{ head -c 90000 /dev/zero > fill; meow init; } ; echo $?; find .meow',
-  );
-  expect({ stdout, code }).toEqual({ stdout: '2\n.meow\n', code: 0 });
-  expect(stderr).toContain('the disk is full');
+  const result = await rig.onDisk('size=64k', '{ head -c 90000 /dev/zero > fill; meow init; } ; echo $?; find .meow');
+  if (result === null) context.skip('nothing may be mounted here');
+  expect(result).toMatchObject({ stdout: '2\n.meow\n', code: 0 });
+  expect(result?.stderr).toContain('the disk is full');
 });
 
 test('a template that there is none of is answered with those that there are', async () => {

@@ -14,7 +14,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  readlinkSync,
   realpathSync,
   rmSync,
   statSync,
@@ -23,6 +22,7 @@ import {
 import { constants, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isIdleSpare } from './spare.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 export const MEOW = join(ROOT, 'bin/meow');
@@ -173,6 +173,14 @@ export class Rig implements AsyncDisposable {
     return this.processes();
   }
 
+  /** In the folder `disk`, on a file system of its own: `size=64k`, `ro`. Null where nothing may be mounted. */
+  async onDisk(options: string, commands: string): Promise<Result | null> {
+    mkdirSync(this.path('disk'), { recursive: true });
+    const mounted = (what: string): Promise<Result> =>
+      this.shell(`unshare -rm sh -c 'mount -t tmpfs -o ${options} tmpfs disk && cd disk && ${what}'`);
+    return (await mounted('true')).code === 0 ? mounted(commands) : null;
+  }
+
   /** As a machine that loses its power would. */
   async killAll(): Promise<void> {
     // One that is killed may have started another in the moment before.
@@ -305,12 +313,10 @@ function marked(marks: readonly string[]): readonly number[] {
     });
 }
 
-/** Of an engine that is there, or was (perl-starter.ts), or a shell that it has ready: that waits for a text. */
+/** Of an engine that is there, or was (perl-starter.ts), or a shell that it has ready. */
 function isStarter(pid: number): boolean {
   try {
-    if (/^[^\0]*\/perl\0-e\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'))) return true;
-    const isSpare = /(?:^|\0)MEOW_RUN=[^\0]*:(?:\0|$)/.test(readFileSync(`/proc/${pid}/environ`, 'latin1'));
-    return isSpare && readlinkSync(`/proc/${pid}/fd/0`).startsWith('pipe:');
+    return isIdleSpare(pid) || /^[^\0]*\/perl\0-e\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'));
   } catch {
     return false; // it has ended meanwhile
   }
