@@ -1,7 +1,7 @@
 // A run without the command line and without commands: the engine, a journal on disk, and a driver that answers as soon
 // as it is asked. What is left is what the project itself costs.
 
-import { systemClock } from '../src/drivers/clock.ts';
+import { systemClock } from '../src/sys/clock.ts';
 import { StateRefresh } from '../src/cli/state-refresh.ts';
 import { Engine } from '../src/engine/loop.ts';
 import type { Answer, Driver } from '../src/engine/ports.ts';

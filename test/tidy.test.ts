@@ -73,7 +73,7 @@ rule('imports keep to the layers', importsKeepToTheLayers, {
     'src/stores/a.ts:1: stores may import only types from kernel',
     'src/web/a.ts:1: web may not import kernel',
     'src/view/a.ts:1: src may not import test/rig.ts',
-    'src/plumbing/a.ts:1: plumbing is no layer: there are base, ir, languages, kernel, engine, drivers, stores, view, sim, ipc, cli, web, mcp',
+    'src/plumbing/a.ts:1: plumbing is no layer: there are base, ir, languages, kernel, engine, sys, drivers, stores, view, sim, ipc, app, cli, web, mcp',
   ],
   good: {
     'src/kernel/a.ts': "import { b } from '../ir/b.ts';\nimport { c } from './c.ts';\n// import '../engine/b.ts'",
@@ -284,7 +284,7 @@ rule('agents are known by their adapters', agentsAreKnownByTheirAdapters, {
   good: {
     'lib/adapters/fox/adapter.toml': 'name = "fox"',
     'lib/adapters/sim/adapter.toml': '',
-    'src/drivers/readers/fox.ts': 'readFox();',
+    'src/drivers/agent/readers/fox.ts': 'readFox();',
     'src/cli/a.ts': "start('sim');",
     'src/cli/a.test.ts': "start('fox');",
   },

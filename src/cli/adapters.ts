@@ -6,12 +6,12 @@ import { join } from 'node:path';
 
 import { assert } from '../base/assert.ts';
 import type { Diagnostic } from '../base/diagnostic.ts';
-import { ABSENT, isErrno } from '../base/errno.ts';
+import { ABSENT, isErrno } from '../sys/errno.ts';
 import { nearest } from '../base/nearest.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { UsageError } from '../base/usage-error.ts';
-import { READER_NAMES } from '../drivers/readers/named.ts';
+import { READER_NAMES } from '../drivers/agent/readers/named.ts';
 import type { Adapter } from '../ir/adapter.ts';
 import type { Program } from '../ir/program.ts';
 import { isAdapterName, readAdapter } from '../languages/adapter/read-adapter.ts';

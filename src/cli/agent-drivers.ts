@@ -1,24 +1,24 @@
 // The drivers of agents, bound to their hosts: which of them keeps an agent is a matter of its adapter and its channel
-// (drivers/hosts.ts). tmux is looked for when the first agent needs a terminal, and not before.
+// (drivers/agent/host-registry.ts). tmux is looked for when the first agent needs a terminal, and not before.
 
 import { join } from 'node:path';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { Driver } from '../engine/ports.ts';
-import { acpHost } from '../drivers/acp/host.ts';
-import { agentDriver } from '../drivers/agents.ts';
-import type { AgentsDriver } from '../drivers/agents.ts';
+import { acpHost } from '../drivers/agent/acp/host.ts';
+import { agentDriver } from '../drivers/agent/driver.ts';
+import type { AgentsDriver } from '../drivers/agent/driver.ts';
 import type { RunSurroundings } from '../drivers/environment.ts';
-import { headlessHost } from '../drivers/headless-host.ts';
-import { hostsByChannel } from '../drivers/hosts.ts';
-import { keptScript, simHost } from '../drivers/sim-host.ts';
-import { terminalHost } from '../drivers/terminal/host.ts';
-import { placeOfSocket, privateSocket } from '../drivers/tmux/private-socket.ts';
-import { Tmux } from '../drivers/tmux/tmux.ts';
-import { SessionLedger } from '../drivers/turn/session-ledger.ts';
-import { turnDriver } from '../drivers/turn/turn-driver.ts';
-import { findProgram } from '../drivers/wrapper.ts';
+import { headlessHost } from '../drivers/agent/headless/host.ts';
+import { hostsByChannel } from '../drivers/agent/host-registry.ts';
+import { keptScript, simHost } from '../drivers/agent/sim-host.ts';
+import { terminalHost } from '../drivers/agent/terminal/host.ts';
+import { placeOfSocket, privateSocket } from '../drivers/agent/tmux/private-socket.ts';
+import { Tmux } from '../drivers/agent/tmux/tmux.ts';
+import { SessionLedger } from '../drivers/agent/headless/session-registry.ts';
+import { turnDriver } from '../drivers/agent/headless/turn-driver.ts';
+import { findProgram } from '../drivers/recording-shell.ts';
 import type { Adapter } from '../ir/adapter.ts';
 import type { Program } from '../ir/program.ts';
 import type { Config } from '../languages/config.ts';

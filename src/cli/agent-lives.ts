@@ -1,8 +1,8 @@
 // Whether the agents of a run live, where no engine watches over them: what the journal says was true when one last did.
 
-import { AgentFolder, wasEndedByUs } from '../drivers/agent-folder.ts';
+import { AgentFolder, wasEndedByUs } from '../drivers/agent/files.ts';
 import { markerOf } from '../drivers/environment.ts';
-import { livingLeader } from '../drivers/leader.ts';
+import { livingLeader } from '../drivers/session-leader.ts';
 import { allProcesses } from '../drivers/process-table.ts';
 import { readProcess } from '../drivers/step-folder.ts';
 import type { FileStore } from '../stores/files.ts';

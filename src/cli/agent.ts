@@ -12,7 +12,7 @@ import { stepStatus } from './commands/step-status.ts';
 import { report } from './exit.ts';
 import type { FlagList, Given } from './flags.ts';
 import { readFlags } from './flags.ts';
-import { flushed } from './say.ts';
+import { flushed } from './output.ts';
 
 interface AgentCommand extends FlagList {
   perform(given: Given): number | Promise<number>;

@@ -7,7 +7,7 @@ import { nearest } from '../base/nearest.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { addConversationCommands } from './conversation-commands.ts';
 import { EXIT, report } from './exit.ts';
-import { flushed, isLost, print } from './say.ts';
+import { flushed, isLost, print } from './output.ts';
 import { lineWidth } from './terminal-size.ts';
 
 /** Does what the arguments ask for; resolves to the exit status. */

@@ -1,11 +1,11 @@
 // What a run of opcodes has beside any other: its directory, its worktree, and the drivers that work in it.
 
 import { join, resolve } from 'node:path';
-import { commandDriver } from '../drivers/command.ts';
+import { commandDriver } from '../drivers/command/command-driver.ts';
 import type { RunSurroundings } from '../drivers/environment.ts';
 import { branchOf } from '../drivers/git/repository.ts';
-import { opcodeDriver } from '../drivers/opcodes/opcode-driver.ts';
-import { workspaceFor, worktreePath } from '../drivers/opcodes/workspace.ts';
+import { opcodeDriver } from '../drivers/conductor/opcode-driver.ts';
+import { workspaceFor, worktreePath } from '../drivers/conductor/workspace.ts';
 import type { Driver } from '../engine/ports.ts';
 import { conductorOf, workplaceOf } from '../ir/conductor.ts';
 import type { ConductedSpec } from '../ir/conducted.ts';
@@ -15,7 +15,7 @@ import type { Config } from '../languages/config.ts';
 import { visitsOf } from '../view/visits.ts';
 import type { VisitView } from '../view/visits.ts';
 import { RunDirectory } from './run-directory.ts';
-import { complain } from './say.ts';
+import { complain } from './output.ts';
 
 export interface ConductorRunRequest {
   readonly run: RunSurroundings;

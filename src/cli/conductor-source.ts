@@ -5,7 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { isJsonMap } from '../base/json.ts';
 import type { Json } from '../base/json.ts';
-import { isErrno } from '../stores/refusal.ts';
+import { isErrno } from '../stores/usage-errors.ts';
 import type { Project } from './project.ts';
 import { readText, shownPath } from './workflow.ts';
 

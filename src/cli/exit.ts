@@ -1,8 +1,8 @@
 // The exit statuses of every command, and what is printed when one ends by an error. Whose fault it was decides both.
 
 import { UsageError } from '../base/usage-error.ts';
-import { HeldRun } from '../stores/held-run.ts';
-import { complain } from './say.ts';
+import { HeldRun } from '../stores/disk-failure.ts';
+import { complain } from './output.ts';
 
 declare const MEOW_VERSION: string;
 

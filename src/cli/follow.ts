@@ -9,10 +9,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { UsageError } from '../base/usage-error.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { FileStore } from '../stores/files.ts';
-import { isErrno } from '../stores/refusal.ts';
+import { isErrno } from '../stores/usage-errors.ts';
 import type { ReadRun } from './runs.ts';
 import { readRun } from './runs.ts';
-import { isDeaf } from './say.ts';
+import { isDeaf } from './output.ts';
 
 const INTERVAL_MIN_MS = 50;
 const COST_SHARE = 10;

@@ -8,7 +8,7 @@ import { basename, dirname, extname, join, relative, resolve } from 'node:path';
 
 import { UsageError } from '../base/usage-error.ts';
 import type { FindWorkflow, Found, RaymondFile, RaymondSource } from '../languages/raymond/source.ts';
-import { isSystemError } from '../stores/refusal.ts';
+import { isSystemError } from '../stores/usage-errors.ts';
 import type { Project } from './project.ts';
 import { readText, shownPath } from './workflow.ts';
 

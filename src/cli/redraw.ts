@@ -5,7 +5,7 @@
 import type { WriteStream } from 'node:tty';
 
 import { widthOf } from '../view/row.ts';
-import { print, printNow } from './say.ts';
+import { print, printNow } from './output.ts';
 import { terminalSize } from './terminal-size.ts';
 
 const INTERVAL_MS = 100;

@@ -9,25 +9,25 @@
 
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ABSENT, EXHAUSTED, REFUSED } from '../base/errno.ts';
+import { ABSENT, EXHAUSTED, REFUSED } from '../sys/errno.ts';
 import { isJsonMap } from '../base/json.ts';
 import type { Json, JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
 import { UsageError } from '../base/usage-error.ts';
-import { clear, copyNew, makeFolderWithin } from '../drivers/opcodes/artifacts.ts';
-import { readJsonFile } from '../drivers/turn/json-file.ts';
+import { clear, copyNew, makeFolderWithin } from '../drivers/conductor/artifacts.ts';
+import { readJsonFile } from '../sys/json-file.ts';
 import type { Program } from '../ir/program.ts';
 import { plainText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
-import { isErrno, refusalOf } from '../stores/refusal.ts';
+import { isErrno, refusalOf } from '../stores/usage-errors.ts';
 import { stateFile } from '../stores/state-file.ts';
 import type { StateFile } from '../stores/state-file.ts';
 import { gateArtifact, RunEvents } from '../view/run-events.ts';
 import { openGates, runError, runStatus } from '../view/status.ts';
 import { outcomeOf, visitsOf } from '../view/visits.ts';
 import type { VisitView } from '../view/visits.ts';
-import { complain } from './say.ts';
+import { complain } from './output.ts';
 
 export interface RunDirectoryOptions {
   /** Absolute. */

@@ -10,9 +10,9 @@ import { fold } from '../engine/loop.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { FileStore } from '../stores/files.ts';
 import { fileStore } from '../stores/files.ts';
-import { checkRunId, isRunId, missingRun } from '../stores/refusal.ts';
+import { checkRunId, isRunId, missingRun } from '../stores/usage-errors.ts';
 import type { Project } from './project.ts';
-import { complain } from './say.ts';
+import { complain } from './output.ts';
 
 export function storeOf(project: Project): FileStore {
   return fileStore({ folder: project.runs });

@@ -8,7 +8,7 @@
 import { constants } from 'node:os';
 
 import type { LiveRun } from '../engine/client.ts';
-import { complain } from './say.ts';
+import { complain } from './output.ts';
 
 export const STOP_SIGNAL = 'SIGUSR2';
 export const FORCE_SIGNAL = 'SIGIO';

@@ -6,10 +6,10 @@
 import { UsageError } from '../base/usage-error.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
-import { isSystemError } from '../stores/refusal.ts';
+import { isSystemError } from '../stores/usage-errors.ts';
 import type { StateFile } from '../stores/state-file.ts';
 import { StateYaml, stepsTouched } from '../view/state-yaml.ts';
-import { complain } from './say.ts';
+import { complain } from './output.ts';
 
 const INTERVAL_MIN_MS = 200;
 const COST_SHARE = 20;

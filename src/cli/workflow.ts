@@ -18,12 +18,12 @@ import { isPlaced, spellingsOf } from '../languages/meow/reference.ts';
 import { createSearch } from '../languages/meow/search.ts';
 import { createReport } from '../languages/report.ts';
 import type { Source } from '../ir/program.ts';
-import { isErrno, isSystemError, shellPath } from '../stores/refusal.ts';
+import { isErrno, isSystemError, shellPath } from '../stores/usage-errors.ts';
 import type { Paint } from '../view/paint.ts';
 import { renderDiagnostic } from '../view/diagnostics.ts';
 import { InvalidWorkflow } from './exit.ts';
 import type { Project } from './project.ts';
-import { complain } from './say.ts';
+import { complain } from './output.ts';
 
 export interface WorkflowText {
   /** As messages name it. */

@@ -4,7 +4,7 @@
 // does not live. Linux tells through /proc; elsewhere `ps` is asked, which shows markers only of one's own processes.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { isErrno } from '../base/errno.ts';
+import { isErrno } from '../sys/errno.ts';
 import { MARKER } from './environment.ts';
 import { ask } from './process.ts';
 

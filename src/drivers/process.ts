@@ -1,4 +1,4 @@
-// Starts processes. With perl-starter.ts, git/git.ts, opcodes/network.ts and tmux/connection.ts
+// Starts processes. With spawner.ts, git/git.ts, drivers/conductor/network.ts and drivers/agent/tmux/connection.ts
 // the only file of the drivers that does.
 //
 // What it starts leads its own session and process group, reads nothing, and writes straight into files: it needs
@@ -8,11 +8,12 @@ import { spawn, spawnSync } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { isErrno } from '../base/errno.ts';
-import type { ErrnoError } from '../base/errno.ts';
+import { isErrno } from '../sys/errno.ts';
+import type { ErrnoError } from '../sys/errno.ts';
 import { wholeEnvironment } from './environment.ts';
 import type { Environment } from './environment.ts';
-import { makeStepFolder, openPrivate } from './step-folder.ts';
+import { makeStepFolder } from './step-folder.ts';
+import { openPrivate } from '../sys/private-file.ts';
 
 export interface ProcessRequest {
   readonly path: string;

@@ -6,12 +6,13 @@
 //   script           what was run, where it is too long for an argument
 //   outputs/NAME     outputs that are too large for the journal
 //
-// A line counts once it has its end. Folders and files are private to their user, whatever the umask.
+// A line counts once it has its end. Folders and files are private to their user (sys/private-file.ts).
 
 import { createHash } from 'node:crypto';
-import { chmodSync, existsSync, fchmodSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { ABSENT, isErrno } from '../base/errno.ts';
+import { ABSENT, isErrno } from '../sys/errno.ts';
+import { makeFolder } from '../sys/private-file.ts';
 
 export interface StepFolder {
   readonly path: string;
@@ -32,9 +33,6 @@ export interface WrittenRecord {
   readonly uptime: number | null;
   readonly bootId: string;
 }
-
-/** Asked once: to ask is to change it for a moment. */
-export const UMASK = process.umask();
 
 export function stepFolder(runFolder: string, step: string, attempt: number): StepFolder {
   const inRun = `steps/${fileName(step)}/${attempt}`;
@@ -57,33 +55,6 @@ export function makeStepFolder(path: string): void {
   if (basename(path) === '1') makeFolder(dirname(path));
   makeFolder(path);
 }
-
-export function makeFolder(path: string): void {
-  try {
-    mkdirSync(path, 0o700);
-  } catch (error) {
-    if (isErrno(error, 'EEXIST')) return;
-    if (!isErrno(error, 'ENOENT')) throw error;
-    makeFolder(dirname(path));
-    mkdirSync(path, 0o700);
-  }
-  if (OWNER_MASKED) chmodSync(path, 0o700);
-}
-
-/** For appending: a second opening destroys nothing, and a command that truncates its own output leaves no hole. */
-export function openPrivate(path: string): number {
-  const file = openSync(path, 'a', 0o600);
-  if (OWNER_MASKED) fchmodSync(file, 0o600);
-  return file;
-}
-
-export function writePrivate(path: string, text: string): void {
-  writeFileSync(path, text, { mode: 0o600 });
-  if (OWNER_MASKED) chmodSync(path, 0o600);
-}
-
-/** The umask takes from the owner too. */
-export const OWNER_MASKED = (UMASK & 0o700) !== 0;
 
 /** Whether somebody was to begin what the folder is of, and came so far. */
 export function hasBegun(path: string): boolean {

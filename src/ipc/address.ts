@@ -7,7 +7,7 @@ import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { UsageError } from '../base/usage-error.ts';
-import { isErrno } from '../base/errno.ts';
+import { isErrno } from '../sys/errno.ts';
 
 /** Systems allow 103 or 107. */
 const SOCKET_BYTES_MAX = 100;

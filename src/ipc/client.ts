@@ -18,11 +18,11 @@ import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { JsonMap } from '../base/json.ts';
 import { UsageError } from '../base/usage-error.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { Answer } from './protocol.ts';
 import { decodeAnswer, errorAnswer, LINE_BYTES_MAX } from './protocol.ts';
-import { readSmallFile } from './small-file.ts';
+import { readSmallFile } from '../sys/read-untrusted-file.ts';
 
 export interface Reach {
   /** Null where it is not known. */

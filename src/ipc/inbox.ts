@@ -18,12 +18,12 @@ import type { FSWatcher } from 'node:fs';
 import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder } from './address.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../base/errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { parseEventFile } from './event-file.ts';
 import type { Answer, Message } from './protocol.ts';
 import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
-import type { SmallFile } from './small-file.ts';
-import { readSmallFile } from './small-file.ts';
+import type { SmallFile } from '../sys/read-untrusted-file.ts';
+import { readSmallFile } from '../sys/read-untrusted-file.ts';
 import { UsageError } from '../base/usage-error.ts';
 
 const FILES_AT_A_TIME = 256;

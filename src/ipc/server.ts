@@ -14,7 +14,7 @@ import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import type { Answer, Message } from './protocol.ts';
 import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
-import { ABSENT, isErrno } from '../base/errno.ts';
+import { ABSENT, isErrno } from '../sys/errno.ts';
 
 const CONNECTIONS_MAX = 256;
 /** Of a connection that talks on while it waits for an answer; it is not read any further then. */

@@ -225,7 +225,7 @@ export interface HeadlessWays {
   readonly modelArgs: Text | null;
   readonly effortArgs: Text | null;
   readonly prompt: 'stdin' | 'argument';
-  /** The name of what reads its output (drivers/readers/). */
+  /** The name of what reads its output (drivers/agent/readers/). */
   readonly reader: string;
   readonly sessionId: 'chosen' | 'told' | 'none';
   readonly signal: StopWays['signal'];

@@ -10,7 +10,7 @@ import type { FilledText } from '../ir/text.ts';
 import type { AgentEnd, AgentOpening } from './decision.ts';
 import { startCleanup } from './ending.ts';
 import type { AgentState, StepState } from './state.ts';
-import type { Fail, Turn } from './turn.ts';
+import type { Fail, Turn } from './deciding.ts';
 
 /** Whether a step may ask this of its agent now: `wait` where the agent is busy or on its way. */
 export function admission(

@@ -1,7 +1,7 @@
 // What decisions about agents do to the state, and whom an agent works for: a part of `apply`.
 
 import { present } from '../base/assert.ts';
-import { ByOrder } from './by-order.ts';
+import { ByOrder } from './ordered-set.ts';
 import type { AgentOpening, Decision } from './decision.ts';
 import { becomeReady } from './needs.ts';
 import type { AgentState, RunState, StepState } from './state.ts';

@@ -6,7 +6,7 @@ import { assert, present, unreachable } from '../base/assert.ts';
 import { isTurn } from '../ir/effect.ts';
 import { canGrow } from '../ir/program.ts';
 import { applyToAgents, occupy, release } from './apply-agents.ts';
-import { applyTalk, hear } from './apply-talk.ts';
+import { applyTalk, hear } from './apply-messages.ts';
 import { askingOf } from './gates.ts';
 import type { Decision, FrameOpening, StepProgress } from './decision.ts';
 import type { IdTree } from './id-tree.ts';

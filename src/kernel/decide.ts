@@ -43,7 +43,7 @@ import type { FrameState, RunState, StepState } from './state.ts';
 import { CLEANUP_STEP, effectId, isOver, stepOf, waits } from './state.ts';
 import { judgeReport } from './report.ts';
 import { asList, prepare } from './start.ts';
-import type { Turn } from './turn.ts';
+import type { Turn } from './deciding.ts';
 
 const RETRY_DELAY_MAX_MS = 365 * 24 * 3_600_000;
 /** Sure to fail again in the same way; or, for what failed below a step, already tried again there. */

@@ -12,7 +12,7 @@ import { fillCommand } from './fill.ts';
 import { lookupFrom } from './scope.ts';
 import type { AgentState, RunState, StepState } from './state.ts';
 import { ENTRY_LANE } from './state.ts';
-import type { Turn } from './turn.ts';
+import type { Turn } from './deciding.ts';
 
 const CLEANUP_TIMEOUT_MS = 60_000;
 

@@ -7,7 +7,7 @@ import type { Success } from '../ir/effect.ts';
 import type { GateVerdict } from './input.ts';
 import type { Asking, RunState, StepState } from './state.ts';
 import { askerOf } from './state.ts';
-import type { Turn } from './turn.ts';
+import type { Turn } from './deciding.ts';
 
 export function askGate(turn: Turn, name: string, step: StepState, prompt: string | null): void {
   const gate = turn.state.gates.get(name);

@@ -22,7 +22,7 @@ import type { FrameJoin, FrameOpening } from './decision.ts';
 import { dig, lookupFrom } from './scope.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
 import { ENTRY_LANE, frameOf } from './state.ts';
-import type { Fail, Turn } from './turn.ts';
+import type { Fail, Turn } from './deciding.ts';
 
 type Variables = Readonly<Record<string, Json>>;
 const FRESH: Session = { kind: 'fresh' };

@@ -6,7 +6,7 @@ import type { Progress } from '../ir/effect.ts';
 import type { StepProgress } from './decision.ts';
 import { askGate, askingOf } from './gates.ts';
 import type { AgentState, StepState } from './state.ts';
-import type { Turn } from './turn.ts';
+import type { Turn } from './deciding.ts';
 
 export function noteProgress(turn: Turn, step: StepState, { session, delivery, dialog, doubt }: Progress): void {
   if (doubt !== undefined) turn.emit({ kind: 'warned', message: `step ${step.id}: ${doubt}` });

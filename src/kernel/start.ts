@@ -14,7 +14,7 @@ import { fillString, fillValue, keptFileOf } from '../ir/text.ts';
 import { fillEffect } from './fill.ts';
 import { lookupFrom, shape } from './scope.ts';
 import type { StepState } from './state.ts';
-import type { Turn } from './turn.ts';
+import type { Turn } from './deciding.ts';
 
 export interface Prepared {
   readonly effect: EffectSpec<FilledText> | null;

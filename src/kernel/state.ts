@@ -13,7 +13,7 @@ import { UNLIMITED } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { AgentOpening, FrameOpening, OpenDialog, RunEnd, StopReason } from './decision.ts';
 import type { EmittedEvent, GateVerdict } from './input.ts';
-import { ByOrder } from './by-order.ts';
+import { ByOrder } from './ordered-set.ts';
 import type { IdTree } from './id-tree.ts';
 import { emptyTree } from './id-tree.ts';
 

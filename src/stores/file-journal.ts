@@ -14,9 +14,9 @@ import type { Journal, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { checkSequence } from './check-sequence.ts';
-import { HeldRun } from './held-run.ts';
+import { HeldRun } from './disk-failure.ts';
 import { encodeRecords } from './journal-lines.ts';
-import { isSystemError, refusalOf } from './refusal.ts';
+import { isSystemError, refusalOf } from './usage-errors.ts';
 
 /** What a journal needs of a file: to write at its end, never elsewhere. */
 export interface AppendFile {

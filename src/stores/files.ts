@@ -23,7 +23,7 @@ import type { FileHandle } from 'node:fs/promises';
 import { chmod, constants, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
-import { REFUSED } from '../base/errno.ts';
+import { REFUSED } from '../sys/errno.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { Journal, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
@@ -46,7 +46,7 @@ import {
   refusalOf,
   shellPath,
   takenRun,
-} from './refusal.ts';
+} from './usage-errors.ts';
 import type { StateFile } from './state-file.ts';
 import { stateFile } from './state-file.ts';
 import { decodeProgram, encodeProgram, hashProgram } from './stored-program.ts';

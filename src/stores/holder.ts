@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 
-import { isErrno } from './refusal.ts';
+import { isErrno } from './usage-errors.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;

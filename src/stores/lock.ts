@@ -18,7 +18,7 @@ import { present } from '../base/assert.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { LockHolder } from './holder.ts';
 import { isHolderAlive, parseHolder, thisProcess } from './holder.ts';
-import { isErrno } from './refusal.ts';
+import { isErrno } from './usage-errors.ts';
 
 export type { LockHolder } from './holder.ts';
 export { isHolderAlive } from './holder.ts';

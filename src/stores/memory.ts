@@ -6,7 +6,7 @@ import type { Journal, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { checkSequence } from './check-sequence.ts';
-import { checkRunId, lockedRun, missingRun, neverBegan, takenRun } from './refusal.ts';
+import { checkRunId, lockedRun, missingRun, neverBegan, takenRun } from './usage-errors.ts';
 import { hashProgram } from './stored-program.ts';
 
 export function memoryStore(): Store {

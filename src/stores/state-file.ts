@@ -4,7 +4,7 @@
 
 import { open, rename, unlink } from 'node:fs/promises';
 
-import { isSystemError, refusalOf } from './refusal.ts';
+import { isSystemError, refusalOf } from './usage-errors.ts';
 
 export interface StateFile {
   /**

@@ -12,7 +12,7 @@ import { plainText } from '../ir/text.ts';
 import type { FilledText, Text } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
-import { countsText } from './census.ts';
+import { countsText } from './summary.ts';
 import { neededBy } from './needed.ts';
 import type { Paint } from './paint.ts';
 import { tame } from './row.ts';

@@ -5,7 +5,7 @@
 import { formatDuration } from '../base/time.ts';
 import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
 import { retryTimer } from '../kernel/state.ts';
-import { countsText, lastLine } from './census.ts';
+import { countsText, lastLine } from './summary.ts';
 import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
 import type { Brush, Paint } from './paint.ts';
 import type { Piece } from './row.ts';
@@ -22,7 +22,7 @@ export interface TreeOptions {
   readonly paint: Paint;
   /** For terminals that have no other characters. */
   readonly ascii: boolean;
-  /** Whether the closing words (census.ts) follow below it, with all the warnings. */
+  /** Whether the closing words (summary.ts) follow below it, with all the warnings. */
   readonly closing: boolean;
 }
 

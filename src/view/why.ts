@@ -7,7 +7,7 @@ import { askingOf } from '../kernel/gates.ts';
 import { retryTimer, timeoutTimer } from '../kernel/state.ts';
 import type { Needed } from './needed.ts';
 import { isOpen, neededBy } from './needed.ts';
-import { lastLine } from './census.ts';
+import { lastLine } from './summary.ts';
 import { tame } from './row.ts';
 import { commandFor, openGates, runStatus } from './status.ts';
 import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';

@@ -5,8 +5,8 @@ import { appendFileSync, closeSync, constants, mkdtempSync, openSync, readFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { isErrno } from '../../src/base/errno.ts';
-import { Pen, PIPE } from '../../src/drivers/acp/pen.ts';
+import { isErrno } from '../../src/sys/errno.ts';
+import { Pen, PIPE } from '../../src/drivers/agent/acp/once-writer.ts';
 
 const SENT = { kind: 'sent' };
 let folder: string;

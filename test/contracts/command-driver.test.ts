@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
-import { Launcher } from '../../src/drivers/launcher.ts';
+import { Launcher } from '../../src/drivers/command/launcher.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import { appears, CommandRig, from, gone } from './driver-command-rig.ts';
 import { driverContract, start } from './driver.ts';

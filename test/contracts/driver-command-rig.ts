@@ -7,9 +7,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isErrno } from '../../src/base/errno.ts';
-import { commandDriver } from '../../src/drivers/command.ts';
-import type { CommandDriverOptions } from '../../src/drivers/command.ts';
+import { isErrno } from '../../src/sys/errno.ts';
+import { commandDriver } from '../../src/drivers/command/command-driver.ts';
+import type { CommandDriverOptions } from '../../src/drivers/command/command-driver.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../src/ir/effect.ts';

@@ -19,7 +19,7 @@ import { lstatSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Result } from '../../src/base/result.ts';
-import type { GitProblem } from '../../src/drivers/git/problem.ts';
+import type { GitProblem } from '../../src/drivers/git/git-error.ts';
 import { Repository } from '../../src/drivers/git/repository.ts';
 import type { RestoreRequest } from '../../src/drivers/git/restore.ts';
 import type { Worktree } from '../../src/drivers/git/worktree.ts';

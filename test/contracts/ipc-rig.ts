@@ -6,10 +6,10 @@ import { createConnection } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ok } from '../../src/base/result.ts';
-import { systemClock } from '../../src/drivers/clock.ts';
+import { systemClock } from '../../src/sys/clock.ts';
 import type { Address } from '../../src/ipc/address.ts';
 import { addressOf } from '../../src/ipc/address.ts';
-import { Reception } from '../../src/ipc/reception.ts';
+import { Reception } from '../../src/ipc/run-endpoint.ts';
 import type { ToldRun } from '../kernel-rig/told-run.ts';
 import { toldRun } from '../kernel-rig/told-run.ts';
 

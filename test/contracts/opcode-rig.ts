@@ -6,11 +6,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { isErrno } from '../../src/base/errno.ts';
+import { isErrno } from '../../src/sys/errno.ts';
 import { ok } from '../../src/base/result.ts';
-import { commandDriver } from '../../src/drivers/command.ts';
-import type { OpcodeContext, OpcodeSettings, Visit, Workspace } from '../../src/drivers/opcodes/context.ts';
-import { opcodeDriver } from '../../src/drivers/opcodes/opcode-driver.ts';
+import { commandDriver } from '../../src/drivers/command/command-driver.ts';
+import type { OpcodeContext, OpcodeSettings, Visit, Workspace } from '../../src/drivers/conductor/context.ts';
+import { opcodeDriver } from '../../src/drivers/conductor/opcode-driver.ts';
 import { processesOfRun } from '../../src/drivers/process-table.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';

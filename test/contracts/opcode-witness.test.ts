@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { workspaceFor } from '../../src/drivers/opcodes/workspace.ts';
+import { workspaceFor } from '../../src/drivers/conductor/workspace.ts';
 import type { Witness } from '../../src/ir/conducted.ts';
 import type { Outcome } from '../../src/ir/effect.ts';
 import { appears } from './driver-command-rig.ts';

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readDriver } from '../../src/drivers/read.ts';
+import { readDriver } from '../../src/drivers/read-driver.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome, ReadSpec } from '../../src/ir/effect.ts';
 import type { FilledText } from '../../src/ir/text.ts';

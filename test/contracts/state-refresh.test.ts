@@ -17,7 +17,7 @@ import { initialState } from '../../src/kernel/state.ts';
 import { present } from '../../src/base/assert.ts';
 import type { AppendFile } from '../../src/stores/file-journal.ts';
 import { fileStore } from '../../src/stores/files.ts';
-import { HeldRun } from '../../src/stores/held-run.ts';
+import { HeldRun } from '../../src/stores/disk-failure.ts';
 import { StateYaml } from '../../src/view/state-yaml.ts';
 import { aProgram } from './store-samples.ts';
 import { UNLIMITED } from '../../src/ir/program.ts';

@@ -29,7 +29,7 @@ import type { JournalRecord } from '../../src/kernel/decision.ts';
 import type { AppendFile } from '../../src/stores/file-journal.ts';
 import type { FileStore } from '../../src/stores/files.ts';
 import { fileStore } from '../../src/stores/files.ts';
-import { HeldRun } from '../../src/stores/held-run.ts';
+import { HeldRun } from '../../src/stores/disk-failure.ts';
 import { begin, refusalOf } from './store.ts';
 import { aProgram, aRecord } from './store-samples.ts';
 

@@ -1,11 +1,11 @@
 // An engine dies while it delivers a prompt, on either side of anything that it does to the terminal. The next one finds the
-// agent, and the agent gets the prompt once: H2 of src/drivers/agent-host.ts, V6 of src/drivers/terminal/delivery.ts.
+// agent, and the agent gets the prompt once: H2 of src/drivers/agent/host.ts, V6 of src/drivers/agent/terminal/delivery-machine.ts.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { HostedAgent } from '../../src/drivers/agent-host.ts';
-import type { TerminalPane } from '../../src/drivers/tmux/terminal-pane.ts';
-import type { Tmux } from '../../src/drivers/tmux/tmux.ts';
+import type { HostedAgent } from '../../src/drivers/agent/host.ts';
+import type { TerminalPane } from '../../src/drivers/agent/tmux/terminal-pane.ts';
+import type { Tmux } from '../../src/drivers/agent/tmux/tmux.ts';
 import { actor, givenTo, NEVER, TAKEN, onRig } from './terminal-rig.ts';
 import type { AdapterWish, TerminalRig } from './terminal-rig.ts';
 

@@ -1,10 +1,10 @@
-// Prompts on their way into terminals: V1–V6 of src/drivers/terminal/delivery.ts with real programs, and H2, H6 of
-// src/drivers/agent-host.ts.
+// Prompts on their way into terminals: V1–V6 of src/drivers/agent/terminal/delivery-machine.ts with real programs, and H2, H6 of
+// src/drivers/agent/host.ts.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { HostedAgent } from '../../src/drivers/agent-host.ts';
+import type { HostedAgent } from '../../src/drivers/agent/host.ts';
 import { appears } from './driver-command-rig.ts';
 import { actedBy, actor, givenTo, NEVER, TAKEN, onRig } from './terminal-rig.ts';
 import type { TerminalRig } from './terminal-rig.ts';

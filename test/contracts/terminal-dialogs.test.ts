@@ -1,9 +1,9 @@
-// What agents in terminals ask, Q1–Q4 of src/drivers/terminal/dialogs.ts with a real program, and what becomes of them after it
-// was decided (O1, O2 of src/drivers/terminal/after-answer.ts).
+// What agents in terminals ask, Q1–Q4 of src/drivers/agent/terminal/dialogs.ts with a real program, and what becomes of them after it
+// was decided (O1, O2 of src/drivers/agent/terminal/post-dialog.ts).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { HostedAgent } from '../../src/drivers/agent-host.ts';
+import type { HostedAgent } from '../../src/drivers/agent/host.ts';
 import type { Dialog } from '../../src/ir/effect.ts';
 import { appears } from './driver-command-rig.ts';
 import { actedBy, actor, atWork, givenTo, onRig, prompt } from './terminal-rig.ts';

@@ -6,7 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Handover, HostedAgent } from '../../src/drivers/agent-host.ts';
+import type { Handover, HostedAgent } from '../../src/drivers/agent/host.ts';
 import { FIXTURES, onRig } from './terminal-rig.ts';
 import type { AdapterWish, TerminalRig } from './terminal-rig.ts';
 

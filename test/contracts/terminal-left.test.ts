@@ -1,9 +1,9 @@
 // Agents that a run has left at their work, when it paused or was stopped, and that it takes up again: they are not told twice
-// (H2 of src/drivers/agent-host.ts, over attempts as well).
+// (H2 of src/drivers/agent/host.ts, over attempts as well).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import type { HostedAgent } from '../../src/drivers/agent-host.ts';
+import type { HostedAgent } from '../../src/drivers/agent/host.ts';
 import { appears } from './driver-command-rig.ts';
 import { actedBy, actor, atWork, givenTo, onRig, TAKEN } from './terminal-rig.ts';
 import type { AdapterWish, TerminalRig } from './terminal-rig.ts';

@@ -1,11 +1,11 @@
-// Agents in terminals from their start to their end: H1, H3, H4, H6 of src/drivers/agent-host.ts.
+// Agents in terminals from their start to their end: H1, H3, H4, H6 of src/drivers/agent/host.ts.
 
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { markEnded } from '../../src/drivers/agent-folder.ts';
-import type { AgentHost, HostedAgent } from '../../src/drivers/agent-host.ts';
+import { markEnded } from '../../src/drivers/agent/files.ts';
+import type { AgentHost, HostedAgent } from '../../src/drivers/agent/host.ts';
 import { MARKER } from '../../src/drivers/environment.ts';
 import type { Text } from '../../src/ir/text.ts';
 import { appears } from './driver-command-rig.ts';

@@ -1,4 +1,4 @@
-// Terminals in tmux, with the real one, on sockets of their own. X1–X10 stand in src/drivers/tmux/.
+// Terminals in tmux, with the real one, on sockets of their own. X1–X10 stand in src/drivers/agent/tmux/.
 
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -24,12 +24,12 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
 import type { Result } from '../../src/base/result.ts';
-import { partsOf } from '../../src/drivers/tmux/parts.ts';
-import { privateSocket } from '../../src/drivers/tmux/private-socket.ts';
-import type { Look, TerminalPane } from '../../src/drivers/tmux/terminal-pane.ts';
-import { Tmux } from '../../src/drivers/tmux/tmux.ts';
-import type { TerminalRequest } from '../../src/drivers/tmux/tmux.ts';
-import { findProgram } from '../../src/drivers/wrapper.ts';
+import { partsOf } from '../../src/drivers/agent/tmux/transcript-segments.ts';
+import { privateSocket } from '../../src/drivers/agent/tmux/private-socket.ts';
+import type { Look, TerminalPane } from '../../src/drivers/agent/tmux/terminal-pane.ts';
+import { Tmux } from '../../src/drivers/agent/tmux/tmux.ts';
+import type { TerminalRequest } from '../../src/drivers/agent/tmux/tmux.ts';
+import { findProgram } from '../../src/drivers/recording-shell.ts';
 import { appears, gone } from './driver-command-rig.ts';
 
 const PATH = process.env['PATH'] ?? '';
@@ -594,7 +594,7 @@ describe('its environment (X7)', () => {
 describe('the connection', () => {
   /** An engine in a process of its own, with a private terminal. */
   function engine(script: string): ChildProcess {
-    const module = JSON.stringify(join(ROOT, 'src/drivers/tmux/tmux.ts'));
+    const module = JSON.stringify(join(ROOT, 'src/drivers/agent/tmux/tmux.ts'));
     const options = { program: PROGRAM, socket, environment: { PATH, HOME: folder } };
     const source = `
       import { Tmux } from ${module};

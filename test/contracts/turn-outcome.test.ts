@@ -3,7 +3,7 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { wholeText } from '../../src/drivers/whole-text.ts';
+import { wholeText } from '../../src/drivers/resolve-text.ts';
 import type { Outcome } from '../../src/ir/effect.ts';
 import { failedWith } from './agent-rig.ts';
 import { outputsOf, shellAdapter, TurnRig, withHoles } from './turn-rig.ts';

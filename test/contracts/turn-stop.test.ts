@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
-import { lifeSigns } from '../../src/drivers/turn/life-signs.ts';
+import { lifeSigns } from '../../src/drivers/agent/headless/process-activity.ts';
 import { markerOf } from '../../src/drivers/environment.ts';
 import { failedWith, RUN_ENDS, TIME_UP } from './agent-rig.ts';
 import { appears, gone } from './driver-command-rig.ts';

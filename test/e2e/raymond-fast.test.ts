@@ -1,5 +1,5 @@
 // Turns that follow each other so fast that their programs are started, and their ends recorded, by a process beside the
-// engine (drivers/turn/recorder.ts): what holds for other turns holds for them, whoever is killed.
+// engine (drivers/agent/headless/turn-supervisor.ts): what holds for other turns holds for them, whoever is killed.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-// A shell that a launcher has ready (src/drivers/spare-shell.ts), seen from outside.
+// A shell that a launcher has ready (src/drivers/command/spare-shell.ts), seen from outside.
 
 import { readFileSync, readlinkSync } from 'node:fs';
 

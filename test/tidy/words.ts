@@ -156,7 +156,7 @@ export const agentsAreKnownByTheirAdapters: Rule = (tree) => {
   if (names.length === 0) return [];
   const named = new RegExp(`\\b(?:${names.join('|')})\\b`, 'gi');
   return [...tree].flatMap(([path, text]) => {
-    if (!/^(?:src|bin)\//.test(path) || path.startsWith('src/drivers/readers/') || isTest(path)) return [];
+    if (!/^(?:src|bin)\//.test(path) || path.startsWith('src/drivers/agent/readers/') || isTest(path)) return [];
     return [...text.matchAll(named)].map(
       ({ 0: name, index }) => `${path}:${lineAt(text, index)}: ${name} is for its adapter and its reader to know`,
     );

@@ -4,9 +4,9 @@ import type { Dirent } from 'node:fs';
 import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-import { ABSENT, isErrno } from '../../base/errno.ts';
+import { ABSENT, isErrno } from '../../sys/errno.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { refusalOf } from '../../stores/refusal.ts';
+import { refusalOf } from '../../stores/usage-errors.ts';
 
 /** More than this is something else. */
 const FILES_MAX = 200;

@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-import { isErrno } from '../../base/errno.ts';
+import { isErrno } from '../../sys/errno.ts';
 import { UsageError } from '../../base/usage-error.ts';
 
 export type Source =

@@ -23,7 +23,7 @@ import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import type { Project } from '../project.ts';
 import { findProject } from '../project.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 import { readSettings } from '../settings.ts';
 import { complainAll, readText, shownPath } from '../workflow.ts';
 

@@ -9,7 +9,7 @@ import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
 import { inEach, readRun, resolveRun, runsGoingOn, storeOf } from '../runs.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 
 interface ListedAgent extends AgentView {
   readonly workflow: string;

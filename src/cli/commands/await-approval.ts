@@ -5,7 +5,7 @@ import type { Answer } from '../../ipc/protocol.ts';
 import { EXPIRED_STATUS } from '../../kernel/gates.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { noRun, requireSurroundings } from '../surroundings.ts';
 import { readTimeout } from '../timeout.ts';

@@ -5,7 +5,7 @@ import { ask, newMessageId } from '../../ipc/client.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
-import { complain, say, sayJson } from '../say.ts';
+import { complain, say, sayJson } from '../output.ts';
 import { noRun, requireSurroundings } from '../surroundings.ts';
 import { readTimeout } from '../timeout.ts';
 

@@ -6,18 +6,18 @@ import type { JsonMap } from '../../base/json.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { addressOf, makePrivateFolder } from '../../ipc/address.ts';
 import { ask, leave, newMessageId } from '../../ipc/client.ts';
-import { afterDecision, notAnApprover } from '../../ipc/desk.ts';
-import { keptMessages } from '../../ipc/kept.ts';
+import { afterDecision, notAnApprover } from '../../ipc/message-handler.ts';
+import { keptMessages } from '../../ipc/pending-messages.ts';
 import type { Answer } from '../../ipc/protocol.ts';
 import type { GateVerdict } from '../../kernel/input.ts';
 import type { FileStore } from '../../stores/files.ts';
-import { isErrno } from '../../stores/refusal.ts';
+import { isErrno } from '../../stores/usage-errors.ts';
 import { openGates } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
 import type { ReadRun } from '../runs.ts';
 import { readRun, resolveRun, storeOf } from '../runs.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 
 interface DecisionOptions {
   readonly notes?: string;

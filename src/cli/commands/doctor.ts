@@ -9,7 +9,7 @@ import type { Check } from '../doctor/check.ts';
 import { checkMachine } from '../doctor/machine.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
-import { say } from '../say.ts';
+import { say } from '../output.ts';
 
 /** A program that has not answered by then hangs, or waits for somebody. */
 const PATIENCE_MS = 10_000;

@@ -11,7 +11,7 @@ import type { Answer } from '../../ipc/protocol.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { noRun, requireSurroundings } from '../surroundings.ts';
 

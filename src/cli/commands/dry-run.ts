@@ -9,7 +9,7 @@ import type { Text } from '../../ir/text.ts';
 import { shownVariables } from '../../view/status.ts';
 import { durationText } from '../../view/step.ts';
 import { EXIT } from '../exit.ts';
-import { say } from '../say.ts';
+import { say } from '../output.ts';
 import { writtenText } from '../../ir/text.ts';
 
 export function dryRun(program: Program, request: RunRequest, json: boolean): number {

@@ -10,7 +10,7 @@ import { errorAnswer, parseMessage } from '../../ipc/protocol.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
-import { complain } from '../say.ts';
+import { complain } from '../output.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { surroundings } from '../surroundings.ts';
 

@@ -8,7 +8,7 @@ import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
 import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../runs.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 
 interface OpenGate extends GateView {
   readonly workflow: string;

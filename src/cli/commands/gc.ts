@@ -5,7 +5,7 @@ import { UsageError } from '../../base/usage-error.ts';
 import { findRemains, removeRemains } from '../../drivers/git/gc.ts';
 import { planGc } from '../../drivers/git/gc-plan.ts';
 import type { GcQuestion, GcVerdict } from '../../drivers/git/gc-plan.ts';
-import type { GitProblem } from '../../drivers/git/problem.ts';
+import type { GitProblem } from '../../drivers/git/git-error.ts';
 import { Repository } from '../../drivers/git/repository.ts';
 import type { RunState } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
@@ -13,7 +13,7 @@ import { EXIT } from '../exit.ts';
 import { ownEnvironment } from '../own-environment.ts';
 import { findProject } from '../project.ts';
 import { readRun, storeOf } from '../runs.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 
 export interface GcOptions {
   readonly force?: true;

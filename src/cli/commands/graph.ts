@@ -2,7 +2,7 @@
 
 import { hasErrors } from '../../base/diagnostic.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { isRunId } from '../../stores/refusal.ts';
+import { isRunId } from '../../stores/usage-errors.ts';
 import type { Graph } from '../../view/graph.ts';
 import { graphDot, graphMermaid, graphText, programGraph, runGraph } from '../../view/graph.ts';
 import { graphSvg } from '../../view/graph-svg.ts';
@@ -11,7 +11,7 @@ import { EXIT } from '../exit.ts';
 import type { Project } from '../project.ts';
 import { findProject } from '../project.ts';
 import { hasRun, readRun, resolveRun, storeOf } from '../runs.ts';
-import { say } from '../say.ts';
+import { say } from '../output.ts';
 import { Adapters } from '../adapters.ts';
 import type { CompiledWorkflow } from '../compile.ts';
 import { compileWorkflow } from '../compile.ts';

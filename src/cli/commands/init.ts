@@ -9,10 +9,10 @@ import { dirname, join, resolve } from 'node:path';
 import { assert } from '../../base/assert.ts';
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { isErrno, refusalOf } from '../../stores/refusal.ts';
+import { isErrno, refusalOf } from '../../stores/usage-errors.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
-import { say } from '../say.ts';
+import { say } from '../output.ts';
 import { shownPath } from '../workflow.ts';
 
 const FIRST = 'hello';

@@ -7,7 +7,7 @@ import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { formatDuration, formatMoment } from '../../base/time.ts';
 import type { FileStore } from '../../stores/files.ts';
-import { isSystemError } from '../../stores/refusal.ts';
+import { isSystemError } from '../../stores/usage-errors.ts';
 import { readStateHead } from '../../view/state-yaml.ts';
 import type { RunStatus } from '../../view/status.ts';
 import { moment, runStatus } from '../../view/status.ts';
@@ -16,7 +16,7 @@ import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
 import { readRun, storeOf, unlessRefused } from '../runs.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 import { lineWidth } from '../terminal-size.ts';
 
 export interface ListOptions {

@@ -5,21 +5,21 @@ import { join } from 'node:path';
 
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { AgentFolder } from '../../drivers/agent-folder.ts';
-import { TRANSCRIPT } from '../../drivers/terminal/agent.ts';
-import { partsOf } from '../../drivers/tmux/parts.ts';
-import type { Part } from '../../drivers/tmux/parts.ts';
+import { AgentFolder } from '../../drivers/agent/files.ts';
+import { TRANSCRIPT } from '../../drivers/agent/terminal/agent.ts';
+import { partsOf } from '../../drivers/agent/tmux/transcript-segments.ts';
+import type { Part } from '../../drivers/agent/tmux/transcript-segments.ts';
 import { readExit, stepFolder } from '../../drivers/step-folder.ts';
 import type { StepFolder } from '../../drivers/step-folder.ts';
 import { CLEANUP_STEP, effectId } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
-import { isErrno } from '../../stores/refusal.ts';
+import { isErrno } from '../../stores/usage-errors.ts';
 import { EXIT } from '../exit.ts';
 import { follow, watchChanges } from '../follow.ts';
 import { findProject } from '../project.ts';
 import type { ReadRun } from '../runs.ts';
 import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
-import { complain, isDeaf, pass } from '../say.ts';
+import { complain, isDeaf, pass } from '../output.ts';
 
 export interface LogsOptions {
   readonly attempt?: number;

@@ -5,7 +5,7 @@ import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { McpServer } from '../mcp/server.ts';
 import { INSTRUCTIONS, toolsFor } from '../mcp/tools.ts';
-import { printNow } from '../say.ts';
+import { printNow } from '../output.ts';
 import { requireSurroundings } from '../surroundings.ts';
 
 declare const MEOW_VERSION: string;

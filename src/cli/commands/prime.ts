@@ -6,10 +6,10 @@ import { UsageError } from '../../base/usage-error.ts';
 import type { Answer } from '../../ipc/protocol.ts';
 import { nudgeText } from '../../ir/prompt-text.ts';
 import { EXIT } from '../exit.ts';
-import { nextNudge } from '../nudges.ts';
+import { nextNudge } from '../stop-hook-limit.ts';
 import type { Given } from '../flags.ts';
 import { askSoon } from '../quick-question.ts';
-import { print, sayJson } from '../say.ts';
+import { print, sayJson } from '../output.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { surroundings } from '../surroundings.ts';
 

@@ -4,7 +4,7 @@ import { UsageError } from '../../base/usage-error.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { askSoon } from '../quick-question.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 import { noRun, requireSurroundings } from '../surroundings.ts';
 
 export async function sessionId(given: Given): Promise<number> {

@@ -9,7 +9,7 @@ import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
 import type { ReadRun } from '../runs.ts';
 import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
-import { say } from '../say.ts';
+import { say } from '../output.ts';
 
 export interface ShowOptions {
   readonly steps?: true;

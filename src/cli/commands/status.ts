@@ -2,10 +2,10 @@
 
 import { join, relative } from 'node:path';
 import { addressOf } from '../../ipc/address.ts';
-import { refusedMessages } from '../../ipc/kept.ts';
+import { refusedMessages } from '../../ipc/pending-messages.ts';
 import type { RunState } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
-import { census } from '../../view/census.ts';
+import { census } from '../../view/summary.ts';
 import { statusView } from '../../view/status.ts';
 import { treeLines } from '../../view/tree.ts';
 import { agentsLeft } from '../agent-lives.ts';
@@ -17,7 +17,7 @@ import { Redraw } from '../redraw.ts';
 import { isAscii, moves } from '../reporters/tree.ts';
 import type { ReadRun } from '../runs.ts';
 import { latestRun, readRun, resolveRun, storeOf } from '../runs.ts';
-import { say, sayJson } from '../say.ts';
+import { say, sayJson } from '../output.ts';
 import { lineWidth } from '../terminal-size.ts';
 
 export interface StatusOptions {

@@ -10,7 +10,7 @@ import { resumeRun } from '../../engine/client.ts';
 import type { RunState } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
 import type { LockHolder } from '../../stores/lock.ts';
-import { isErrno } from '../../stores/refusal.ts';
+import { isErrno } from '../../stores/usage-errors.ts';
 import { runStatus } from '../../view/status.ts';
 import { Adapters } from '../adapters.ts';
 import { drive } from '../drive.ts';
@@ -18,7 +18,7 @@ import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
 import { plainReporter } from '../reporters/plain.ts';
 import { readRun, resolveRun, storeOf } from '../runs.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 import { readSettings } from '../settings.ts';
 import { FORCE_SIGNAL, STOP_SIGNAL } from '../signals.ts';
 

@@ -7,7 +7,7 @@ import { EXIT } from '../exit.ts';
 import { follow } from '../follow.ts';
 import { findProject } from '../project.ts';
 import { readRun, resolveRun, storeOf } from '../runs.ts';
-import { say, sayJson } from '../say.ts';
+import { say, sayJson } from '../output.ts';
 
 export interface TraceOptions {
   readonly follow?: true;

@@ -8,7 +8,7 @@ import { Adapters } from '../adapters.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT, InvalidWorkflow, report } from '../exit.ts';
 import { findProject } from '../project.ts';
-import { say } from '../say.ts';
+import { say } from '../output.ts';
 import { readSettings } from '../settings.ts';
 import { validateWorkflow } from '../compile.ts';
 import { countText } from '../workflow.ts';

@@ -7,7 +7,7 @@ import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../project.ts';
 import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
-import { say } from '../say.ts';
+import { say } from '../output.ts';
 
 export async function why(wanted: string, step: string): Promise<number> {
   const store = storeOf(findProject());

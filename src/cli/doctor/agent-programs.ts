@@ -1,7 +1,7 @@
 // Whether the program of each adapter is there, and ready to be started with nobody watching. All that is known about a
 // program stands in its adapter; no agent is started, and nothing goes out on the network.
 
-import { findProgram } from '../../drivers/wrapper.ts';
+import { findProgram } from '../../drivers/recording-shell.ts';
 import type { Adapter, ProgramNeed } from '../../ir/adapter.ts';
 import type { FoundAdapter } from '../adapters.ts';
 import type { Check } from './check.ts';

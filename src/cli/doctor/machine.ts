@@ -4,8 +4,8 @@ import type { FSWatcher } from 'node:fs';
 import { accessSync, constants, existsSync, readFileSync, statSync, watch } from 'node:fs';
 import { dirname } from 'node:path';
 
-import { findProgram } from '../../drivers/wrapper.ts';
-import { isSystemError } from '../../stores/refusal.ts';
+import { findProgram } from '../../drivers/recording-shell.ts';
+import { isSystemError } from '../../stores/usage-errors.ts';
 import type { Project } from '../project.ts';
 import { shownPath } from '../workflow.ts';
 import type { Check } from './check.ts';

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 
-import { isErrno } from '../../base/errno.ts';
+import { isErrno } from '../../sys/errno.ts';
 
 export type Trial =
   | { readonly kind: 'ended'; readonly status: number; readonly output: string }

@@ -6,7 +6,7 @@
 //   Q3  A request that was cancelled, or is still open when the input ends, is told so and not answered.
 
 import type { Readable } from 'node:stream';
-import { isErrno } from '../../base/errno.ts';
+import { isErrno } from '../../sys/errno.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
 import { isJsonMap } from '../../base/json.ts';
 import type { Result } from '../../base/result.ts';

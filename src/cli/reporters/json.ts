@@ -2,7 +2,7 @@
 
 import { decisionJson } from '../../view/timeline.ts';
 import { runStatus } from '../../view/status.ts';
-import { complain, sayJson } from '../say.ts';
+import { complain, sayJson } from '../output.ts';
 import type { Reporter } from './reporter.ts';
 
 export function jsonReporter(): Reporter {

@@ -2,10 +2,10 @@
 
 import type { JournalRecord } from '../../kernel/decision.ts';
 import type { RunState } from '../../kernel/state.ts';
-import { census } from '../../view/census.ts';
+import { census } from '../../view/summary.ts';
 import { plainPaint } from '../../view/paint.ts';
 import { Timeline, renderTimelineLine } from '../../view/timeline.ts';
-import { complain, say } from '../say.ts';
+import { complain, say } from '../output.ts';
 import type { Reporter } from './reporter.ts';
 
 const ID_WIDTH_MAX = 24;

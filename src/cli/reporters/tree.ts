@@ -1,11 +1,11 @@
 // The live tree on a terminal. Its last state stays on the screen, with what to do next below it.
 
 import type { RunState } from '../../kernel/state.ts';
-import { census } from '../../view/census.ts';
+import { census } from '../../view/summary.ts';
 import { treeLines } from '../../view/tree.ts';
 import { paintFor } from '../colours.ts';
 import { Redraw } from '../redraw.ts';
-import { say } from '../say.ts';
+import { say } from '../output.ts';
 import { terminalSize } from '../terminal-size.ts';
 import type { Reporter } from './reporter.ts';
 

@@ -1,7 +1,7 @@
 // What `git cat-file --batch` prints, blob by blob, as it comes: no blob has to fit into memory.
 
 import type { Readable } from 'node:stream';
-import { Refusal } from './problem.ts';
+import { Refusal } from './git-error.ts';
 
 export class BlobOutput {
   readonly #chunks: AsyncIterator<Buffer>;

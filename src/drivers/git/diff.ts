@@ -3,8 +3,8 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bytesOf, nameOf, textOf } from './names.ts';
-import { folderOf } from './place.ts';
-import type { Place } from './place.ts';
+import { folderOf } from './worktree-paths.ts';
+import type { Place } from './worktree-paths.ts';
 import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
 import { lookAt } from './state-import.ts';
 

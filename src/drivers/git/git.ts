@@ -11,9 +11,9 @@
 import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { isErrno, REFUSED } from '../../base/errno.ts';
-import { findProgram } from '../wrapper.ts';
-import { Refusal } from './problem.ts';
+import { isErrno, REFUSED } from '../../sys/errno.ts';
+import { findProgram } from '../recording-shell.ts';
+import { Refusal } from './git-error.ts';
 
 export interface GitCall {
   readonly cwd: string;

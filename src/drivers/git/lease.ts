@@ -4,9 +4,9 @@
 import { randomBytes } from 'node:crypto';
 import { link, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isErrno } from '../../base/errno.ts';
-import { readJsonFile } from '../turn/json-file.ts';
-import { Refusal } from './problem.ts';
+import { isErrno } from '../../sys/errno.ts';
+import { readJsonFile } from '../../sys/json-file.ts';
+import { Refusal } from './git-error.ts';
 
 export const LEASE_FILE = 'meow-lease.json';
 

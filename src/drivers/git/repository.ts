@@ -5,7 +5,7 @@
 // bytes in paths. What does not is refused before anything is done: no repository, a bare one, one without a commit.
 //
 // The user's own tree is never touched: not its files, nor its index, HEAD, stash or the logs of its branch. What is added
-// to the repository: a branch, a worktree, refs/meow, and a folder `meow` (place.ts).
+// to the repository: a branch, a worktree, refs/meow, and a folder `meow` (worktree-paths.ts).
 //
 // A worktree is added in acts, each of which a crash may follow: run.json says what is meant to be (only if branch and path are
 // free), git makes the branch, registers the worktree without files, checks them out; the lease says that it is complete.
@@ -13,19 +13,19 @@
 
 import { lstat, mkdir, readdir, readFile, realpath, rm, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { ABSENT, isErrno } from '../../base/errno.ts';
+import { ABSENT, isErrno } from '../../sys/errno.ts';
 import type { Result } from '../../base/result.ts';
-import { makeFolder } from '../step-folder.ts';
-import { readJsonFile } from '../turn/json-file.ts';
+import { makeFolder } from '../../sys/private-file.ts';
+import { readJsonFile } from '../../sys/json-file.ts';
 import { failed, Git, withoutEnd } from './git.ts';
 import { createWhole, leaseHolder, takeLease } from './lease.ts';
 import { isClean, LISTING_ARGS, readListing } from './listing.ts';
 import type { Listing } from './listing.ts';
 import { textOf } from './names.ts';
-import { runFolder } from './place.ts';
-import type { Place } from './place.ts';
-import { answering, Refusal } from './problem.ts';
-import type { GitProblem } from './problem.ts';
+import { runFolder } from './worktree-paths.ts';
+import type { Place } from './worktree-paths.ts';
+import { answering, Refusal } from './git-error.ts';
+import type { GitProblem } from './git-error.ts';
 import { Worktree } from './worktree.ts';
 
 export interface RunRecord {

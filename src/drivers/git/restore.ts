@@ -16,24 +16,25 @@
 import { copyFile, cp, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ABSENT, isErrno } from '../../base/errno.ts';
-import { fileName, makeFolder } from '../step-folder.ts';
-import { readJsonFile, writeJsonFile } from '../turn/json-file.ts';
+import { ABSENT, isErrno } from '../../sys/errno.ts';
+import { fileName } from '../step-folder.ts';
+import { makeFolder } from '../../sys/private-file.ts';
+import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
 import { writeDiff } from './diff.ts';
 import { failed } from './git.ts';
 import { readIndexSizes } from './index-file.ts';
 import type { Listing } from './listing.ts';
 import { foldersOf, inside, textOf } from './names.ts';
-import { folderOf, namesIn } from './place.ts';
-import type { Place } from './place.ts';
-import { Refusal } from './problem.ts';
+import { folderOf, namesIn } from './worktree-paths.ts';
+import type { Place } from './worktree-paths.ts';
+import { Refusal } from './git-error.ts';
 import { planRestore } from './restore-plan.ts';
 import type { Entries, Entry } from './restore-plan.ts';
 import { indexPath, OPERATION_FILES, operationPath, readRecord, snapshotNames } from './snapshot.ts';
 import type { SnapshotRecord } from './snapshot.ts';
 import { exists, lookAt } from './state-import.ts';
-import { innerHead } from './taking.ts';
-import type { Taking } from './taking.ts';
+import { innerHead } from './snapshotter.ts';
+import type { Taking } from './snapshotter.ts';
 import { TreeWriting } from './tree-writing.ts';
 
 export interface RestoreRequest {

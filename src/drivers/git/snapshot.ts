@@ -21,12 +21,12 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { assert } from '../../base/assert.ts';
-import { ABSENT, isErrno } from '../../base/errno.ts';
-import { makeFolder } from '../step-folder.ts';
-import { readJsonFile, writeJsonFile } from '../turn/json-file.ts';
-import { folderOf, namesIn } from './place.ts';
-import type { Place } from './place.ts';
-import { Refusal } from './problem.ts';
+import { ABSENT, isErrno } from '../../sys/errno.ts';
+import { makeFolder } from '../../sys/private-file.ts';
+import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
+import { folderOf, namesIn } from './worktree-paths.ts';
+import type { Place } from './worktree-paths.ts';
+import { Refusal } from './git-error.ts';
 
 export interface Snapshot {
   readonly name: string;

@@ -4,10 +4,10 @@
 import { lstatSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
 import { open, readlink } from 'node:fs/promises';
-import { ABSENT, isErrno } from '../../base/errno.ts';
+import { ABSENT, isErrno } from '../../sys/errno.ts';
 import type { Git } from './git.ts';
 import { inside, quoted, textOf } from './names.ts';
-import { Refusal } from './problem.ts';
+import { Refusal } from './git-error.ts';
 
 /** A file, a link, or a commit of a repository within. */
 export interface Content {

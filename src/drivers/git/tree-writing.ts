@@ -5,13 +5,13 @@
 
 import { cp, mkdir, open, readdir, rename, rm, rmdir, stat, symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ABSENT, isErrno } from '../../base/errno.ts';
+import { ABSENT, isErrno } from '../../sys/errno.ts';
 import { BlobOutput } from './blob-output.ts';
 import { withoutEnd } from './git.ts';
 import { bytesOf, foldersOf, inside } from './names.ts';
-import { folderOf } from './place.ts';
-import type { Place } from './place.ts';
-import { Refusal } from './problem.ts';
+import { folderOf } from './worktree-paths.ts';
+import type { Place } from './worktree-paths.ts';
+import { Refusal } from './git-error.ts';
 import { LINK, REPOSITORY } from './restore-plan.ts';
 import type { RestorePlan } from './restore-plan.ts';
 import { exists, lookAt } from './state-import.ts';

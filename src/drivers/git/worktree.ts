@@ -8,14 +8,14 @@ import { changesBetween, writeDiff } from './diff.ts';
 import type { Change } from './diff.ts';
 import { LEASE_FILE } from './lease.ts';
 import { NameSet, textOf } from './names.ts';
-import type { Place } from './place.ts';
-import { answering } from './problem.ts';
-import type { GitProblem } from './problem.ts';
+import type { Place } from './worktree-paths.ts';
+import { answering } from './git-error.ts';
+import type { GitProblem } from './git-error.ts';
 import { isProtected, restore } from './restore.ts';
 import type { Restored, RestoreRequest } from './restore.ts';
 import { readRecord, refOf, writeRecord, writeRef } from './snapshot.ts';
 import type { Snapshot, SnapshotRecord } from './snapshot.ts';
-import { Taking } from './taking.ts';
+import { Taking } from './snapshotter.ts';
 
 export interface WorktreeStatus {
   readonly head: string | null;

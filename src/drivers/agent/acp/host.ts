@@ -1,0 +1,144 @@
+// Agents that speak the Agent Client Protocol: each a process of its own that reads from a pipe in the folder of its start
+// and writes to a file there. It needs nothing of the engine: a shell holds the pipe open on both ends, so that it never
+// ends, and the file takes whatever is written. Rules H1–H6 of agent-host.ts.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { present } from '../../../base/assert.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
+import type { JsonMap } from '../../../base/json.ts';
+import { err, ok } from '../../../base/result.ts';
+import type { Result } from '../../../base/result.ts';
+import type { Adapter } from '../../../ir/adapter.ts';
+import { shellWord } from '../../../ir/quote.ts';
+import { fillCommand, holeValues, layOut } from '../render-adapter.ts';
+import type { HoleValues, Place } from '../render-adapter.ts';
+import type { AgentStart } from '../files.ts';
+import type { AgentHost, FoundAgent, StartRequest } from '../host.ts';
+import { tail } from '../../capture-outputs.ts';
+import type { RunSurroundings } from '../../environment.ts';
+import { livingLeader } from '../../session-leader.ts';
+import { readExit, readProcess } from '../../step-folder.ts';
+import { makeFolder } from '../../../sys/private-file.ts';
+import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
+import { findShell } from '../../recording-shell.ts';
+import { AcpAgent, READY } from './agent.ts';
+import { endBySignal } from './ending.ts';
+import type { SessionWish } from './handshake.ts';
+import type { LedRequest } from './agent-process.ts';
+import { PIPE, PIPE_OPEN } from './once-writer.ts';
+import { OWN_SERVER } from './permission.ts';
+
+export interface AcpHostOptions extends RunSurroundings {
+  readonly adapter: Adapter;
+  /** Resolves when all that agents have left for the run by now has been heard. */
+  readonly heard: () => Promise<void>;
+}
+
+export function acpHost(options: AcpHostOptions): AgentHost {
+  const { adapter, runFolder, heard } = options;
+  const { signal } = present(adapter.acp, `the adapter ${adapter.name} has no acp`);
+  /** Two writers to one pipe would be one too many. */
+  const known = new Map<string, AcpAgent>();
+
+  const agentOf = (start: AgentStart, wish: SessionWish): AcpAgent => {
+    const mcpServers = serversFor(holeValues(adapter, options, placeOf(start)));
+    const agent = new AcpAgent(start, { adapter, runFolder, wish, mcpServers, heard });
+    known.set(start.marker, agent);
+    void agent.ended.then(() => {
+      if (known.get(start.marker) === agent) known.delete(start.marker);
+    });
+    return agent;
+  };
+
+  return {
+    start: (request) => {
+      const agent = agentOf(request.start, wishOf(request));
+      const begin = preparedStart(request, options);
+      if (begin.ok) agent.begin(begin.value);
+      else agent.refuse(begin.error);
+      return agent;
+    },
+    find: (start) => found(start, known.get(start.marker) ?? null, agentOf),
+    clear: (start, graceMs) => endBySignal(signal, start, graceMs),
+  };
+}
+
+function found(
+  start: AgentStart,
+  known: AcpAgent | null,
+  agentOf: (start: AgentStart, wish: SessionWish) => AcpAgent,
+): FoundAgent {
+  const { folder, marker } = start;
+  // Read once: it may be written between two looks at it.
+  const record = readProcess(folder);
+  if (livingLeader(record, marker) !== null) {
+    if (known !== null) return { kind: 'alive', agent: known };
+    const wish = readJsonFile(join(folder.path, WISH)) as SessionWish | null;
+    const agent = agentOf(start, present(wish, `an agent without a wish: ${folder.path}`));
+    agent.adopt();
+    return { kind: 'alive', agent };
+  }
+  if (record.kind === 'absent') return { kind: 'never' };
+  const exit = { status: readExit(folder), refusal: null, output: tail(folder) };
+  return { kind: 'gone', wasReady: existsSync(join(folder.path, READY)), exit };
+}
+
+/** In the folder of a start: what it was started for. */
+const WISH = 'acp-wish';
+
+function wishOf({ resumeSession, forks }: StartRequest): SessionWish {
+  return { resumeSession, forks };
+}
+
+/** An error says why it cannot be begun. */
+function preparedStart(request: StartRequest, options: AcpHostOptions): Result<LedRequest, string> {
+  const { start, environment, resumeSession, args } = request;
+  const { adapter } = options;
+  const shell = findShell('sh', `${environment['PATH'] ?? ''}:/bin:/usr/bin`);
+  if (shell === null) return err('there is no shell sh on PATH');
+  const values: HoleValues = {
+    ...holeValues(adapter, options, placeOf(start)),
+    ...(resumeSession === null ? {} : { session_id: resumeSession }),
+  };
+  const command = fillCommand([present(adapter.acp, 'an adapter without acp').command, args], values);
+  if (!command.ok) return command;
+  if (command.value.includes('\0')) return err('its command contains a NUL byte, which no shell can read');
+  try {
+    makeFolder(start.folder.path);
+    const laidOut = layOut(adapter, values, options.environment);
+    if (!laidOut.ok) return laidOut;
+    writeJsonFile(join(start.folder.path, WISH), wishOf(request));
+  } catch (error) {
+    if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return err(error.message);
+    throw error;
+  }
+  const script = withPipe(command.value, start.folder.path);
+  return ok({ shell, command: [shell.path, '-c', script, shell.name], environment });
+}
+
+/**
+ * A shell that holds the pipe open on both ends for as long as the command runs. Like the one that leads it, it is not
+ * ended by what ends the command.
+ */
+function withPipe(command: string, folder: string): string {
+  const [pipe, open] = [shellWord(join(folder, PIPE)), shellWord(join(folder, PIPE_OPEN))];
+  return [
+    'trap : HUP INT QUIT TERM',
+    `mkfifo -m 600 ${pipe} && exec 4<>${pipe} <${pipe} && : >${open} || exit 126`,
+    `{ ${command}`,
+    '} 4<&-',
+  ].join('\n');
+}
+
+/** The run's own, so that it is reached from any sandbox. */
+function serversFor({ meow, agent, workflow_id, socket, inbox }: HoleValues): readonly JsonMap[] {
+  if (meow === undefined) return [];
+  const flags = { agent, workflow: workflow_id, socket, inbox };
+  const args = Object.entries(flags).flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}`, value]));
+  return [{ name: OWN_SERVER, command: meow, args: ['mcp', ...args], env: [] }];
+}
+
+function placeOf({ agent, workdir, folder }: AgentStart): Place {
+  return { agent, workdir, folder: folder.path };
+}

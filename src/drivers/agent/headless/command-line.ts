@@ -1,0 +1,106 @@
+// What is started for one turn: the adapter's command for its session, in a shell that records how it ended, with the
+// prompt on its stdin. The prompt is a file in the turn's folder, which is private: it shows in no list of processes,
+// unless the adapter takes prompts by argument.
+
+import { join } from 'node:path';
+import { present } from '../../../base/assert.ts';
+import { err, ok } from '../../../base/result.ts';
+import type { Result } from '../../../base/result.ts';
+import type { Adapter, HeadlessWays } from '../../../ir/adapter.ts';
+import { shellWord } from '../../../ir/quote.ts';
+import { fillCommand } from '../render-adapter.ts';
+import type { HoleValues } from '../render-adapter.ts';
+import { agentShellText } from '../agent-shell.ts';
+import { findProgram, findShell } from '../../recording-shell.ts';
+import type { Shell } from '../../recording-shell.ts';
+import { commandFor, sessionHoles } from './session-plan.ts';
+import { PROMPT } from './program.ts';
+import type { BareCommand, ProgramRequest } from './program.ts';
+import type { SessionPlan } from './session-plan.ts';
+
+export type TurnCommand = Pick<ProgramRequest, 'bare' | 'shelled'>;
+
+export interface TurnWords {
+  readonly prompt: string;
+  readonly model: string | null;
+  readonly effort: string | null;
+  /** Put behind the adapter's command: a text of the shell. */
+  readonly args: string | null;
+}
+
+/** `folder`: absolute, of the turn. An error is a sentence. */
+export function turnCommand(
+  folder: string,
+  adapter: Adapter,
+  ways: HeadlessWays,
+  plan: SessionPlan,
+  words: TurnWords,
+  holes: HoleValues,
+  searchPath: string,
+): Result<TurnCommand, string> {
+  const shell = shellOn(searchPath);
+  if (shell === null) return err('there is no shell sh on PATH');
+  const { model, effort, args, prompt } = words;
+  if (model !== null && ways.modelArgs === null) return err(`the adapter ${adapter.name} has no way to choose a model`);
+  if (effort !== null && ways.effortArgs === null)
+    return err(`the adapter ${adapter.name} has no way to choose an effort`);
+  const command = fillCommand(
+    [
+      present(commandFor(plan, ways), 'a plan that the adapter has no command for'),
+      model === null ? null : ways.modelArgs,
+      effort === null ? null : ways.effortArgs,
+      args,
+    ],
+    {
+      ...holes,
+      ...sessionHoles(plan),
+      ...(model === null ? {} : { model }),
+      ...(effort === null ? {} : { effort }),
+      ...(ways.prompt === 'argument' ? { prompt } : {}),
+    },
+  );
+  if (!command.ok) return command;
+  if (command.value.includes('\0')) return err('its command contains a NUL byte, which no shell can read');
+  // In a subshell, whose place the last command takes: what the text does to its shell, it does not do to the one that
+  // records. It may end with a comment; and `command` keeps one that cannot be read from ending that shell.
+  const stdin = ways.prompt === 'stdin' ? join(folder, PROMPT) : null;
+  const text = command.value.trim();
+  const redirected = stdin === null ? text : `exec <${shellWord(stdin)};${text}`;
+  return ok({
+    bare: { stdin, shell: shell.path, text, direct: directly(text, searchPath) },
+    shelled: () => ({
+      path: shell.path,
+      args: ['-c', agentShellText(['command', 'eval', `(${redirected}\n)`], folder), shell.name],
+    }),
+  });
+}
+
+/** Words that are nothing else to any shell, and the program that the first one names; null where it is not so. */
+function directly(text: string, searchPath: string): BareCommand['direct'] {
+  if (!WORDS.test(text)) return null;
+  const words = text.split(/ +/);
+  const [name = ''] = words;
+  const program = name.startsWith('/') ? name : programOn(searchPath, name);
+  return program === null || name.includes('=') ? null : { program, words };
+}
+
+const WORDS = /^[\w@%+=:,./-]+(?: +[\w@%+=:,./-]+)*$/;
+
+/** Found once for each search path: the search takes longer than all else here. */
+const SHELLS = new Map<string, Shell>();
+const PROGRAMS = new Map<string, string>();
+
+function shellOn(searchPath: string): Shell | null {
+  const shell = SHELLS.get(searchPath) ?? findShell('sh', `${searchPath}:/bin:/usr/bin`);
+  if (shell !== null) SHELLS.set(searchPath, shell);
+  return shell;
+}
+
+/** Null for one that is named by where the agent works, or is not there. */
+function programOn(searchPath: string, name: string): string | null {
+  if (name.includes('/')) return null;
+  const key = `${searchPath}\0${name}`;
+  const program = PROGRAMS.get(key) ?? findProgram(name, searchPath);
+  if (program !== null) PROGRAMS.set(key, program);
+  return program;
+}

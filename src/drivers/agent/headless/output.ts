@@ -1,0 +1,134 @@
+// Follows what a program writes to a file, from its beginning: each line is read once it is whole, whoever started the
+// program. A watch tells when there is more; while the program is silent, nothing is done. A file that is not there yet
+// is empty. In its first moments a program is not watched: one that ends within them is read once, at its end.
+//
+// It is read in the engine's own thread: what a program has just written is in memory, and to hand it to another thread
+// takes longer than to take it. Of much a little at a time.
+
+import { closeSync, existsSync, openSync, readSync, watch } from 'node:fs';
+import type { FSWatcher } from 'node:fs';
+import { dirname } from 'node:path';
+import { crash } from '../../../sys/throw-uncaught.ts';
+import { ABSENT, EXHAUSTED, isErrno } from '../../../sys/errno.ts';
+import { soon } from '../../pending-effect.ts';
+import type { Reader } from '../readers/reader.ts';
+import { Lines } from './lines.ts';
+import type { Line } from './lines.ts';
+
+export interface OutputRequest {
+  readonly path: string;
+  readonly reader: Reader;
+  /** There was more: the reader has it. */
+  readonly grown: () => void;
+  /** This process may end while it is followed. */
+  readonly background: boolean;
+}
+
+/** A line that is longer is passed over, whatever is in it. */
+const LINE_BYTES_MAX = 64 * 1024 * 1024;
+/** Read into, and done with before anything else is. */
+const CHUNK = Buffer.alloc(64 * 1024);
+const CHUNKS_A_TURN = 32;
+const UNWATCHED_MS = 20;
+/** Where the system has no watches left, or somebody has taken the folder away. */
+const LOOK_UNWATCHED_MS = 250;
+
+export class Output {
+  readonly #request: OutputRequest;
+  readonly #lines: Lines;
+  #close: () => void;
+  #file: number | null = null;
+  #at = 0;
+  /** To go on with what was left. */
+  #later: NodeJS.Immediate | null = null;
+
+  constructor(request: OutputRequest) {
+    this.#request = request;
+    this.#lines = new Lines(request.reader.essential);
+    const timer = setTimeout(() => {
+      this.#close = this.#watch();
+      this.#look();
+    }, UNWATCHED_MS);
+    if (request.background) timer.unref();
+    this.#close = () => clearTimeout(timer);
+  }
+
+  /** Nothing more comes. Resolves when everything has been read. */
+  async end(): Promise<void> {
+    this.#close();
+    if (this.#later !== null) clearImmediate(this.#later);
+    while (this.#read()) await soon();
+    const rest = this.#lines.rest();
+    if (rest !== null) this.#tell(rest);
+    if (this.#file !== null) closeSync(this.#file);
+  }
+
+  #watch(): () => void {
+    const { path, background } = this.#request;
+    let watcher: FSWatcher | null = null;
+    try {
+      const watched = existsSync(path) ? path : dirname(path);
+      watcher = watch(watched, { persistent: !background }, () => this.#look()).on('error', crash);
+    } catch (error) {
+      if (!isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) throw error;
+    }
+    const looks = watcher === null ? setInterval(() => this.#look(), LOOK_UNWATCHED_MS) : null;
+    if (background) looks?.unref();
+    return () => {
+      watcher?.close();
+      if (looks !== null) clearInterval(looks);
+    };
+  }
+
+  #look(): void {
+    if (this.#later !== null || !this.#read()) return;
+    this.#later = setImmediate(() => {
+      this.#later = null;
+      this.#look();
+    });
+    if (this.#request.background) this.#later.unref();
+  }
+
+  /** Whether there may be more. */
+  #read(): boolean {
+    this.#file ??= opened(this.#request.path);
+    if (this.#file === null) return false;
+    for (let chunks = 0; chunks < CHUNKS_A_TURN; chunks++) {
+      const length = readSync(this.#file, CHUNK, 0, CHUNK.length, this.#at);
+      if (length === 0) return false;
+      this.#at += length;
+      for (const line of this.#lines.push(CHUNK.subarray(0, length))) this.#tell(line);
+      this.#request.grown();
+    }
+    return true;
+  }
+
+  #tell(line: Line): void {
+    const { reader } = this.#request;
+    if (line.kind === 'whole') reader.line(line.text);
+    else if (line.essential && line.to - line.from <= LINE_BYTES_MAX) reader.line(this.#again(line.from, line.to));
+    else reader.longLine();
+  }
+
+  #again(from: number, to: number): string {
+    const bytes = Buffer.allocUnsafe(to - from);
+    let length = 0;
+    while (this.#file !== null && length < bytes.length) {
+      const read = readSync(this.#file, bytes, length, bytes.length - length, from + length);
+      // Somebody has cut the file.
+      if (read === 0) break;
+      length += read;
+    }
+    return bytes.subarray(0, length).toString('utf8');
+  }
+}
+
+/** Null where it is absent. */
+function opened(path: string): number | null {
+  try {
+    return openSync(path, 'r');
+  } catch (error) {
+    if (isErrno(error, ...ABSENT)) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,19 @@
+// The process that leads a turn, whoever started it: by its marker (drivers/session-leader.ts), or, of one that the recorder has begun and
+// that is only just becoming its program, by its age. Until then it has the environment of the recorder.
+
+import { livingLeader } from '../../session-leader.ts';
+import { BOOT_ID, findProcess, hadBegunAt } from '../../process-table.ts';
+import type { ProcessEntry } from '../../process-table.ts';
+import type { ProcessRecord } from '../../step-folder.ts';
+
+/** Null where it does not live. */
+export function turnLeader(record: ProcessRecord, marker: string): ProcessEntry | null {
+  return livingLeader(record, marker) ?? becoming(record);
+}
+
+function becoming(record: ProcessRecord): ProcessEntry | null {
+  if (record.kind !== 'written' || record.bootId !== BOOT_ID || record.uptime === null) return null;
+  const entry = findProcess(record.pid);
+  if (entry === null || entry.marker !== null || entry.session !== entry.pid) return null;
+  return hadBegunAt(entry, record.uptime) === true ? entry : null;
+}

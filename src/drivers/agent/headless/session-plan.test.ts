@@ -1,0 +1,114 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Adapter, HeadlessWays } from '../../../ir/adapter.ts';
+import { SessionLedger } from './session-registry.ts';
+import { PLAN, planSession, planText, sessionHoles, tryPlan } from './session-plan.ts';
+import type { SessionPlan, SessionWish } from './session-plan.ts';
+
+let run: string;
+let ledger: SessionLedger;
+let turns = 0;
+beforeEach(() => {
+  run = mkdtempSync(join(tmpdir(), 'meow-plan-'));
+  ledger = new SessionLedger(run);
+});
+afterEach(() => rmSync(run, { recursive: true }));
+
+const ADAPTER = { name: 'odd' } as Adapter;
+const WAYS = { command: 'begin', resume: 'go on', fork: 'fork', sessionId: 'chosen' } as HeadlessWays;
+const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown as string;
+const FREE = { usd: 0, tokens: 0 };
+
+function plan(wish: SessionWish, ways: Partial<HeadlessWays> = {}, folder = `turn-${++turns}`): SessionPlan {
+  const request = { folder: join(run, folder), wish, again: true };
+  const planned = planSession(request, ADAPTER, { ...WAYS, ...ways }, ledger);
+  if (!planned.ok) throw new Error(planned.error);
+  tryPlan(planned.value, ledger);
+  mkdirSync(join(run, folder), { recursive: true });
+  writeFileSync(join(run, folder, PLAN), planText(planned.value));
+  return planned.value;
+}
+
+describe('a session that is begun', () => {
+  test('has the id that was chosen for it, or a new one', () => {
+    expect(plan({ kind: 'fresh', id: 'mine' })).toEqual({ kind: 'fresh', from: null, session: 'mine', before: FREE });
+    expect(plan({ kind: 'fresh', id: null }).session).toEqual(UUID);
+  });
+
+  test('has none where the agent says it, or has no sessions', () => {
+    expect(plan({ kind: 'fresh', id: 'mine' }, { sessionId: 'told' }).session).toBeNull();
+    expect(plan({ kind: 'fresh', id: null }, { sessionId: 'none' }).session).toBeNull();
+  });
+
+  test('has the same id when it is planned again, and another in another turn', () => {
+    const first = plan({ kind: 'fresh', id: 'mine' }, {}, 'same');
+    expect(plan({ kind: 'fresh', id: 'mine' }, {}, 'same')).toEqual(first);
+    expect(plan({ kind: 'fresh', id: 'mine' }).session).toEqual(UUID);
+  });
+});
+
+describe('a session that is gone on with', () => {
+  test('has cost before what it has been told to have cost', () => {
+    ledger.told('s', { usd: 2, tokens: 20 });
+    ledger.told('s', { usd: 1, tokens: 30 });
+    expect(plan({ kind: 'resume', id: 's' })).toEqual({
+      kind: 'resume',
+      from: 's',
+      session: 's',
+      before: { usd: 2, tokens: 30 },
+    });
+  });
+
+  test('has cost nobody knows what, where nothing is known of it', () => {
+    expect(plan({ kind: 'resume', id: 'foreign' })).toMatchObject({ session: 'foreign', before: null });
+  });
+
+  test('is begun where it was chosen and never tried, and begun under another id where it was tried and never seen', () => {
+    ledger.choose('s', null);
+    expect(plan({ kind: 'resume', id: 's' })).toMatchObject({ kind: 'fresh', session: 's' });
+    expect(plan({ kind: 'resume', id: 's' })).toMatchObject({ kind: 'fresh', session: UUID });
+    ledger.saw('s');
+    expect(plan({ kind: 'resume', id: 's' })).toMatchObject({ kind: 'resume', session: 's' });
+  });
+
+  test('is forked again where it was to be a fork and never seen', () => {
+    ledger.saw('parent');
+    plan({ kind: 'fork', id: 'parent', newId: 'child' });
+    expect(plan({ kind: 'resume', id: 'child' })).toMatchObject({ kind: 'fork', from: 'parent', session: UUID });
+  });
+});
+
+describe('a session that is forked', () => {
+  test('begins with what its parent has cost', () => {
+    ledger.told('parent', { usd: 2, tokens: 20 });
+    const forked = plan({ kind: 'fork', id: 'parent', newId: 'child' });
+    expect(forked).toEqual({ kind: 'fork', from: 'parent', session: 'child', before: { usd: 2, tokens: 20 } });
+    expect(sessionHoles(forked)).toEqual({ session_id: 'parent', new_session_id: 'child' });
+  });
+
+  test('is known when it is told, where the agent says its id', () => {
+    const forked = plan({ kind: 'fork', id: 'parent', newId: 'child' }, { sessionId: 'told' });
+    expect(forked).toMatchObject({ from: 'parent', session: null });
+    expect(sessionHoles(forked)).toEqual({ session_id: 'parent' });
+  });
+});
+
+test('what an adapter has no command for is refused', () => {
+  const refused = (wish: SessionWish): unknown =>
+    planSession(
+      { folder: join(run, 'turn'), wish, again: false },
+      ADAPTER,
+      { ...WAYS, resume: null, fork: null },
+      ledger,
+    );
+  expect(refused({ kind: 'resume', id: 's' })).toEqual({
+    ok: false,
+    error: 'the adapter odd has no way to go on with a session without a terminal',
+  });
+  expect(refused({ kind: 'fork', id: 's', newId: null })).toEqual({
+    ok: false,
+    error: 'the adapter odd has no way to fork a session without a terminal',
+  });
+});

@@ -1,0 +1,65 @@
+// What was said in a session, for agents that cannot copy one: a fresh session is told it, and goes on from there.
+//
+// Each session has a file with a line for each turn that was answered, in their order: what the agent was told, and its
+// answer. A turn that is found again is kept again, and counts once.
+
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { ABSENT, isErrno } from '../../../sys/errno.ts';
+import type { StepFolder } from '../../step-folder.ts';
+import { PROMPT } from './program.ts';
+
+export interface Exchange {
+  /** The folder of the turn, seen from that of the run. */
+  readonly turn: string;
+  readonly told: string;
+  readonly answered: string;
+}
+
+/** `answer`: null where it is all that the program has put out. */
+export function keepExchange(path: string, { path: folder, inRun }: StepFolder, answer: string | null): void {
+  try {
+    const told = readFileSync(join(folder, PROMPT), 'utf8');
+    const answered = answer ?? readFileSync(join(folder, 'stdout'), 'utf8');
+    const exchange: Exchange = { turn: inRun, told, answered };
+    // It begins with a line end: one before that was torn ends there.
+    appendFileSync(path, `\n${JSON.stringify(exchange)}\n`, { mode: 0o600 });
+  } catch (error) {
+    // A run whose folder has been taken away meanwhile needs it no more.
+    if (!isErrno(error, ...ABSENT)) throw error;
+  }
+}
+
+export function readTranscript(path: string): readonly Exchange[] {
+  if (!existsSync(path)) return [];
+  const exchanges = readFileSync(path, 'utf8')
+    .split('\n')
+    .flatMap((line) => parsed(line) ?? []);
+  return [...new Map(exchanges.map((exchange) => [exchange.turn, exchange])).values()];
+}
+
+/** The first prompt of a session that stands in for a copy. */
+export function replayed(exchanges: readonly Exchange[], prompt: string): string {
+  if (exchanges.length === 0) return prompt;
+  const parts = exchanges.map(
+    ({ told, answered }) => `[You were told]\n${told.trimEnd()}\n\n[You answered]\n${answered.trimEnd()}`,
+  );
+  return [
+    'You go on from an earlier conversation, whose transcript stands between the two lines of signs. All that is asked for',
+    'there has been done, and its tags have been followed: use what you know from it, and do none of it again. What you are',
+    `to do now stands below it.\n\n${LINE}\n${parts.join('\n\n')}\n${LINE}\n\n${prompt}`,
+  ].join(' ');
+}
+
+const LINE = '='.repeat(72);
+
+/** Null where it is torn. */
+function parsed(line: string): Exchange | null {
+  if (line === '') return null;
+  try {
+    return JSON.parse(line) as Exchange;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,220 @@
+// The driver of headless turns: each effect is one run of an agent's program, in the session that its step is in
+// (turn.ts, U1–U4). What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
+
+import { assert } from '../../../base/assert.ts';
+import { err, ok } from '../../../base/result.ts';
+import type { Result } from '../../../base/result.ts';
+import type { Answer, Driver, Note, StopHow } from '../../../engine/ports.ts';
+import type { Adapter } from '../../../ir/adapter.ts';
+import type { Effect, Outcome, TurnSpec } from '../../../ir/effect.ts';
+import { failure } from '../../../ir/failure.ts';
+import type { FailureKind } from '../../../ir/failure.ts';
+import type { FilledText } from '../../../ir/text.ts';
+import { adapterEnvironment, holeValues, layOut } from '../render-adapter.ts';
+import { AskedEffects } from '../../pending-effect.ts';
+import type { Asked } from '../../pending-effect.ts';
+import { environmentFor, inRun, markerOf, wholeEnvironment } from '../../environment.ts';
+import type { RunSurroundings } from '../../environment.ts';
+import type { AdapterNamed } from '../host-registry.ts';
+import { readerNamed } from '../readers/named.ts';
+import { stepFolder } from '../../step-folder.ts';
+import { wholeText } from '../../resolve-text.ts';
+import { workFolder } from '../../resolve-workdir.ts';
+import { turnOutcome } from './outcome.ts';
+import type { SessionLedger } from './session-registry.ts';
+import type { Recorder } from './turn-supervisor.ts';
+import { Starter } from './turn-launcher.ts';
+import { stateOf, Turn } from './turn.ts';
+import type { TurnPlace, TurnStart } from './turn.ts';
+
+export interface TurnDriverOptions extends RunSurroundings {
+  readonly adapters: AdapterNamed;
+  /** The run's. */
+  readonly ledger: SessionLedger;
+  /** A usage limit is waited for; else it is a failure like any other. */
+  readonly parks?: boolean;
+  /** By default one is started when there is enough to do for it. */
+  readonly recorder?: Recorder;
+  /** Between asking a program to end and ending it; 10 seconds, save in tests. */
+  readonly graceMs?: number;
+}
+
+export function turnDriver(options: TurnDriverOptions): Driver {
+  return new TurnDriver(options);
+}
+
+const GRACE_MS = 10_000;
+
+class TurnDriver implements Driver {
+  readonly #options: TurnDriverOptions;
+  readonly #open = new AskedEffects();
+  readonly #starter: Starter;
+  /** What the engine is about to ask for: of many the first. */
+  #prepared: { readonly effect: string; readonly turn: Turn } | null = null;
+
+  constructor(options: TurnDriverOptions) {
+    this.#options = options;
+    this.#starter = new Starter(options.environment, options.recorder);
+  }
+
+  start(effect: Effect, answer: Answer, note: Note = unheard): void {
+    const prepared = this.#prepared?.effect === effect.id ? this.#prepared.turn : null;
+    if (prepared !== null) {
+      this.#prepared = null;
+      // It is on its way at once, and runs while the engine does what else there is to do.
+      prepared.beginPrepared();
+    }
+    this.#ask(effect, answer, (asked, spec) =>
+      this.#perform({ how: 'start', effect, spec, asked, note, begun: prepared }),
+    );
+  }
+
+  find(effect: Effect, answer: Answer, note: Note = unheard): void {
+    this.#ask(effect, answer, (asked, spec) => this.#perform({ how: 'find', effect, spec, asked, note, begun: null }));
+  }
+
+  stop(effectId: string, how: StopHow): void {
+    this.#open.get(effectId)?.stop(how);
+  }
+
+  prepare(effect: Effect): void {
+    if (this.#prepared !== null || effect.spec.kind !== 'turn') return;
+    const adapter = this.#adapterOf(effect.spec);
+    if (!adapter.ok) return;
+    const place = this.#placeOf(effect, effect.spec, adapter.value);
+    const start = this.#startOf('start', effect, effect.spec, place);
+    // Whoever asks for it is told.
+    if (!start.ok) return;
+    const turn = new Turn(place);
+    turn.prepare(start.value);
+    this.#prepared = { effect: effect.id, turn };
+  }
+
+  #ask(effect: Effect, answer: Answer, perform: (asked: Asked, spec: TurnSpec<FilledText>) => Promise<Outcome>): void {
+    const { spec } = effect;
+    assert(spec.kind === 'turn', `no turn: ${effect.id} is a ${spec.kind}`);
+    this.#open.ask(effect.id, answer, (asked) => perform(asked, spec));
+  }
+
+  /** `begun`: a turn that is on its way already. */
+  async #perform(request: {
+    readonly how: 'start' | 'find';
+    readonly effect: Effect;
+    readonly spec: TurnSpec<FilledText>;
+    readonly asked: Asked;
+    readonly note: Note;
+    readonly begun: Turn | null;
+  }): Promise<Outcome> {
+    const { how, effect, spec, asked, note, begun } = request;
+    const adapter = this.#adapterOf(spec);
+    if (!adapter.ok) return notStarted(adapter.error);
+    const place = this.#placeOf(effect, spec, adapter.value);
+    const turn = begun ?? new Turn(place);
+    if (begun === null) {
+      if (how === 'find' && stateOf(place) !== 'never') turn.adopt();
+      else if (asked.isStopped) return failed('stopped', 'the agent was stopped before it was started');
+      else {
+        const start = this.#startOf(how, effect, spec, place);
+        if (!start.ok) return notStarted(start.error);
+        turn.begin(start.value);
+      }
+    }
+    turn.watchSession((session) => void note({ session }));
+    void asked.stopped.then(({ force }) => turn.stop('stopped', force ? 0 : place.graceMs));
+    void asked.forced.then(() => turn.stop('stopped', 0));
+    const { runFolder } = this.#options;
+    const { folder, idleMs } = place;
+    const outcome = await turnOutcome(await turn.ended, { runFolder, folder, adapter: adapter.value, idleMs });
+    return this.#options.parks === false ? unparked(outcome) : outcome;
+  }
+
+  #placeOf(effect: Effect, { idleMs }: TurnSpec<FilledText>, adapter: Adapter): TurnPlace {
+    return {
+      folder: stepFolder(this.#options.runFolder, effect.step, effect.attempt),
+      marker: markerOf(this.#options, effect.id),
+      adapter,
+      ledger: this.#options.ledger,
+      idleMs,
+      graceMs: this.#options.graceMs ?? GRACE_MS,
+      background: false,
+      starter: this.#starter,
+    };
+  }
+
+  /** An error is a sentence. */
+  #adapterOf(spec: TurnSpec<FilledText>): Result<Adapter, string> {
+    const name = wholeText(spec.adapter, this.#options.runFolder);
+    return name.ok ? headlessAdapter(name.value, this.#options.adapters) : name;
+  }
+
+  /** An error is a sentence. */
+  #startOf(
+    how: 'start' | 'find',
+    effect: Effect,
+    spec: TurnSpec<FilledText>,
+    { adapter, folder }: TurnPlace,
+  ): Result<TurnStart, string> {
+    const run = this.#options;
+    const texts: string[] = [];
+    for (const text of [spec.prompt, spec.cwd ?? '', spec.model ?? '', spec.effort ?? '']) {
+      const whole = wholeText(text, run.runFolder);
+      if (!whole.ok) return whole;
+      texts.push(whole.value);
+    }
+    const [prompt = '', cwd = '', model = '', effort = ''] = texts;
+    const workdir = workFolder(run.cwd, cwd);
+    if (!workdir.ok) return workdir;
+    const holes = holeValues(adapter, run, { agent: effect.lane, workdir: workdir.value, folder: folder.path });
+    const base = adapterEnvironment(adapter, run.environment, holes);
+    if (!base.ok) return base;
+    const layers = environmentFor({ base: inRun(base.value, run), run, effect, own: {} });
+    if (!layers.ok) return layers;
+    const environment = { ...wholeEnvironment(layers.value), MEOW_AGENT: effect.lane };
+    const laidOut = layOut(adapter, holes, run.environment);
+    if (!laidOut.ok) return laidOut;
+    const { session } = effect;
+    return ok({
+      prompt,
+      model: model === '' ? null : model,
+      effort: effort === '' ? null : effort,
+      args: null,
+      session:
+        session.kind === 'fresh'
+          ? { kind: 'fresh', id: null }
+          : session.kind === 'resume'
+            ? session
+            : { ...session, newId: null },
+      again: how === 'find',
+      workdir: workdir.value,
+      holes,
+      environment,
+      hooked: true,
+    });
+  }
+}
+
+/** One that has turns, and whose output can be read. An error is a sentence. */
+function headlessAdapter(name: string, adapters: AdapterNamed): Result<Adapter, string> {
+  const adapter = adapters(name);
+  if (!adapter.ok) return adapter;
+  const { headless } = adapter.value;
+  if (headless === null) return err(`the adapter ${name} has no way to work without a terminal`);
+  const reader = readerNamed(headless.reader);
+  return reader.ok ? adapter : reader;
+}
+
+/** Of those who do not want to be told. */
+const unheard: Note = () => Promise.resolve();
+
+function unparked(outcome: Outcome): Outcome {
+  if (outcome.kind === 'success' || outcome.failure.retryAt === null) return outcome;
+  return { kind: 'failure', failure: { ...outcome.failure, retryAt: null } };
+}
+
+function notStarted(reason: string): Outcome {
+  return failed('not-started', `the agent could not be started: ${reason}`);
+}
+
+function failed(kind: FailureKind, message: string): Outcome {
+  return { kind: 'failure', failure: failure(kind, message) };
+}

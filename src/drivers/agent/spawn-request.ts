@@ -1,0 +1,94 @@
+// What is asked for when an agent is to be started, read from its effect: every text whole, its folder there, its
+// environment complete but for what is told apart from start to start.
+
+import { hasControls } from '../../base/controls.ts';
+import { err, ok } from '../../base/result.ts';
+import type { Result } from '../../base/result.ts';
+import type { Effect, SpawnSpec } from '../../ir/effect.ts';
+import type { FilledText } from '../../ir/text.ts';
+import type { AgentStart } from './files.ts';
+import type { Adapter } from '../../ir/adapter.ts';
+import { adapterEnvironment, holeValues } from './render-adapter.ts';
+import { environmentFor, inRun, MARKER, wholeEnvironment } from '../environment.ts';
+import type { RunSurroundings } from '../environment.ts';
+import { wholeText } from '../resolve-text.ts';
+import { workFolder } from '../resolve-workdir.ts';
+import { findProgram } from '../recording-shell.ts';
+
+export interface AgentName {
+  readonly agent: string;
+  readonly adapter: string;
+}
+
+export interface AgentWish {
+  /** Absolute. */
+  readonly workdir: string;
+  /** Null begins a session. */
+  readonly resumeSession: string | null;
+  readonly args: string | null;
+  readonly environmentOf: (start: AgentStart) => Result<Readonly<Record<string, string>>, string>;
+}
+
+/** An error is a sentence. */
+export function agentName(spec: SpawnSpec<FilledText>, runFolder: string): Result<AgentName, string> {
+  const agent = wholeText(spec.agent, runFolder);
+  if (!agent.ok) return agent;
+  // It could say nothing to the run: no message may have such a name.
+  if (hasControls(agent.value)) return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
+  const adapter = wholeText(spec.adapter, runFolder);
+  return adapter.ok ? ok({ agent: agent.value, adapter: adapter.value }) : adapter;
+}
+
+/** An error is a sentence. */
+export function agentWish(
+  effect: Effect,
+  spec: SpawnSpec<FilledText>,
+  adapter: Adapter,
+  run: RunSurroundings,
+): Result<AgentWish, string> {
+  const texts: string[] = [];
+  for (const text of [spec.cwd ?? '', spec.resumeSession ?? '', spec.args ?? '', ...Object.values(spec.env)]) {
+    const whole = wholeText(text, run.runFolder);
+    if (!whole.ok) return whole;
+    texts.push(whole.value);
+  }
+  const [folder = '', session = '', args = '', ...values] = texts;
+  const workdir = workFolder(run.cwd, folder);
+  if (!workdir.ok) return err(workdir.error);
+  const own = Object.fromEntries(Object.keys(spec.env).map((key, index) => [key, values[index] ?? '']));
+  return ok({
+    workdir: workdir.value,
+    resumeSession: session === '' ? null : session,
+    args: args === '' ? null : args,
+    environmentOf: (start) => {
+      const place = { agent: start.agent, workdir: start.workdir, folder: start.folder.path };
+      const base = adapterEnvironment(adapter, run.environment, holeValues(adapter, run, place));
+      if (!base.ok) return base;
+      const layers = environmentFor({ base: inRun(base.value, run), run, effect, own });
+      if (!layers.ok) return layers;
+      const environment = { ...wholeEnvironment(layers.value), MEOW_AGENT: start.agent, [MARKER]: start.marker };
+      // Which step it works on changes with every prompt: the one that started it is none of them.
+      return ok(Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_STEPS.has(name))));
+    },
+  });
+}
+
+const OF_STEPS = new Set(['MEOW_STEP', 'MEOW_ATTEMPT']);
+
+/**
+ * Why an agent could not be started, where its shell says that a program was not there: a part of a sentence, with what to
+ * do. Null where it says something else. `said`: the end of what it said.
+ */
+export function programAbsent(
+  { name, program }: Adapter,
+  { status, said }: { readonly status: number | null; readonly said: string | null },
+  { PATH = '' }: Readonly<Record<string, string>>,
+): string | null {
+  if (status !== 126 && status !== 127) return null;
+  if (program !== null && findProgram(program.name, PATH) === null)
+    return `${program.name}, which the adapter ${name} starts, is not on PATH; meow doctor says how to install it`;
+  // As shells say it: `sh: 2: fox: not found`.
+  const which = /(?:^|: )([^:]+): [^:]+$/.exec(said?.trimEnd().split('\n').at(-1) ?? '')?.[1] ?? 'a program';
+  const problem = status === 127 ? 'was not found' : 'could not be executed';
+  return `${which}, which the adapter ${name} starts, ${problem}; all that it starts: meow adapter show ${name}`;
+}

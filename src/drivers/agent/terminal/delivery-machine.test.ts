@@ -1,0 +1,378 @@
+// V1–V6, for anything that can be seen in any order; and what the rules come to in the common cases.
+
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { beginDelivery, nextStep } from './delivery-machine.ts';
+import type { Act, Beginning, DeliveryOutcome, DeliveryPlan, DeliveryState, Sight } from './delivery-machine.ts';
+
+const PLAN: DeliveryPlan = {
+  preKeys: [],
+  preDelayMs: 0,
+  postDelayMs: 100,
+  postKeys: ['Enter'],
+  clearKeys: ['C-u'],
+  byHook: false,
+  showsBusy: false,
+  canQueue: false,
+  submitsLines: false,
+  takesMs: 0,
+  confirmMs: 1_000,
+  timeoutMs: 30_000,
+};
+
+const IDLE: Sight = {
+  now: 0,
+  isAlive: true,
+  isGivenUp: false,
+  isConfirmed: false,
+  hasDialog: false,
+  inMode: false,
+  isReady: true,
+  isBusy: false,
+  hasWorked: false,
+  isQueued: false,
+  draft: 'none',
+  row: '>',
+  holds: 'untold',
+  screen: 'idle',
+};
+
+/** Shows it one thing after the other, and performs all that it asks for. */
+class Rehearsal {
+  state: DeliveryState;
+  readonly acts: string[] = [];
+  outcome: DeliveryOutcome | null = null;
+  readonly #plan: DeliveryPlan;
+  #now = 0;
+
+  constructor(plan: Partial<DeliveryPlan> = {}, from: Beginning = 'nothing') {
+    this.#plan = { ...PLAN, ...plan };
+    this.state = beginDelivery(from, 0);
+  }
+
+  /** For as long as it waits: `ms` at most. */
+  sees(sight: Partial<Sight>, ms = 0, performs = true): this {
+    this.#now += 1;
+    const until = this.#now + ms;
+    for (;;) {
+      const { act, state, done } = nextStep(this.#plan, this.state, { ...IDLE, ...sight, now: this.#now });
+      this.state = performs ? done : state;
+      if (act.kind === 'finish') this.outcome = act.outcome;
+      else if (act.kind !== 'wait') this.acts.push(named(act));
+      if (act.kind !== 'wait') return this;
+      if (this.#now >= until) return this;
+      this.#now = Math.min(until, this.#now + Math.max(1, act.ms));
+    }
+  }
+
+  get delivery(): string | null {
+    if (this.outcome === null) return null;
+    return this.outcome.kind === 'failed' ? this.outcome.delivery : this.outcome.kind;
+  }
+}
+
+function named(act: Act): string {
+  return act.kind === 'press' ? act.what : act.kind;
+}
+
+const HELD: Partial<Sight> = { holds: 'yes', draft: 'some', row: '> text', screen: 'held' };
+
+describe('a delivery', () => {
+  test('is pasted, seen, submitted and confirmed by the hook', () => {
+    const rehearsal = new Rehearsal({ byHook: true }).sees({}).sees(HELD, 100).sees({ isConfirmed: true });
+    expect(rehearsal).toMatchObject({ acts: ['put', 'submit'], delivery: 'accepted' });
+  });
+
+  test('is confirmed by nothing but the hook, where there is one', () => {
+    const rehearsal = new Rehearsal({ byHook: true, showsBusy: true }).sees({}).sees(HELD, 100);
+    rehearsal.sees({ isBusy: true, holds: 'no', screen: 'at work' }, 40_000);
+    expect(rehearsal).toMatchObject({ acts: ['put', 'submit'], delivery: 'draft-stuck' });
+  });
+
+  test('is confirmed by work that begins when the text has gone', () => {
+    const rehearsal = new Rehearsal({ showsBusy: true }).sees({}).sees(HELD, 100);
+    expect(rehearsal.sees({ holds: 'no', screen: 'gone' }, 500).delivery).toBeNull();
+    expect(rehearsal.sees({ isBusy: true, holds: 'no' }).delivery).toBe('accepted');
+    const blink = new Rehearsal({ showsBusy: true }).sees({}).sees(HELD, 100).sees({ hasWorked: true, holds: 'no' });
+    expect(blink.delivery).toBe('accepted');
+  });
+
+  test('to a program that shows no work is confirmed when the text has gone, and the screen has gone on', () => {
+    expect(new Rehearsal().sees({}).sees(HELD, 100).sees({ screen: 'next' }, 200).delivery).toBe('accepted');
+  });
+
+  test('whose text has only vanished is not accepted', () => {
+    const rehearsal = new Rehearsal().sees({}).sees(HELD, 100).sees({ holds: 'no' }, 200);
+    expect(rehearsal.delivery).toBe('draft-stuck');
+  });
+
+  test('whose text is just being drawn anew is not accepted', () => {
+    const rehearsal = new Rehearsal().sees({}).sees(HELD, 100);
+    rehearsal.sees({ screen: 'flicker' }, 100).sees(HELD, 50).sees({ screen: 'flicker' }, 100);
+    expect(rehearsal.delivery).toBeNull();
+  });
+
+  test('to a program that shows nothing of it is made all the same', () => {
+    const rehearsal = new Rehearsal().sees({}).sees({}, 600).sees({}, 600);
+    expect(rehearsal).toMatchObject({ acts: ['put', 'submit'], delivery: 'accepted' });
+  });
+
+  test('is submitted again if the text still stands there, a few times', () => {
+    const rehearsal = new Rehearsal({ byHook: true, clearKeys: [] }).sees({});
+    for (let times = 0; times < 20; times += 1) rehearsal.sees(HELD, 1_000);
+    expect(rehearsal.acts).toEqual(['put', ...Array.from({ length: 5 }, () => 'submit')]);
+    expect(rehearsal.delivery).toBe('draft-stuck');
+  });
+
+  test('is not submitted again if the text cannot be seen', () => {
+    const rehearsal = new Rehearsal({ byHook: true }).sees({}).sees({}, 600).sees({}, 29_000);
+    expect(rehearsal.acts).toEqual(['put', 'submit']);
+  });
+
+  test('that is given up takes back a text that was not submitted, line by line', () => {
+    const rehearsal = new Rehearsal({ byHook: true, postDelayMs: 9_999 }).sees({}).sees(HELD, 100);
+    rehearsal
+      .sees({ ...HELD, isGivenUp: true })
+      .sees({ ...HELD, row: '> te' }, 1)
+      .sees({ holds: 'no' });
+    expect(rehearsal).toMatchObject({ acts: ['put', 'clear', 'clear'], delivery: 'draft-stuck' });
+  });
+
+  test('that is given up before the text is shown waits a moment for it, and takes it back', () => {
+    const rehearsal = new Rehearsal({ byHook: true }).sees({}).sees({ isGivenUp: true, holds: 'no' }, 300);
+    expect(rehearsal.delivery).toBeNull();
+    rehearsal.sees({ ...HELD, isGivenUp: true }).sees({ holds: 'no', isGivenUp: true });
+    expect(rehearsal).toMatchObject({ acts: ['put', 'clear'], delivery: 'draft-stuck' });
+  });
+
+  test('of a long text is given more time to be shown', () => {
+    const rehearsal = new Rehearsal({ byHook: true, takesMs: 20_000 }).sees({}).sees({ holds: 'no' }, 20_000);
+    expect(rehearsal.sees(HELD).acts).toEqual(['put', 'submit']);
+  });
+
+  test('is queued behind work that does not end', () => {
+    const rehearsal = new Rehearsal({ canQueue: true }).sees({ isBusy: true }, 1_999);
+    expect(rehearsal.acts).toEqual([]);
+    rehearsal
+      .sees({ isBusy: true }, 10)
+      .sees({ ...HELD, isBusy: true }, 100)
+      .sees({ isBusy: true, isQueued: true });
+    expect(rehearsal).toMatchObject({ acts: ['put', 'submit'], delivery: 'queued' });
+  });
+
+  test('waits for the end of work that it cannot be queued behind', () => {
+    expect(new Rehearsal().sees({ isBusy: true }, 30_000)).toMatchObject({ acts: [], delivery: 'not-ready' });
+  });
+
+  test('begins when the agent is ready', () => {
+    expect(new Rehearsal().sees({ isReady: false }, 5_000).sees({}).acts).toEqual(['put']);
+    expect(new Rehearsal().sees({ isReady: false }, 30_000)).toMatchObject({ acts: [], delivery: 'not-ready' });
+  });
+
+  test('leaves a mode that a person has left the terminal in', () => {
+    expect(new Rehearsal().sees({ inMode: true }).sees({}).acts).toEqual(['leave-mode', 'put']);
+  });
+
+  test('presses what the adapter wants before, and waits as long as it wants', () => {
+    const rehearsal = new Rehearsal({ preKeys: ['Escape'], preDelayMs: 100 }).sees({}).sees({}, 90);
+    expect(rehearsal.acts).toEqual(['prepare']);
+    expect(rehearsal.sees({}, 10).acts).toEqual(['prepare', 'put']);
+  });
+
+  test('to a dead agent is dead', () => {
+    expect(new Rehearsal().sees({ isAlive: false }).delivery).toBe('dead');
+  });
+});
+
+describe('a draft that was there before', () => {
+  const DRAFT: Partial<Sight> = { draft: 'some', row: '> old' };
+
+  test('is cleared, and then the text is put in', () => {
+    expect(new Rehearsal().sees(DRAFT, 1_000).sees({}).acts).toEqual(['clear', 'put']);
+  });
+
+  test('is left alone while somebody types', () => {
+    const rehearsal = new Rehearsal();
+    for (const row of ['a', 'ab', 'abc', 'abcd']) rehearsal.sees({ draft: 'some', row }, 900);
+    expect(rehearsal.acts).toEqual([]);
+  });
+
+  test('of many lines is cleared as fast as it shrinks', () => {
+    const rehearsal = new Rehearsal().sees(DRAFT, 1_000);
+    for (let line = 20; line > 0; line -= 1) rehearsal.sees({ draft: 'some', row: `line ${line}` }, 1);
+    expect(rehearsal.sees({}).acts).toEqual([...Array.from({ length: 21 }, () => 'clear'), 'put']);
+  });
+
+  test('that cannot be cleared keeps the text out', () => {
+    const rehearsal = new Rehearsal();
+    for (let times = 0; times < 5; times += 1) rehearsal.sees(DRAFT, 1_600);
+    expect(rehearsal).toMatchObject({ acts: ['clear', 'clear', 'clear'], delivery: 'draft-stuck' });
+    expect(new Rehearsal({ clearKeys: [] }).sees(DRAFT, 1_000).delivery).toBe('draft-stuck');
+  });
+
+  test('that is none, for nothing clears it, is no hindrance', () => {
+    const rehearsal = new Rehearsal().sees({ draft: 'perhaps' }, 1_000).sees({ draft: 'perhaps' }, 1_500);
+    expect(rehearsal.acts).toEqual(['clear', 'put']);
+  });
+});
+
+describe('a dialog', () => {
+  test('stops the clock, however long it stands', () => {
+    const rehearsal = new Rehearsal().sees({ hasDialog: true }, 500_000).sees({});
+    expect(rehearsal).toMatchObject({ acts: ['put'], delivery: null });
+  });
+
+  test('between text and Enter keeps Enter back; then the text that stands there is submitted', () => {
+    const rehearsal = new Rehearsal().sees({}).sees({ hasDialog: true }, 5_000).sees(HELD, 100);
+    expect(rehearsal.acts).toEqual(['put', 'submit']);
+  });
+
+  test('that swallowed the text makes it be put in once more, where its input can be read', () => {
+    const rehearsal = new Rehearsal().sees({}).sees({ hasDialog: true }, 5_000).sees({ holds: 'no' }, 1_000);
+    expect(rehearsal.acts).toEqual(['put', 'put']);
+  });
+
+  test('is where it ends, if it is given up meanwhile', () => {
+    expect(new Rehearsal().sees({ hasDialog: true, isGivenUp: true }).delivery).toBe('blocked-on-dialog');
+  });
+});
+
+describe('in a later life', () => {
+  test('a text that stands in the input is submitted', () => {
+    for (const from of ['put', 'submitted'] as const) {
+      expect(new Rehearsal({}, from).sees(HELD, 1_000).acts).toEqual(['submit']);
+    }
+  });
+
+  test('a text that never came is put in, where its input can be read', () => {
+    expect(new Rehearsal({}, 'put').sees({ holds: 'no' }, 1_000).acts).toEqual(['put']);
+  });
+
+  test('what cannot be told is taken for done, and nothing is put in', () => {
+    for (const from of ['put', 'submitted'] as const) {
+      const rehearsal = new Rehearsal({}, from).sees({}, 5_000);
+      expect(rehearsal).toMatchObject({ acts: [], delivery: 'taken-for-done' });
+    }
+    const gone = new Rehearsal({}, 'submitted').sees({ holds: 'no' }, 5_000);
+    expect(gone).toMatchObject({ acts: [], delivery: 'taken-for-done' });
+  });
+
+  test('an agent at work has what was submitted', () => {
+    expect(new Rehearsal({}, 'submitted').sees({ isBusy: true }).delivery).toBe('accepted');
+  });
+});
+
+const plans: fc.Arbitrary<DeliveryPlan> = fc.record({
+  preKeys: fc.constantFrom([], ['Escape']),
+  preDelayMs: fc.constantFrom(0, 100),
+  postDelayMs: fc.constantFrom(0, 300),
+  postKeys: fc.constant(['Enter']),
+  clearKeys: fc.constantFrom([], ['C-u']),
+  byHook: fc.boolean(),
+  showsBusy: fc.boolean(),
+  canQueue: fc.boolean(),
+  submitsLines: fc.boolean(),
+  takesMs: fc.constantFrom(0, 5_000),
+  confirmMs: fc.constantFrom(100, 2_000),
+  timeoutMs: fc.constant(20_000),
+});
+
+const sights: fc.Arbitrary<Omit<Sight, 'now'> & { readonly ms: number; readonly performed: boolean }> = fc.record({
+  ms: fc.constantFrom(1, 20, 200, 1_500),
+  performed: fc.boolean(),
+  isAlive: fc.constant(true),
+  isGivenUp: fc.constant(false),
+  isConfirmed: fc.constant(false),
+  hasDialog: fc.boolean(),
+  inMode: fc.boolean(),
+  isReady: fc.boolean(),
+  isBusy: fc.boolean(),
+  hasWorked: fc.boolean(),
+  isQueued: fc.boolean(),
+  draft: fc.constantFrom('some', 'perhaps', 'none'),
+  row: fc.constantFrom('>', '> a', '> ab'),
+  holds: fc.constantFrom('yes', 'no', 'untold'),
+  screen: fc.constantFrom('one', 'two'),
+});
+
+describe('whatever is seen', () => {
+  test('nothing is put in at a dialog; text goes in anew only unsubmitted; Enter only what is seen, and so often', () => {
+    fc.assert(
+      fc.property(
+        plans,
+        fc.constantFrom<Beginning>('nothing', 'put', 'submitted'),
+        fc.array(sights),
+        (plan, from, seen) => {
+          let state = beginDelivery(from, 0);
+          let now = 0;
+          const submitted = { times: from === 'submitted' ? 1 : 0 };
+          let puts = 0;
+          for (const { ms, performed, ...sight } of seen) {
+            now += ms;
+            const step = nextStep(plan, state, { ...sight, now });
+            state = performed ? step.done : step.state;
+            const { act } = step;
+            if (act.kind === 'finish') return;
+            if (act.kind === 'press' || act.kind === 'put' || act.kind === 'leave-mode')
+              expect(sight.hasDialog).toBe(false);
+            if (act.kind === 'put' && performed) {
+              puts += 1;
+              expect(submitted.times).toBe(0);
+              expect(sight.isReady && (plan.clearKeys.length === 0 || sight.draft !== 'some')).toBe(true);
+            }
+            if (act.kind === 'press' && act.what === 'submit') {
+              expect(puts > 0 || from !== 'nothing').toBe(true);
+              if (submitted.times > 0) expect(sight.holds).toBe('yes');
+              if (performed) submitted.times += 1;
+            }
+          }
+          expect(puts).toBeLessThanOrEqual(2);
+          expect(submitted.times).toBeLessThanOrEqual(6);
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('it comes to an end, once no dialog is in its way', () => {
+    fc.assert(
+      fc.property(plans, fc.array(sights), sights, (plan, seen, last) => {
+        let state = beginDelivery('nothing', 0);
+        let now = 0;
+        for (const { ms, performed, ...sight } of [
+          ...seen,
+          ...Array.from({ length: 100 }, () => ({ ...last, ms: 1_000 })),
+        ]) {
+          now += ms;
+          const step = nextStep(plan, state, { ...sight, hasDialog: false, inMode: false, now });
+          state = performed ? step.done : step.state;
+          if (step.act.kind === 'finish') return;
+          // An act that never comes to pass is no end of it either: time is.
+        }
+        expect.unreachable();
+      }),
+    );
+  });
+
+  test('it is accepted for a reason: the hook; or it was submitted, has left its input, and something goes on', () => {
+    fc.assert(
+      fc.property(plans, fc.array(sights), (plan, seen) => {
+        let state = beginDelivery('nothing', 0);
+        let now = 0;
+        let hasSubmitted = false;
+        for (const { ms, performed, ...sight } of seen) {
+          now += ms;
+          const step = nextStep(plan, state, { ...sight, now });
+          state = performed ? step.done : step.state;
+          if (step.act.kind === 'press' && step.act.what === 'submit' && performed) hasSubmitted = true;
+          if (step.act.kind !== 'finish') continue;
+          if (step.act.outcome.kind === 'accepted') {
+            expect(hasSubmitted && !plan.byHook && sight.holds !== 'yes').toBe(true);
+          }
+          return;
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

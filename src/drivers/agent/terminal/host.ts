@@ -1,0 +1,183 @@
+// Agents in terminals of tmux: one session for each start, whose only pane runs the shell that records who the agent is and
+// how it ended (agent-shell.ts). What an agent is, while it lives, stands in agent.ts.
+
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { present } from '../../../base/assert.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
+import { err, ok } from '../../../base/result.ts';
+import type { Result } from '../../../base/result.ts';
+import type { Adapter, TerminalWays } from '../../../ir/adapter.ts';
+import type { Text } from '../../../ir/text.ts';
+import { fillCommand, holeValues, layOut } from '../render-adapter.ts';
+import type { HoleValues } from '../render-adapter.ts';
+import type { AgentStart } from '../files.ts';
+import type { AgentHost, StartRequest } from '../host.ts';
+import { agentShellText, shellCommand } from '../agent-shell.ts';
+import { crash } from '../../../sys/throw-uncaught.ts';
+import type { RunSurroundings } from '../../environment.ts';
+import { livingLeader } from '../../session-leader.ts';
+import { readExit, readProcess } from '../../step-folder.ts';
+import { makeFolder } from '../../../sys/private-file.ts';
+import type { Tmux } from '../tmux/tmux.ts';
+import type { SessionLedger } from '../headless/session-registry.ts';
+import { findShell } from '../../recording-shell.ts';
+import { HOOKS, READY, TerminalAgent, TRANSCRIPT } from './agent.ts';
+import { Console } from './screen-watcher.ts';
+import { endTerminal } from './ending.ts';
+import { Transcript } from './transcript.ts';
+
+export interface TerminalHostOptions extends RunSurroundings {
+  readonly tmux: Tmux;
+  /** One that has terminals. */
+  readonly adapter: Adapter;
+  /** The run's. */
+  readonly ledger: SessionLedger;
+  /** What an agent that has run into an error is given to go on by itself; a minute, save in tests. */
+  readonly failedMs?: number;
+}
+
+const FAILED_MS = 60_000;
+
+export function terminalHost(options: TerminalHostOptions): AgentHost {
+  const { tmux, adapter, ledger, runId, failedMs = FAILED_MS } = options;
+  const ways = present(adapter.terminal, `the adapter ${adapter.name} has no terminals`);
+  const agentOf = (start: AgentStart): TerminalAgent =>
+    new TerminalAgent(start, { tmux, adapter, ways, ledger, name: sessionName(runId, start.agent), failedMs });
+  return {
+    start: (request) => {
+      const agent = agentOf(request.start);
+      open(agent, inSession(request, ledger), ways, options).catch(crash);
+      return agent;
+    },
+    find: (start) => {
+      const { folder, marker } = start;
+      const record = readProcess(folder);
+      if (livingLeader(record, marker) !== null) {
+        const agent = agentOf(start);
+        agent.find();
+        return { kind: 'alive', agent };
+      }
+      if (record.kind === 'absent') return { kind: 'never' };
+      const output = new Transcript(join(folder.path, TRANSCRIPT)).tail();
+      const exit = { status: readExit(folder), refusal: null, output };
+      return { kind: 'gone', wasReady: existsSync(join(folder.path, READY)), exit };
+    },
+    clear: (start, graceMs) => {
+      const console = new Console({
+        ways,
+        folder: start.folder.path,
+        pane: () => tmux.find(start.marker),
+        past: () => ({ wasReady: existsSync(join(start.folder.path, READY)), idleRow: null }),
+        lost: () => undefined,
+      });
+      return endTerminal(start, ways.stop, graceMs, { tmux, console });
+    },
+  };
+}
+
+function blankTmux({ environment }: Adapter): Readonly<Record<string, string>> {
+  return environment['TMUX'] === '' ? { TMUX: '' } : {};
+}
+
+const COLUMNS = 200;
+const ROWS = 50;
+const SCROLLBACK = 50_000;
+
+/** As the spec has it; what tmux keeps for itself in names is replaced, and a hash tells the agent from one that is called so. */
+function sessionName(runId: string, agent: string): string {
+  const plain = `meow-${runId}-${agent}`;
+  const name = plain.replaceAll(/[.:#\\]/g, '_');
+  return name === plain ? name : `${name}-${createHash('sha256').update(agent).digest('hex').slice(0, 6)}`;
+}
+
+/** Whatever keeps the agent from living is told as its end. */
+async function open(
+  agent: TerminalAgent,
+  request: StartRequest,
+  ways: TerminalWays,
+  options: TerminalHostOptions,
+): Promise<void> {
+  const { start } = request;
+  const command = prepared(request, ways, options);
+  if (!command.ok) {
+    agent.refuse(command.error);
+    return;
+  }
+  const { path } = start.folder;
+  const opened = await options.tmux.open({
+    name: agent.terminal,
+    command: command.value,
+    cwd: start.workdir,
+    // One that is not to know of a terminal around it must not find tmux's own word for it either.
+    environment: { ...request.environment, MEOW_HOOKS: join(path, HOOKS), ...blankTmux(options.adapter) },
+    columns: COLUMNS,
+    rows: ROWS,
+    scrollback: SCROLLBACK,
+    transcript: join(path, TRANSCRIPT),
+    marker: start.marker,
+  });
+  // An earlier life may have opened it, and not have lived to see it begin.
+  if (opened.ok || (await options.tmux.find(start.marker)) !== null) agent.adopt();
+  else agent.refuse(opened.error);
+}
+
+/** The command of the pane; an error is a part of a sentence. */
+function prepared(
+  request: StartRequest,
+  ways: TerminalWays,
+  options: TerminalHostOptions,
+): Result<readonly string[], string> {
+  const { adapter } = options;
+  const { start, environment, args } = request;
+  const { path } = start.folder;
+  const shell = findShell('sh', `${environment['PATH'] ?? ''}:/bin:/usr/bin`);
+  if (shell === null) return err('there is no shell sh on PATH');
+  const text = commandFor(request, ways);
+  if (text === null) {
+    return err(`the adapter ${adapter.name} has no way to ${request.forks ? 'fork' : 'go on with'} a session`);
+  }
+  const place = { agent: start.agent, workdir: start.workdir, folder: path };
+  const holes = { ...holeValues(adapter, options, place), ...sessionHoles(request) };
+  const filled = fillCommand([text, args], holes);
+  if (!filled.ok) return filled;
+  try {
+    makeFolder(join(path, HOOKS));
+    // Where the user's own home is, only the caller's environment tells.
+    const laidOut = layOut(adapter, holes, options.environment);
+    if (!laidOut.ok) return laidOut;
+  } catch (error) {
+    if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+    return err(error.message);
+  }
+  return ok([shell.path, '-c', agentShellText(shellCommand(shell.path, filled.value), path, true), shell.name]);
+}
+
+/** A session that was chosen and never used is not there to be gone on with: it is begun as it was to be. */
+function inSession(request: StartRequest, ledger: SessionLedger): StartRequest {
+  const { start, resumeSession, forks } = request;
+  if (resumeSession === null || forks) {
+    if (start.session !== null) ledger.choose(start.session, resumeSession);
+    return request;
+  }
+  const known = ledger.read(resumeSession);
+  return known?.state === 'chosen'
+    ? { ...request, resumeSession: known.parent, forks: known.parent !== null }
+    : request;
+}
+
+/** Null where the adapter has none for it. */
+function commandFor({ resumeSession, forks }: StartRequest, ways: TerminalWays): Text | null {
+  if (resumeSession === null) return ways.command;
+  return forks ? ways.forkCommand : ways.resumeCommand;
+}
+
+/** Of a fork: the session that it is made from, and its own, where that is known beforehand. */
+function sessionHoles({ start: { session }, resumeSession, forks }: StartRequest): HoleValues {
+  const id = resumeSession ?? session;
+  return {
+    ...(id === null ? {} : { session_id: id }),
+    ...(forks && session !== null ? { new_session_id: session } : {}),
+  };
+}

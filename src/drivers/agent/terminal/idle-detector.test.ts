@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import type { TerminalWays } from '../../../ir/adapter.ts';
+import { Rest } from './idle-detector.ts';
+import type { Screen } from './screen.ts';
+
+type Told = Pick<TerminalWays, 'acknowledge' | 'ready'>;
+const ways = (busy: readonly string[], ready: boolean): TerminalWays => {
+  const told: Told = {
+    acknowledge: { byHook: false, busy, queued: [], timeoutMs: 1 },
+    ready: ready ? { patterns: ['x'], deadlineMs: 1 } : null,
+  };
+  return told as TerminalWays;
+};
+const screen = (more: Partial<Screen>): Screen =>
+  ({ dialog: null, isReady: true, isBusy: false, isQueued: false, ...more }) as Screen;
+
+test('an agent of which nothing tells does not rest, and does not work', () => {
+  expect(new Rest(ways([], false), null).isTold).toBe(false);
+});
+
+test('a screen tells of rest when it shows none of work for a moment', () => {
+  const rest = new Rest(ways(['busy'], true), null);
+  expect(rest.see(screen({ isBusy: true }), 0)).toBe(false);
+  expect(rest.see(screen({}), 100)).toBe(false);
+  expect(rest.see(screen({ isBusy: true }), 300)).toBe(false);
+  expect(rest.see(screen({}), 400)).toBe(false);
+  expect(rest.see(screen({}), 700)).toBe(true);
+  expect(rest.see(screen({ isReady: false }), 800)).toBe(false);
+});
+
+test('a hook tells at once; without it, a screen that shows no work for longer', () => {
+  const hooks = { tellsRest: true, isAtRest: false };
+  const rest = new Rest(ways(['busy'], true), hooks);
+  expect(rest.see(screen({}), 0)).toBe(false);
+  expect(rest.see(screen({}), 2_999)).toBe(false);
+  expect(rest.see(screen({}), 3_000)).toBe(true);
+  hooks.isAtRest = true;
+  expect(rest.see(screen({ isReady: false }), 3_001)).toBe(true);
+  expect(rest.see(screen({ isBusy: true }), 3_002)).toBe(false);
+});

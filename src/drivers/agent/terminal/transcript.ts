@@ -1,0 +1,149 @@
+// Everything that a terminal has printed, as bytes in files that tmux has written (drivers/agent/tmux/transcript-segments.ts): what mode the program has
+// asked for, and its last words.
+
+import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
+import { endOfFile } from '../../../sys/read-file-end.ts';
+import { partPath, partsOf } from '../tmux/transcript-segments.ts';
+import type { Part } from '../tmux/transcript-segments.ts';
+
+export class Transcript {
+  readonly path: string;
+  /** The last one that is known. */
+  #part: Omit<Part, 'size'> | null = null;
+  #scanned = 0;
+  /** The end of what was scanned: a sequence may be cut in two. */
+  #rest = '';
+  #isBracketed = false;
+
+  constructor(path: string) {
+    this.path = path;
+  }
+
+  /** In bytes, those that are forgotten included. */
+  size(): number {
+    try {
+      // Of many looks most find the part that was the last before.
+      if (this.#part === null) return this.#sizeByParts();
+      const end = this.#part.at + statSync(this.#part.path).size;
+      return hasPart(this.path, end) ? this.#sizeByParts() : end;
+    } catch (error) {
+      if (isErrno(error, ...ABSENT)) return this.#sizeByParts();
+      throw error;
+    }
+  }
+
+  #sizeByParts(): number {
+    const last = partsOf(this.path).at(-1);
+    this.#part = last ?? null;
+    return last === undefined ? 0 : last.at + last.size;
+  }
+
+  /** Whether the program has asked for pastes to be told from keys. Reads what has come since it was last asked. */
+  async isBracketed(): Promise<boolean> {
+    try {
+      for (const { path, at, size } of partsOf(this.path)) {
+        if (at + size <= this.#scanned) continue;
+        this.#scanned = Math.max(this.#scanned, at);
+        await using file = await open(path, 'r');
+        const chunk = Buffer.alloc(CHUNK_BYTES);
+        for (;;) {
+          const { bytesRead } = await file.read(chunk, 0, chunk.length, this.#scanned - at);
+          if (bytesRead === 0) break;
+          this.#scanned += bytesRead;
+          this.#scan(this.#rest + chunk.toString('latin1', 0, bytesRead));
+        }
+      }
+      return this.#isBracketed;
+    } catch (error) {
+      if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return this.#isBracketed;
+      throw error;
+    }
+  }
+
+  #scan(text: string): void {
+    for (const [whole, modes, set] of text.matchAll(MODES)) {
+      if (whole === RESET) this.#isBracketed = false;
+      else if (modes?.split(';').includes('2004') === true) this.#isBracketed = set === 'h';
+    }
+    const last = text.lastIndexOf('\u001b');
+    this.#rest = last === -1 || text.length - last > SEQUENCE_MAX ? '' : text.slice(last);
+  }
+
+  /** What was printed from there on, without what commands a terminal; not all of it, if it is much. */
+  textSince(offset: number): string {
+    try {
+      const bytes = Buffer.alloc(SINCE_BYTES);
+      let length = 0;
+      for (const { path, at, size } of partsOf(this.path)) {
+        if (at + size > offset && length < bytes.length) {
+          length += readAt(path, bytes.subarray(length), Math.max(0, offset - at));
+        }
+      }
+      return plain(bytes.toString('utf8', 0, length));
+    } catch (error) {
+      if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return '';
+      throw error;
+    }
+  }
+
+  /** The end of what was printed, without what commands a terminal; null where that is nothing. */
+  tail(): string | null {
+    try {
+      // The last part may have begun a moment ago.
+      const last = partsOf(this.path).slice(-2);
+      return lastWords(last.map(({ path }) => endOfFile(path, TAIL_BYTES)).join(''));
+    } catch (error) {
+      if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
+      throw error;
+    }
+  }
+}
+
+function hasPart(path: string, at: number): boolean {
+  return at > 0 && existsSync(partPath(path, at));
+}
+
+function readAt(path: string, bytes: Buffer, from: number): number {
+  const file = openSync(path, 'r');
+  try {
+    return readSync(file, bytes, 0, bytes.length, from);
+  } finally {
+    closeSync(file);
+  }
+}
+
+const CHUNK_BYTES = 1 << 20;
+const TAIL_BYTES = 32_768;
+const SINCE_BYTES = 65_536;
+const WORDS_MAX = 4_096;
+
+/* oxlint-disable no-control-regex -- control sequences are what is looked for */
+/** Modes that are set or reset, and a reset of the whole terminal. */
+const MODES = /\u001b\[\?([\d;]+)([hl])|\u001bc/g;
+const RESET = '\u001bc';
+/** No sequence of modes is longer. */
+const SEQUENCE_MAX = 64;
+
+export function lastWords(text: string): string | null {
+  const lines = plain(text)
+    .split('\n')
+    .map((line) => line.trimEnd());
+  const words = lines.filter((line, at) => line !== '' && line !== lines[at - 1]).join('\n');
+  return words === '' ? null : words.slice(-WORDS_MAX);
+}
+
+/** What moves the cursor ends a line: a screen that was drawn is read as lines. */
+function plain(text: string): string {
+  return text
+    .replaceAll(STRINGS, '')
+    .replaceAll(MOVES, '\n')
+    .replaceAll(SEQUENCES, '')
+    .replaceAll(/[^\P{C}\n\t]/gu, '');
+}
+
+/** Titles and the like. */
+const STRINGS = /\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
+const MOVES = /\u001b\[[\d;]*[ABEFHJf]|\r(?!\n)/g;
+const SEQUENCES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|[ -/]*[0-~])|\u001b/g;

@@ -1,0 +1,311 @@
+// One connection to a tmux server: a client in control mode, that is talked to through pipes.
+//
+// It starts a process, and yet nothing on behalf of a workflow: the client is our end of a line, and holds no agent.
+//
+// X1  Answers come in the order of the questions, one block for each command. A line that is lost on its way is told as
+//     lost: whether tmux has run it is not known.
+// X2  The client is attached to a session of its own, that ends with it; it ends with us, however we end. Sessions of
+//     agents are not touched by that, unless the socket of a private server is gone by then: nobody could reach them any
+//     more, and the server goes.
+// X3  It sizes no window and is sent no output of panes.
+// X4  It keeps Node alive for as long as an answer is awaited, and no longer.
+
+import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { lstatSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
+import { err, ok } from '../../../base/result.ts';
+import type { Result } from '../../../base/result.ts';
+import { ask } from '../../process.ts';
+import { findProgram } from '../../recording-shell.ts';
+import { BlockReader } from './block-reader.ts';
+import type { Block } from './block-reader.ts';
+import { commandLine } from './command-line.ts';
+import type { Command } from './command-line.ts';
+import { clientEnvironment, pasteFlags, privateSettings, tooOld, CONTROL_PROGRAM } from './setting.ts';
+
+export interface TmuxOptions {
+  /** Path of the program. */
+  readonly program: string;
+  /** Socket of a private server; null: the user's own, which is whatever `tmux` reaches from the user's environment. */
+  readonly socket: string | null;
+  /** The user's. */
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Of a server from its start to its end. */
+export interface ServerLife {
+  /** Tells it from any other at the same socket. */
+  readonly id: string;
+  /** For its `paste-buffer`. */
+  readonly pasteFlags: string;
+}
+
+export type Answer =
+  /** What each of the commands printed. */
+  | { readonly kind: 'done'; readonly blocks: readonly (readonly string[])[] }
+  /** In tmux's words; those before it were done, those behind it were not. */
+  | { readonly kind: 'refused'; readonly at: number; readonly error: string }
+  /** Also where there is no server, or none that can be reached. A sentence. */
+  | { readonly kind: 'lost'; readonly error: string };
+
+const LOST = 'there is no connection to tmux';
+
+/** From what the first command printed: how many lines the last one will print at least. */
+export type LinesDue = (first: readonly string[]) => number;
+
+interface Waiting {
+  readonly commands: number;
+  readonly blocks: (readonly string[])[];
+  readonly linesDue: LinesDue | null;
+  readonly tell: (answer: Answer) => void;
+}
+
+/** A server that is just ending takes no connection, and its successor does; a client that was killed says nothing. */
+const TRIES = 3;
+
+/** `start`: also where there is no server yet. An error is a sentence. */
+export async function connect(options: TmuxOptions, start: boolean): Promise<Result<Connection, string>> {
+  const { socket, environment } = options;
+  const program = findProgram(options.program, environment['PATH'] ?? '');
+  if (program === null) return err(`there is no program ${options.program}`);
+  // tmux takes away whatever is there.
+  if (socket !== null && !isFreeForSocket(socket)) return err(`${socket} is there, and is no socket`);
+  const settings = socket === null ? [] : privateSettings(environment);
+  for (let tries = 1; ; tries += 1) {
+    const session = `meow-control-${process.pid}-${randomBytes(3).toString('hex')}`;
+    const client = startClient({ ...options, program }, start, session);
+    if (!client.ok) return client;
+    const connection = new Connection(client.value, session);
+    const refusal = await connection.greet(settings);
+    if (refusal === null) return ok(connection);
+    await connection.close();
+    if (client.value.pid === undefined || (!start && refusal !== LOST)) return err(refusal);
+    if (tries < TRIES) continue;
+    const version = ask(program, ['-V'])?.trim() ?? '';
+    return err(tooOld(version) ? `${version} is too old: there must be tmux 3.2 or newer` : refusal);
+  }
+}
+
+/**
+ * A client ends with its input, but not while it has something to say and nobody reads it: then it stays for good, and
+ * its server with it. So a shell waits beside it for our end, and ends what has not ended by itself.
+ *
+ * Not at once: some servers fall when a client goes before it has introduced itself. And not by `destroy-unattached`, with
+ * which some fall when a client takes a while to go. What a shell starts in the background reads nothing, unless it is
+ * told what.
+ *
+ * It is told the pid of the server as soon as we know it. Where the socket was removed, with the folder of the run, that
+ * alone still reaches the server; by its command line it is known to be that one.
+ */
+const GUARD = `socket=$1 session=$2
+shift 2
+exec 4<&0
+"$@" <&4 3<&- 4<&- &
+client=$!
+exec </dev/null >/dev/null 2>&1 4<&-
+read -r server <&3
+read -r line <&3
+sleep 1
+kill -9 $client
+if [ -n "$socket" ]; then set -- "$1" -S "$socket"; else set -- "$1"; fi
+"$@" -N kill-session -t "=$session"
+if [ -z "$socket" ] || [ -z "$server" ] || [ -S "$socket" ]; then exit; fi
+case $(tr '\\0' ' ' <"/proc/$server/cmdline" || ps -o args= -p "$server") in
+*"$socket"*) kill "$server" ;;
+esac`;
+
+/** A server that does not move lets no client go: longer than the guard takes. */
+const CLOSING_MAX_MS = 2_000;
+
+/** The pipe that the guard reads. */
+const GUARDED = 3;
+
+type Client = ChildProcessByStdio<Writable, Readable, Readable>;
+
+function startClient(options: TmuxOptions, start: boolean, session: string): Result<Client, string> {
+  const { program, socket, environment } = options;
+  const where = socket === null ? [] : ['-S', socket, '-f', '/dev/null'];
+  const flags = ['-u', '-C', ...(start ? [] : ['-N']), ...where];
+  const make = ['new-session', '-E', '-s', session, '-f', 'ignore-size,no-output', '-x', '80', '-y', '24'];
+  const client = [program, ...flags, ...make, '--', ...CONTROL_PROGRAM, ...CONTROL_SETTINGS];
+  const args = ['-c', GUARD, 'sh', socket ?? '', session, ...client];
+  const stdio: ['pipe', 'pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe', 'pipe'];
+  try {
+    // A server that it starts stays in that folder.
+    const env = clientEnvironment(environment, socket !== null);
+    return ok(spawn('/bin/sh', args, { cwd: '/', env, detached: true, stdio }));
+  } catch (error) {
+    // Some refusals are thrown, others are events.
+    if (isErrno(error, 'E2BIG', ...ABSENT, ...REFUSED, ...EXHAUSTED)) return err(error.message);
+    throw error;
+  }
+}
+
+/** Whatever a user prefers: see GUARD; and the client is not to find itself in another session. */
+const CONTROL_SETTINGS = [
+  [';', 'set-option', 'destroy-unattached', 'off'],
+  [';', 'set-option', 'detach-on-destroy', 'on'],
+  [';', 'set-option', '-w', 'remain-on-exit', 'off'],
+].flat();
+
+export class Connection {
+  readonly #client: Client;
+  readonly #session: string;
+  readonly #waiting: Waiting[] = [];
+  #server: ServerLife = { id: '', pasteFlags: '' };
+  #isOver = false;
+  #gone: Promise<void> = Promise.resolve();
+  /** What was said about the end. */
+  #lastWords = '';
+
+  constructor(client: Client, session: string) {
+    this.#client = client;
+    this.#session = session;
+    client.once('error', (error) => this.#end(error.message));
+    if (this.#hasBegun) this.#listen();
+  }
+
+  get server(): ServerLife {
+    return this.#server;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  /** Null, or the reason why there is no use in it. */
+  async greet(settings: readonly Command[]): Promise<string | null> {
+    const answer = await this.ask([
+      ['display-message', '-p', '#{pid} #{start_time}'],
+      ['list-commands', 'paste-buffer'],
+      ...settings,
+    ]);
+    if (answer.kind !== 'done') return answer.error;
+    const [server = [], usage = []] = answer.blocks;
+    this.#server = { id: server.join(''), pasteFlags: pasteFlags(usage) };
+    this.#guarded?.write(`${this.#server.id.split(' ')[0] ?? ''}\n`);
+    return null;
+  }
+
+  ask(commands: readonly Command[], linesDue: LinesDue | null = null): Promise<Answer> {
+    const line = commandLine(commands);
+    if (!line.ok) return Promise.resolve({ kind: 'refused', at: 0, error: line.error });
+    return new Promise((resolve) => {
+      if (this.#isOver) {
+        resolve({ kind: 'lost', error: this.#reason() });
+        return;
+      }
+      if (this.#waiting.length === 0) this.#hold(true);
+      this.#waiting.push({ commands: commands.length, blocks: [], linesDue, tell: resolve });
+      if (this.#hasBegun) this.#client.stdin.write(`${line.value}\n`);
+    });
+  }
+
+  /** Resolves when its session is gone; those of agents live on. Who closes it is kept from ending until then. */
+  async close(): Promise<void> {
+    this.#end('it was closed');
+    let timer: NodeJS.Timeout | undefined;
+    const patience = new Promise((resolve) => {
+      timer = setTimeout(resolve, CLOSING_MAX_MS);
+    });
+    await Promise.race([this.#gone, patience]);
+    clearTimeout(timer);
+  }
+
+  #listen(): void {
+    const { stdin, stdout, stderr } = this.#client;
+    const reader = new BlockReader({
+      block: (block) => this.#take(block),
+      exit: (reason) => {
+        this.#lastWords ||= reason;
+      },
+      linesDue: () => this.#linesDue(),
+    });
+    stdout.setEncoding('utf8').on('data', (text: string) => reader.read(text));
+    stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#lastWords ||= text.trim();
+    });
+    // A client that takes nothing more is ending: the end of what it says follows. A guard that was killed guards nothing.
+    stdin.on('error', () => undefined);
+    this.#guarded?.on('error', () => undefined);
+    const closed = [stdout, stderr].map((pipe) => new Promise((resolve) => void pipe.once('close', resolve)));
+    this.#gone = Promise.all(closed).then(() => this.#end(''));
+    this.#hold(false);
+  }
+
+  #take({ own, failed, lines }: Block): void {
+    if (!own) {
+      if (failed) this.#lastWords ||= lines.join('\n');
+      return;
+    }
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    if (failed) {
+      this.#tellFirst({ kind: 'refused', at: first.blocks.length, error: lines.join('\n') });
+      return;
+    }
+    first.blocks.push(lines);
+    if (first.blocks.length === first.commands) this.#tellFirst({ kind: 'done', blocks: first.blocks });
+  }
+
+  #tellFirst(answer: Answer): void {
+    const first = this.#waiting.shift();
+    if (this.#waiting.length === 0) this.#hold(false);
+    first?.tell(answer);
+  }
+
+  #linesDue(): number {
+    const [first] = this.#waiting;
+    if (first === undefined || first.linesDue === null || first.blocks.length < first.commands - 1) return 0;
+    return first.linesDue(first.blocks[0] ?? []);
+  }
+
+  #end(reason: string): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#lastWords ||= reason;
+    if (this.#hasBegun) {
+      this.#hold(false);
+      this.#client.stdin.end(`kill-session -t =${this.#session}\n`);
+      this.#guarded?.destroy();
+      // The others are read to their end.
+    }
+    for (const { tell } of this.#waiting.splice(0)) tell({ kind: 'lost', error: this.#reason() });
+  }
+
+  #reason(): string {
+    return this.#lastWords === '' ? LOST : `${LOST}: ${this.#lastWords}`;
+  }
+
+  get #guarded(): Writable | null {
+    return (this.#client.stdio[GUARDED] ?? null) as Writable | null;
+  }
+
+  /** One that was refused may have no pipes. */
+  get #hasBegun(): boolean {
+    return this.#client.pid !== undefined;
+  }
+
+  #hold(held: boolean): void {
+    if (!this.#hasBegun) return;
+    for (const part of [this.#client, ...this.#client.stdio]) {
+      // Pipes are sockets here, and only those of the types know that they can be let go.
+      const handle = part as { ref?(): void; unref?(): void } | null;
+      if (held) handle?.ref?.();
+      else handle?.unref?.();
+    }
+  }
+}
+
+function isFreeForSocket(path: string): boolean {
+  try {
+    return lstatSync(path).isSocket();
+  } catch (error) {
+    // What keeps us from looking keeps tmux from it too, and it has the better words.
+    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return true;
+    throw error;
+  }
+}

@@ -1,0 +1,65 @@
+// Where the socket of a run's own tmux server is: `tmux-UID/default` in a folder of the run's. That is where tmux itself
+// looks below TMUX_TMPDIR, so that commands of the run and people reach the server with a plain `tmux` and that variable.
+//
+// A server for each run: versions before 3.7 fall now and then when several talk to one, with all that they hold. The folder
+// follows from the run alone, so that whoever takes it up finds its terminals. Where the path of the run is too long for a
+// socket, a folder in its place has the run's random mark in its name.
+
+import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { present } from '../../../base/assert.ts';
+import { ABSENT, isErrno, REFUSED } from '../../../sys/errno.ts';
+import { err, ok } from '../../../base/result.ts';
+import type { Result } from '../../../base/result.ts';
+
+export interface PrivateSocket {
+  readonly folder: string;
+  readonly socket: string;
+}
+
+/** Systems allow 103 or 107. */
+const SOCKET_BYTES_MAX = 100;
+
+export interface RunOfSocket {
+  /** Absolute. */
+  readonly runFolder: string;
+  readonly mark: string;
+}
+
+export function placeOfSocket(run: RunOfSocket): PrivateSocket {
+  const folders = [join(run.runFolder, 'tmux'), join(tmpdir(), `meow-${run.mark}-tmux`), `/tmp/meow-${run.mark}-tmux`];
+  const places = folders.map((folder) => ({ folder, socket: join(folder, `tmux-${UID}`, 'default') }));
+  const fitting = places.find(({ socket }) => Buffer.byteLength(socket) <= SOCKET_BYTES_MAX);
+  return present(fitting, 'no place is short enough for a socket');
+}
+
+/** Makes its folders. An error is a sentence. */
+export function privateSocket(run: RunOfSocket): Result<PrivateSocket, string> {
+  const place = placeOfSocket(run);
+  try {
+    for (const path of [place.folder, dirname(place.socket)]) {
+      if (!isMadePrivate(path)) return err(`${path} is not a folder of yours alone: move it away`);
+    }
+    return ok(place);
+  } catch (error) {
+    if (!isErrno(error, ...ABSENT, ...REFUSED)) throw error;
+    return err(`there is no place for the run's tmux server: ${error.message}`);
+  }
+}
+
+const UID = String(process.getuid?.() ?? 0);
+
+/** 0700 whatever the umask. One that is there already must be ours, closed to others, and no link. */
+function isMadePrivate(path: string): boolean {
+  try {
+    mkdirSync(path, 0o700);
+    chmodSync(path, 0o700);
+    return true;
+  } catch (error) {
+    if (!isErrno(error, 'EEXIST')) throw error;
+    const stats = lstatSync(path);
+    const isOurs = process.getuid === undefined || stats.uid === process.getuid();
+    return stats.isDirectory() && isOurs && (stats.mode & 0o077) === 0;
+  }
+}

@@ -1,0 +1,595 @@
+// The driver of commands: scripts in a shell, each in a session of its own, that outlive the engine and are found again.
+//
+// C1  An attempt runs at most once, however often it is asked for (drivers/recording-shell.ts, W1).
+// C2  An attempt that is found again ends as it would have ended for the engine that started it.
+// C3  A stopped attempt is answered when none of its processes is left, or those left are named.
+// C4  What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
+//
+// What a command leaves running after its own end (a server that a setup step started) is left alone: it carries the
+// marker, and `processesOfRun` names it.
+
+import { watch } from 'node:fs';
+import type { FSWatcher } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join, resolve } from 'node:path';
+import { crash } from '../../sys/throw-uncaught.ts';
+import { assert } from '../../base/assert.ts';
+import { err, ok } from '../../base/result.ts';
+import type { Result } from '../../base/result.ts';
+import type { Answer, Driver, StopHow } from '../../engine/ports.ts';
+import type { CommandSpec, Effect, Outcome } from '../../ir/effect.ts';
+import { failure } from '../../ir/failure.ts';
+import type { FilledText } from '../../ir/text.ts';
+import { environmentFor, inRun, markerOf, namedAsTheyAre } from '../environment.ts';
+import type { RunSurroundings } from '../environment.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
+import type { ErrnoError } from '../../sys/errno.ts';
+import { BOOT_ID, HAS_PROC, lives } from '../process-table.ts';
+import type { ProcessEntry } from '../process-table.ts';
+import { findLauncher } from './launcher.ts';
+import type { Launcher } from './launcher.ts';
+import type { LaunchEvents } from '../spawner.ts';
+import { startProcess } from '../process.ts';
+import type { ProcessRequest } from '../process.ts';
+import { endProcesses } from '../kill-process-tree.ts';
+import type { Ending } from '../kill-process-tree.ts';
+import { makeStepFolder, readExit, readProcess, stepFolder } from '../step-folder.ts';
+import { UMASK, writePrivate } from '../../sys/private-file.ts';
+import type { StepFolder } from '../step-folder.ts';
+import { unfinished, verdict } from '../command-outcome.ts';
+import { livingLeader, recordedLeader } from '../session-leader.ts';
+import { wholeText } from '../resolve-text.ts';
+import { workFolder } from '../resolve-workdir.ts';
+import { commandLine, findShell, NOT_BEGUN } from '../recording-shell.ts';
+import type { Shell } from '../recording-shell.ts';
+
+export interface CommandDriverOptions extends RunSurroundings {
+  /** A name to be found on PATH, or a path. */
+  readonly shell?: string;
+  /** Between TERM and KILL; 5 seconds, save in tests. */
+  readonly graceMs?: number;
+  /** Null to do without one; by default one is started when there is enough to do for it. */
+  readonly launcher?: Launcher | null;
+  /** How many commands are known of beforehand: with many the launcher gets ready before the first is asked for. */
+  readonly known?: number;
+}
+
+export function commandDriver(options: CommandDriverOptions): Driver {
+  return new CommandDriver(options);
+}
+
+class CommandDriver implements Driver {
+  readonly #options: CommandDriverOptions;
+  readonly #environment: Readonly<Record<string, string>>;
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #waiting: Attempt[] = [];
+  readonly #shell: Shell | null;
+  readonly #recorder: Shell | null;
+  /** Undefined until so many commands were asked for that one is worth its while. */
+  #launcher: Launcher | null | undefined;
+  #asked = 0;
+  /** Those that the launcher has begun of late, and when: they are still finding their feet, and more would only hold them up. */
+  readonly #young = new Map<Attempt, number>();
+  #growing = false;
+  #scheduled = false;
+  /** What the engine is about to ask for. */
+  #prepared: Attempt | null = null;
+  /** Something was started in this turn of the event loop. */
+  #busy = false;
+
+  constructor(options: CommandDriverOptions) {
+    this.#options = options;
+    this.#environment = inRun(options.environment, options);
+    const searchPath = options.environment['PATH'] ?? '';
+    this.#shell = findShell(options.shell ?? 'sh', searchPath);
+    this.#recorder = findShell('sh', `${searchPath}:/bin:/usr/bin`);
+    this.#launcher = options.launcher;
+    this.#findLauncher(options.known ?? 0);
+  }
+
+  start(effect: Effect, answer: Answer): void {
+    this.#ask('start', effect, answer);
+  }
+
+  find(effect: Effect, answer: Answer): void {
+    this.#ask('find', effect, answer);
+  }
+
+  /** Where several are at work anyway, nobody waits for the one that could have been prepared. */
+  prepare(effect: Effect): void {
+    if (this.#launcher?.ready !== true || this.#prepared !== null) return;
+    if (this.#attempts.size >= availableParallelism()) return;
+    const attempt = this.#attempt('start', effect);
+    attempt.prepare(this.#launcher);
+    this.#prepared = attempt;
+  }
+
+  stop(effectId: string, { force }: StopHow): void {
+    this.#attempts.get(effectId)?.stop(force ? 'at-once' : 'gently');
+  }
+
+  #ask(how: 'start' | 'find', effect: Effect, answer: Answer): void {
+    const known = this.#attempts.get(effect.id);
+    if (known !== undefined) {
+      known.answers.push(answer);
+      return;
+    }
+    const prepared = this.#prepared?.effect.id === effect.id ? this.#prepared : null;
+    if (prepared !== null) this.#prepared = null;
+    const attempt = prepared ?? this.#attempt(how, effect);
+    attempt.answers.push(answer);
+    this.#attempts.set(effect.id, attempt);
+    this.#asked += 1;
+    this.#findLauncher(this.#asked);
+    if (prepared !== null || (how === 'start' && !this.#busy)) {
+      // One alone is on its way at once, and runs while the engine does what else there is to do.
+      this.#busy = true;
+      setImmediate(() => {
+        this.#busy = false;
+      });
+      attempt.begin();
+      return;
+    }
+    this.#waiting.push(attempt);
+    this.#schedule();
+  }
+
+  #findLauncher(commands: number): void {
+    if (this.#launcher === undefined && commands >= LAUNCHER_FROM) this.#launcher = findLauncher(this.#environment);
+  }
+
+  #attempt(how: 'start' | 'find', effect: Effect): Attempt {
+    assert(effect.spec.kind === 'command', `no command: ${effect.id} is a ${effect.spec.kind}`);
+    const attempt = new Attempt(effect, effect.spec, how, {
+      options: this.#options,
+      environment: this.#environment,
+      shell: this.#shell,
+      recorder: this.#recorder,
+      start: (request, events) => this.#start(attempt, request, events),
+      ended: () => {
+        this.#attempts.delete(effect.id);
+        if (this.#young.delete(attempt)) this.#schedule();
+      },
+    });
+    return attempt;
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#waiting.length === 0) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#begin();
+    });
+  }
+
+  /** To start a process ourselves holds up everything else for a millisecond: a few a turn. The launcher takes many. */
+  #begin(): void {
+    const room = this.#launcher?.ready === true ? YOUNG_MAX - this.#young.size : STARTS_A_TURN;
+    for (const attempt of this.#waiting.splice(0, Math.max(0, room))) attempt.begin();
+    if (room > 0) this.#schedule();
+    else if (!this.#growing) {
+      this.#growing = true;
+      setTimeout(() => this.#grow(), YOUNG_MS).unref();
+    }
+  }
+
+  /** Whoever is at work for long takes nobody's place. */
+  #grow(): void {
+    this.#growing = false;
+    const before = performance.now() - YOUNG_MS;
+    for (const [attempt, since] of this.#young) if (since <= before) this.#young.delete(attempt);
+    this.#schedule();
+  }
+
+  #start(attempt: Attempt, request: ProcessRequest, events: LaunchEvents): void {
+    if (this.#launcher?.ready !== true) {
+      startProcess(request, events);
+      return;
+    }
+    this.#young.set(attempt, performance.now());
+    this.#launcher.start(request, events);
+  }
+}
+
+const STARTS_A_TURN = 4;
+/** A launcher costs about what these do. */
+const LAUNCHER_FROM = 6;
+const YOUNG_MAX = Math.max(24, 4 * availableParallelism());
+const YOUNG_MS = 50;
+/** About three minutes. */
+const STARTS_MAX = 100;
+const START_PAUSE_MIN_MS = 50;
+const START_PAUSE_MAX_MS = 2_000;
+const GRACE_MS = 5_000;
+const LOOK_MIN_MS = 250;
+const LOOK_MAX_MS = 5_000;
+
+interface Surroundings {
+  readonly options: CommandDriverOptions;
+  /** What all commands have. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly shell: Shell | null;
+  readonly recorder: Shell | null;
+  start(request: ProcessRequest, events: LaunchEvents): void;
+  ended(): void;
+}
+
+type Life =
+  | { readonly kind: 'waiting' }
+  /** Nobody has asked for it yet, and nobody knows of it. */
+  | { readonly kind: 'prepared'; readonly goAhead: () => void }
+  /** The system had too much to do. */
+  | { readonly kind: 'refused'; readonly timer: NodeJS.Timeout }
+  /** Asked for; a stop that comes meanwhile is passed on once it has begun. */
+  | { readonly kind: 'starting'; stop: 'gently' | 'at-once' | null }
+  /** Our own child, or the launcher's: we are told of its end. */
+  | { readonly kind: 'running'; readonly pid: number }
+  /** Somebody else's child by now: its record tells of its end, and a slow look whether it still lives. */
+  | { readonly kind: 'found'; readonly entry: ProcessEntry; readonly unwatch: () => void }
+  | { readonly kind: 'ending'; readonly ending: Ending; reason: 'stopped' | 'lost' }
+  | { readonly kind: 'over' };
+
+/** One attempt, from being asked for to being answered. */
+class Attempt {
+  readonly answers: Answer[] = [];
+  readonly effect: Effect;
+  readonly #spec: CommandSpec<FilledText>;
+  readonly #how: 'start' | 'find';
+  readonly #around: Surroundings;
+  readonly #folder: StepFolder;
+  #life: Life = { kind: 'waiting' };
+  #starts = 0;
+
+  constructor(effect: Effect, spec: CommandSpec<FilledText>, how: 'start' | 'find', around: Surroundings) {
+    this.effect = effect;
+    this.#spec = spec;
+    this.#how = how;
+    this.#around = around;
+    this.#folder = stepFolder(around.options.runFolder, effect.step, effect.attempt);
+  }
+
+  /** All of a start but its last step; where that cannot be, it is started as a whole later. */
+  prepare(launcher: Launcher): void {
+    try {
+      const request = this.#request();
+      const goAhead = request.ok && !request.value.readsScript ? launcher.prepare(request.value, this.#events) : null;
+      if (goAhead !== null) this.#life = { kind: 'prepared', goAhead };
+    } catch (error) {
+      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+    }
+  }
+
+  begin(): void {
+    const life = this.#life;
+    if (life.kind === 'prepared') {
+      this.#starts += 1;
+      this.#life = { kind: 'starting', stop: null };
+      life.goAhead();
+      return;
+    }
+    if (life.kind !== 'waiting') return;
+    if (this.#how === 'start') this.#launch();
+    else this.#lookAround();
+  }
+
+  stop(how: 'gently' | 'at-once'): void {
+    const life = this.#life;
+    switch (life.kind) {
+      case 'waiting':
+      case 'prepared':
+        if (this.#how === 'start') this.#answerSoon(notRun());
+        else this.#stopUnseen(how);
+        return;
+      case 'refused':
+        clearTimeout(life.timer);
+        this.#answerSoon(notRun());
+        return;
+      case 'starting':
+        life.stop = how;
+        return;
+      case 'running':
+        // It had ended before: its result is on the way.
+        if (readExit(this.#folder) === null) this.#end('stopped', how, life.pid);
+        return;
+      case 'found': {
+        life.unwatch();
+        const status = readExit(this.#folder);
+        if (status === null) this.#end('stopped', how, life.entry.pid);
+        else this.#conclude(status);
+        return;
+      }
+      case 'ending':
+        life.reason = 'stopped';
+        if (how === 'at-once') life.ending.atOnce();
+        return;
+      case 'over':
+        return;
+    }
+  }
+
+  /** Nobody has looked yet whether an earlier life of the engine started it. */
+  #stopUnseen(how: 'gently' | 'at-once'): void {
+    const status = readExit(this.#folder);
+    if (status !== null) this.#conclude(status);
+    else this.#end('stopped', how, livingLeader(readProcess(this.#folder), this.#marker)?.pid ?? null);
+  }
+
+  #launch(): void {
+    this.#starts += 1;
+    this.#life = { kind: 'starting', stop: null };
+    let request: Result<CommandRequest, string>;
+    try {
+      request = this.#request();
+      if (request.ok && request.value.readsScript) {
+        makeStepFolder(this.#folder.path);
+        writePrivate(join(this.#folder.path, 'script'), request.value.script);
+      }
+    } catch (error) {
+      if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
+      setImmediate(() => this.#refusedBy(error));
+      return;
+    }
+    if (request.ok) this.#around.start(request.value, this.#events);
+    else this.#answerSoon(notStarted(request.error));
+  }
+
+  get #events(): LaunchEvents {
+    return {
+      begun: (pid) => this.#begun(pid),
+      refused: (error) => this.#refusedBy(error),
+      ended: (status) => this.#ended(status),
+      abandoned: () => this.#abandoned(),
+    };
+  }
+
+  #begun(pid: number): void {
+    const life = this.#life;
+    if (life.kind !== 'starting') return;
+    this.#life = { kind: 'running', pid };
+    if (life.stop !== null) this.stop(life.stop);
+  }
+
+  /** The launcher is gone. What it had begun goes on; what it had not, or nobody knows, cannot begin twice (W1). */
+  #abandoned(): void {
+    const life = this.#life;
+    if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
+    else if (life.kind === 'starting' && life.stop !== null) this.#end('stopped', life.stop, null);
+    else if (life.kind === 'starting') this.#launch();
+    else if (life.kind === 'running') this.#lookAround();
+    else if (life.kind === 'ending') life.ending.look();
+  }
+
+  #request(): Result<CommandRequest, string> {
+    const { options, shell, recorder } = this.#around;
+    if (shell === null || recorder === null)
+      return err(`there is no shell ${shell === null ? (options.shell ?? 'sh') : 'sh'} on PATH`);
+    const script = wholeText(this.#spec.script, options.runFolder);
+    if (!script.ok) return script;
+    if (script.value.includes('\0')) return err('the script contains a NUL byte, which no shell can read');
+    const cwd = this.#cwd();
+    if (!cwd.ok) return cwd;
+    const own: (readonly [string, string])[] = isSteered(this.#spec) ? [...namedAsTheyAre(this.effect.variables)] : [];
+    for (const [name, text] of Object.entries(this.#spec.env)) {
+      const value = wholeText(text, options.runFolder);
+      if (!value.ok) return value;
+      own.push([name, value.value]);
+    }
+    const environment = environmentFor({
+      base: this.#around.environment,
+      run: options,
+      effect: this.effect,
+      own: Object.fromEntries(own),
+    });
+    if (!environment.ok) return environment;
+    const line = commandLine({
+      shell,
+      recorder,
+      script: script.value,
+      folder: this.#folder.path,
+      bootId: BOOT_ID,
+      hasUptime: HAS_PROC,
+      umask: UMASK,
+    });
+    return ok({
+      ...line,
+      script: script.value,
+      cwd: cwd.value,
+      environment: environment.value,
+      folder: this.#folder.path,
+    });
+  }
+
+  #cwd(): Result<string, string> {
+    const { cwd, runFolder } = this.#around.options;
+    if (this.#spec.cwd === null) return ok(cwd);
+    const text = wholeText(this.#spec.cwd, runFolder);
+    if (!text.ok) return text;
+    return text.value.includes('\0') ? err('the path of its folder contains a NUL byte') : ok(resolve(cwd, text.value));
+  }
+
+  #refusedBy(error: ErrnoError): void {
+    const life = this.#life;
+    // It is tried again when it is asked for, and whoever asks is told then.
+    if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
+    if (life.kind !== 'starting' && life.kind !== 'running') return;
+    if (life.kind === 'starting' && life.stop !== null) {
+      this.#answer(notRun());
+      return;
+    }
+    if (isErrno(error, ...EXHAUSTED) && this.#starts < STARTS_MAX) {
+      const timer = setTimeout(
+        () => {
+          this.#life = { kind: 'waiting' };
+          this.#launch();
+        },
+        Math.min(START_PAUSE_MIN_MS * 2 ** (this.#starts - 1), START_PAUSE_MAX_MS),
+      );
+      this.#life = { kind: 'refused', timer };
+      return;
+    }
+    this.#refuse(this.#reasonOf(error));
+  }
+
+  #reasonOf(error: ErrnoError): string {
+    if (error.code === 'E2BIG') return 'its script and environment are too long for this system';
+    if (EXHAUSTED.some((code) => code === error.code))
+      return `the system has no room for it, and had none in ${this.#starts} tries (${error.message})`;
+    const cwd = this.#cwd();
+    const folder = cwd.ok ? workFolder(cwd.value, '') : cwd;
+    return folder.ok ? error.message : folder.error;
+  }
+
+  #refuse(reason: string): void {
+    this.#answer(notStarted(reason));
+  }
+
+  #ended(status: number): void {
+    const life = this.#life;
+    if (life.kind === 'ending') {
+      life.ending.look();
+      return;
+    }
+    if (life.kind !== 'running') return;
+    if (status === NOT_BEGUN) {
+      const record = readProcess(this.#folder);
+      const own = record.kind === 'written' && record.pid === life.pid;
+      if (!own && record.kind !== 'written' && livingLeader(record, this.#marker) === null) {
+        this.#refuse(`${join(this.#folder.path, 'status')} could not be written`);
+        return;
+      }
+      if (!own) {
+        this.#lookAround();
+        return;
+      }
+    }
+    this.#conclude(status);
+  }
+
+  /** In an earlier life of the engine this attempt may have been started, and may have ended. */
+  #lookAround(): void {
+    const status = readExit(this.#folder);
+    if (status !== null) {
+      this.#conclude(status);
+      return;
+    }
+    const record = readProcess(this.#folder);
+    const entry = livingLeader(record, this.#marker);
+    if (entry !== null) this.#await(entry);
+    else if (record.kind !== 'absent' || readProcess(this.#folder).kind !== 'absent') this.#gone();
+    // One that is started at this very moment, and not seen here, and the one we start now cannot both begin (W1).
+    else this.#launch();
+  }
+
+  #await(entry: ProcessEntry): void {
+    let pauseMs = LOOK_MIN_MS;
+    let timer: NodeJS.Timeout;
+    const watcher = watchFolder(this.#folder.path, () => look());
+    const unwatch = (): void => {
+      clearTimeout(timer);
+      watcher?.close();
+    };
+    const look = (): boolean => {
+      const status = readExit(this.#folder);
+      if (status === null) return false;
+      unwatch();
+      this.#conclude(status);
+      return true;
+    };
+    const lookSlowly = (): void => {
+      const alive = lives(entry);
+      if (look()) return;
+      if (!alive) {
+        unwatch();
+        this.#lookAround();
+        return;
+      }
+      timer = setTimeout(lookSlowly, pauseMs);
+      pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS);
+    };
+    this.#life = { kind: 'found', entry, unwatch };
+    lookSlowly();
+  }
+
+  #gone(): void {
+    const status = readExit(this.#folder);
+    if (status === null) this.#end('lost', 'gently', null);
+    else this.#conclude(status);
+  }
+
+  #end(reason: 'stopped' | 'lost', how: 'gently' | 'at-once', leader: number | null): void {
+    const graceMs = how === 'at-once' ? 0 : (this.#around.options.graceMs ?? GRACE_MS);
+    const recorded = (): number | null => recordedLeader(readProcess(this.#folder));
+    const ending = endProcesses({ marker: this.#marker, leader, recorded }, { graceMs });
+    const life = { kind: 'ending' as const, ending, reason };
+    this.#life = life;
+    const answer = async (): Promise<void> => {
+      const left = await ending.done;
+      const rest =
+        left.length === 0 ? '' : `; these processes could not be ended: ${left.map(({ pid }) => pid).join(', ')}`;
+      const message = life.reason === 'stopped' ? 'the command was stopped' : LOST;
+      this.#answer(await unfinished(life.reason, `${message}${rest}`, this.#spec, this.#left()));
+    };
+    answer().catch(crash);
+  }
+
+  #conclude(status: number): void {
+    this.#life = { kind: 'over' };
+    const answer = async (): Promise<void> => {
+      this.#answer(await verdict(this.#spec, { ...this.#left(), status }));
+    };
+    answer().catch(crash);
+  }
+
+  #answer(outcome: Outcome): void {
+    this.#life = { kind: 'over' };
+    this.#around.ended();
+    for (const answer of this.answers) answer(outcome);
+  }
+
+  /** Not during the call of the one who is answered. */
+  #answerSoon(outcome: Outcome): void {
+    this.#life = { kind: 'over' };
+    setImmediate(() => this.#answer(outcome));
+  }
+
+  #left(): { readonly runFolder: string; readonly folder: StepFolder; readonly cwd: string } {
+    const { runFolder, cwd: ownFolder } = this.#around.options;
+    const cwd = this.#cwd();
+    return { runFolder, folder: this.#folder, cwd: cwd.ok ? cwd.value : ownFolder };
+  }
+
+  get #marker(): string {
+    return markerOf(this.#around.options, this.effect.id);
+  }
+}
+
+interface CommandRequest extends ProcessRequest {
+  readonly readsScript: boolean;
+  readonly script: string;
+}
+
+const LOST = 'the command was started in an earlier life of the engine, and is gone without leaving its status';
+
+function notStarted(reason: string): Outcome {
+  return { kind: 'failure', failure: failure('not-started', `the command could not be started: ${reason}`) };
+}
+
+function notRun(): Outcome {
+  return { kind: 'failure', failure: failure('stopped', 'the command was stopped before it was started') };
+}
+
+/** Null where the system has no watches left: the slow look finds out later what a watch would have told at once. */
+function watchFolder(path: string, changed: () => void): FSWatcher | null {
+  try {
+    return watch(path, changed).on('error', crash);
+  } catch (error) {
+    if (isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) return null;
+    throw error;
+  }
+}
+
+/** Runs of earlier versions have no word for it. */
+function isSteered({ steering }: CommandSpec<FilledText>): boolean {
+  return (steering ?? null) !== null;
+}

@@ -1,0 +1,296 @@
+// What is seen of a worktree before somebody works in it, and afterwards.
+//
+// K1  Before a visit, a snapshot is taken, once: by whichever attempt comes first, in whichever life of the engine. What is
+//     known of it is kept beside what the attempts leave, and not in the run's directory, where agents may write. So is
+//     what is seen afterwards: a witness may change things that nobody is to answer for.
+// K2  What the turn has left running is ended before anything is looked at: nothing changes behind our back.
+// K3  A worktree leads to its repository by a file `.git`. Without it, git would take the repository around the worktree for
+//     the one that is meant, and that is the user's own: it is put back before git is asked for anything.
+
+import { createHash } from 'node:crypto';
+import { lstatSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { ABSENT, isErrno, REFUSED } from '../../sys/errno.ts';
+import { own } from '../../base/json.ts';
+import type { JsonMap } from '../../base/json.ts';
+import { err, ok } from '../../base/result.ts';
+import type { Result } from '../../base/result.ts';
+import type { Effect } from '../../ir/effect.ts';
+import { markerOf } from '../environment.ts';
+import type { RunSurroundings } from '../environment.ts';
+import type { Change } from '../git/diff.ts';
+import type { GitProblem } from '../git/git-error.ts';
+import type { Snapshot } from '../git/snapshot.ts';
+import type { Worktree } from '../git/worktree.ts';
+import { endProcesses } from '../kill-process-tree.ts';
+import { stepFolder } from '../step-folder.ts';
+import { makeFolder, writePrivate } from '../../sys/private-file.ts';
+import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
+import type { OpcodeContext } from './context.ts';
+import { snapshotName } from './workspace.ts';
+
+/** What was there. */
+export interface Before extends Snapshot {
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  /** The file `.git`; null where that is a folder. */
+  readonly pointer: string | null;
+  readonly governing: Governing;
+  /** Where protected branches are. */
+  readonly tips: Readonly<Record<string, string>>;
+}
+
+/** What decides about git itself, by names of files and settings: a print of each. */
+type Governing = Readonly<Record<string, string>>;
+
+export interface After extends Snapshot {
+  readonly changes: readonly Change[];
+  /** What git ignores, and was not there. */
+  readonly hidden: readonly string[];
+  /** Protected branches that have been moved to what was committed here. */
+  readonly moved: readonly string[];
+  readonly tampered: readonly string[];
+}
+
+export async function lookBefore(
+  git: Worktree,
+  { run, settings }: Pick<OpcodeContext, 'run' | 'settings'>,
+  effect: Effect,
+): Promise<Result<Before, GitProblem>> {
+  const file = beforeFile(run, effect);
+  const known = readJsonFile(file) as Before | null;
+  if (known !== null) return ok(known);
+  const at = Date.now();
+  const taken = await git.snapshot(snapshotName(effect.step));
+  if (!taken.ok) return taken;
+  const tips = await git.tips(settings.protectedBranches);
+  if (!tips.ok) return tips;
+  const [pointer, governing] = [pointerOf(git.path), governingOf(git.path)];
+  const before: Before = { ...taken.value, at, pointer, governing, tips: tips.value };
+  makeFolder(dirname(file));
+  writeJsonFile(file, before);
+  return ok(before);
+}
+
+export async function lookAfter(
+  git: Worktree,
+  { run, settings }: Pick<OpcodeContext, 'run' | 'settings'>,
+  effect: Effect,
+  before: Before,
+): Promise<Result<After, GitProblem>> {
+  const file = join(stepFolder(run.runFolder, effect.step, effect.attempt).path, 'after.json');
+  const known = readJsonFile(file) as After | null;
+  if (known !== null) return ok(known);
+  const led = leadBack(git, run, effect, before);
+  if (!led.ok) return led;
+  const tampered = [...(led.value ? ['.git'] : []), ...differences(before.governing, governingOf(git.path))];
+  const now = await git.snapshot('now');
+  if (!now.ok) return now;
+  const changes = await git.changes({ kind: 'snapshot', name: before.name }, 'now');
+  if (!changes.ok) return changes;
+  const hidden = await git.hidden(before.name, 'now');
+  if (!hidden.ok) return hidden;
+  const moved = await movedBranches(git, before, settings.protectedBranches);
+  if (!moved.ok) return moved;
+  const after: After = { ...now.value, changes: changes.value, hidden: hidden.value, moved: moved.value, tampered };
+  // A turn that could not be begun has left no folder.
+  makeFolder(dirname(file));
+  writeJsonFile(file, after);
+  return ok(after);
+}
+
+/** Not those that somebody else has moved meanwhile, to commits of their own. */
+async function movedBranches(
+  git: Worktree,
+  before: Before,
+  patterns: readonly string[],
+): Promise<Result<readonly string[], GitProblem>> {
+  const tips = await git.tips(patterns);
+  if (!tips.ok) return tips;
+  const moved: string[] = [];
+  for (const [branch, commit] of Object.entries(tips.value)) {
+    if (own(before.tips, branch) === commit) continue;
+    const isNew = await git.isNew(commit, before.head);
+    if (!isNew.ok) return isNew;
+    if (isNew.value) moved.push(branch);
+  }
+  return ok(moved);
+}
+
+/** The same care (K3) for whoever comes later. `earlier`: visits, of which the latest that has looked knows what was there. */
+export function leadBackAfter(
+  git: Worktree,
+  run: RunSurroundings,
+  effect: Effect,
+  earlier: readonly string[],
+): Result<boolean, GitProblem> {
+  for (const step of earlier.toReversed()) {
+    const before = readJsonFile(beforeFile(run, { step })) as Before | null;
+    if (before !== null) return leadBack(git, run, effect, before);
+  }
+  return ok(false);
+}
+
+/** Whether it was cut off, in whichever life of the engine that was seen. */
+function leadBack(
+  git: Worktree,
+  run: RunSurroundings,
+  effect: Effect,
+  { pointer }: Before,
+): Result<boolean, GitProblem> {
+  const aside = join(dirname(beforeFile(run, effect)), `replaced-git-${effect.attempt}`);
+  if (pointerOf(git.path) === pointer && commonDirOf(git.path) !== null) return ok(isThere(aside));
+  const path = join(git.path, '.git');
+  const refused = (why: string): Result<boolean, GitProblem> =>
+    err({ kind: 'gone', message: `${path} is not what it was: ${why}`, cure: 'start another run' });
+  if (pointer === null) return refused('the repository in it is gone');
+  try {
+    makeFolder(dirname(aside));
+    if (isThere(path)) renameSync(path, aside);
+    else writePrivate(aside, '');
+    writeFileSync(path, pointer, { flag: 'wx' });
+    return ok(true);
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED, 'EXDEV', 'EEXIST', 'ENOTEMPTY')) return refused(error.message);
+    throw error;
+  }
+}
+
+/** Ends what an attempt has left running (K2). */
+export async function endLeft(run: RunSurroundings, effect: Effect): Promise<void> {
+  await endProcesses({ marker: markerOf(run, effect.id), leader: null }, { graceMs: LEFT_GRACE_MS }).done;
+}
+
+/** As outputs and evidence have it. */
+export function changeSummary(changes: readonly Change[]): JsonMap {
+  const count = (...statuses: readonly Change['status'][]): number =>
+    changes.filter(({ status }) => statuses.includes(status)).length;
+  return {
+    files: changes.length,
+    added: count('added'),
+    modified: count('modified', 'typechange', 'renamed'),
+    deleted: count('deleted'),
+    paths: changes.slice(0, PATHS_MAX).map(({ path }) => path),
+  };
+}
+
+/** What was written into the run's directory by others than the engine, since a moment. */
+export function writtenSince(runDir: string, at: number): readonly string[] {
+  const found: string[] = [];
+  let looked = 0;
+  const look = (folder: string): void => {
+    for (const entry of entriesOf(join(runDir, folder))) {
+      const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      if (folder === '' && OF_THE_ENGINE.test(entry.name)) continue;
+      looked += 1;
+      if (found.length >= PATHS_MAX || looked > LOOKED_MAX) return;
+      if (entry.isDirectory()) look(path);
+      else if (changedAt(join(runDir, path)) > at - CLOCK_STEP_MS) found.push(path);
+    }
+  };
+  look('');
+  return found;
+}
+
+const PATHS_MAX = 200;
+/** Screenshots and logs of a long run are many, and say nothing here. */
+const LOOKED_MAX = 10_000;
+const LEFT_GRACE_MS = 2_000;
+/** The clock of a file system may be that much behind. */
+const CLOCK_STEP_MS = 20;
+const OF_THE_ENGINE =
+  /^(?:artifacts|metadata\.json|status\.json.*|events\.ndjson|final-state\.txt|diff\.patch|transcript\.md|\.gitignore)$/;
+
+function beforeFile(run: RunSurroundings, { step }: Pick<Effect, 'step'>): string {
+  return join(dirname(stepFolder(run.runFolder, step, 1).path), 'before.json');
+}
+
+/** Null where it is a folder, or absent, or no file. */
+function pointerOf(folder: string): string | null {
+  return readFileIfAny(join(folder, '.git'));
+}
+
+/** Hooks, excluded paths, and settings that name a program or what git is to look for. Empty where there is no repository. */
+function governingOf(folder: string): Governing {
+  const common = commonDirOf(folder);
+  if (common === null) return {};
+  const prints: Record<string, string> = {};
+  for (const { name } of entriesOf(join(common, 'hooks'))) {
+    prints[`.git/hooks/${name}`] = String(changedAt(join(common, 'hooks', name)));
+  }
+  for (const name of ['info/exclude', 'info/attributes', 'info/grafts']) {
+    const text = readFileIfAny(join(common, name));
+    if (text !== null) prints[`.git/${name}`] = hash(text);
+  }
+  const files = {
+    config: join(common, 'config'),
+    'config.worktree': join(gitDirOf(folder) ?? common, 'config.worktree'),
+  };
+  for (const [name, path] of Object.entries(files)) {
+    const settings = readFileIfAny(path) ?? '';
+    for (const [line] of settings.matchAll(GOVERNING_SETTING)) prints[`.git/${name}: ${line.trim()}`] = '';
+  }
+  return prints;
+}
+
+/** The head of its section may stand in the same line. */
+const GOVERNING_SETTING =
+  /^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(?:hooksPath|fsmonitor|sshCommand|editor|pager|worktree|attributesFile|excludesFile|textconv|external|command|clean|smudge|process|driver|helper|program|askPass|gitProxy|path|insteadOf|pushInsteadOf|fileMode|symlinks|ignoreCase|checkStat|trustCtime|worktreeConfig|sparseCheckout)[ \t]*(?:=.*)?$/gim;
+
+function differences(before: Governing, after: Governing): readonly string[] {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names].filter((name) => before[name] !== after[name]);
+}
+
+/** Of the worktree itself. Null where there is none to be found. */
+function gitDirOf(folder: string): string | null {
+  const path = join(folder, '.git');
+  if (entriesOf(path).length > 0) return path;
+  const [, target] = /^gitdir: (.+)\n?$/.exec(readFileIfAny(path) ?? '') ?? [];
+  return target === undefined ? null : resolve(folder, target);
+}
+
+/** Of all worktrees. */
+function commonDirOf(folder: string): string | null {
+  const gitDir = gitDirOf(folder);
+  if (gitDir === null) return null;
+  const common = readFileIfAny(join(gitDir, 'commondir'));
+  return common === null ? gitDir : resolve(gitDir, common.trimEnd());
+}
+
+function entriesOf(folder: string): readonly { readonly name: string; isDirectory(): boolean }[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED)) return [];
+    throw error;
+  }
+}
+
+/** Of contents or mode: nobody can set it back. */
+function changedAt(path: string): number {
+  try {
+    return lstatSync(path).ctimeMs;
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED)) return 0;
+    throw error;
+  }
+}
+
+function readFileIfAny(path: string): string | null {
+  try {
+    // A pipe would never end.
+    return statSync(path).isFile() ? readFileSync(path, 'utf8') : null;
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED)) return null;
+    throw error;
+  }
+}
+
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function hash(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,94 @@
+// The shell that leads the session of a process of ours, and records how it ends (recording-shell.ts): whether it lives, though
+// another engine started it, and when it is gone. It is nobody's child then: its record tells of its end, and a slow look
+// of one that could leave none.
+
+import { watch } from 'node:fs';
+import type { FSWatcher } from 'node:fs';
+import { ABSENT, EXHAUSTED, isErrno } from '../sys/errno.ts';
+import { crash } from '../sys/throw-uncaught.ts';
+import { markerOfSpares } from './environment.ts';
+import { allProcesses, BOOT_ID, findProcess, hadBegunAt, lives } from './process-table.ts';
+import type { ProcessEntry } from './process-table.ts';
+import { readExit } from './step-folder.ts';
+import type { ProcessRecord, StepFolder, WrittenRecord } from './step-folder.ts';
+
+/** By what it has recorded, and by its marker. Null where it does not live. */
+export function livingLeader(record: ProcessRecord, marker: string): ProcessEntry | null {
+  if (record.kind !== 'written') {
+    // It may be about to write its record.
+    return allProcesses().find((entry) => entry.pid === entry.session && entry.marker === marker) ?? null;
+  }
+  if (record.bootId !== BOOT_ID) return null;
+  const entry = findProcess(record.pid);
+  const markers: readonly (string | null)[] = [marker, markerOfSpares(marker)];
+  if (entry === null || (entry.environment === 'told' && !markers.includes(entry.marker))) return null;
+  return isLater(entry, record) ? null : entry;
+}
+
+/** Who has recorded that it leads, alive or not; null where nobody has, or another process has its pid by now. */
+export function recordedLeader(record: ProcessRecord): number | null {
+  if (record.kind !== 'written' || record.bootId !== BOOT_ID) return null;
+  const entry = findProcess(record.pid);
+  return entry !== null && isLater(entry, record) ? null : record.pid;
+}
+
+function isLater(entry: ProcessEntry, { uptime }: WrittenRecord): boolean {
+  return uptime !== null && hadBegunAt(entry, uptime) === false;
+}
+
+/** Told of within a second. */
+const LOOK_MS = 800;
+
+/** Those who wait for an end: one timer looks for all of them, and is not there while nobody waits. */
+const waiting = new Set<() => void>();
+let rounds: NodeJS.Timeout | null = null;
+
+/** Calls once, when it has left its status or is gone without one. Keeps nobody from ending. */
+export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status: number | null) => void): void {
+  let over = false;
+  const end = (status: number | null): void => {
+    over = true;
+    leaveRounds(lookIfGone);
+    watcher?.close();
+    gone(status);
+  };
+  const look = (): void => {
+    if (over) return;
+    const alive = lives(leader);
+    const status = readExit(folder);
+    if (status !== null) end(status);
+    else if (!alive) end(null);
+  };
+  // As long as it lives, what it leaves is told of by the watch.
+  const lookIfGone = (): void => {
+    if (watcher === null || !lives(leader)) look();
+  };
+  const watcher = watchFolder(folder.path, look);
+  setTimeout(look, 0).unref();
+  joinRounds(lookIfGone);
+}
+
+function joinRounds(look: () => void): void {
+  waiting.add(look);
+  rounds ??= setInterval(() => {
+    for (const each of waiting) each();
+  }, LOOK_MS).unref();
+}
+
+function leaveRounds(look: () => void): void {
+  waiting.delete(look);
+  if (waiting.size > 0 || rounds === null) return;
+  clearInterval(rounds);
+  rounds = null;
+}
+
+/** Null where the system has no watches left. */
+export function watchFolder(path: string, changed: () => void): FSWatcher | null {
+  try {
+    const watcher = watch(path, { persistent: false }, changed);
+    return watcher.on('error', crash);
+  } catch (error) {
+    if (isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) return null;
+    throw error;
+  }
+}

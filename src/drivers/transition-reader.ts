@@ -1,0 +1,144 @@
+// Answers that say themselves what follows: around a driver of turns or commands, reads what they say by the steering that
+// their effect names (ir/steering.ts). An answer that cannot be followed is a failure that tells what to say instead.
+
+import { realpathSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { present } from '../base/assert.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
+import { own } from '../base/json.ts';
+import { err, ok } from '../base/result.ts';
+import type { Result } from '../base/result.ts';
+import type { Answer, Driver } from '../engine/ports.ts';
+import type { Effect, Outcome, Success } from '../ir/effect.ts';
+import { failure } from '../ir/failure.ts';
+import type { Program } from '../ir/program.ts';
+import { refuse } from '../ir/reminder.ts';
+import { hereOf, steer } from '../ir/steering.ts';
+import type { FilledText } from '../ir/text.ts';
+import { endOfFile } from '../sys/read-file-end.ts';
+import { stepFolder } from './step-folder.ts';
+import { wholeText } from './resolve-text.ts';
+import { workFolder } from './resolve-workdir.ts';
+
+export interface SteeringPlace {
+  readonly program: Pick<Program, 'machines' | 'steerings'>;
+  readonly runFolder: string;
+  /** What folders that answers name are relative to. Absolute. */
+  readonly cwd: string;
+  /** The folder that they must be in; null where they need not be in any. Absolute. */
+  readonly within: string | null;
+}
+
+export function steered(driver: Driver, place: SteeringPlace): Driver {
+  const reading = (effect: Effect, answer: Answer): Answer => {
+    const key = steeringOf(effect);
+    return key === null ? answer : (outcome) => answer(followed(effect, key, outcome, place));
+  };
+  return {
+    start: (effect, answer, note) => {
+      const problem = strayed(effect, place);
+      if (problem === null) driver.start(effect, reading(effect, answer), note);
+      else setImmediate(() => answer({ kind: 'failure', failure: failure('not-started', problem) }));
+    },
+    find: (effect, answer, note) => driver.find(effect, reading(effect, answer), note),
+    stop: (effectId, how) => driver.stop(effectId, how),
+    prepare: (effect) => {
+      if (strayed(effect, place) === null) driver.prepare?.(effect);
+    },
+  };
+}
+
+/** Runs of earlier versions have none. */
+function steeringOf({ spec }: Effect): string | null {
+  return spec.kind === 'turn' || spec.kind === 'command' ? (spec.steering ?? null) : null;
+}
+
+function followed(effect: Effect, key: string, outcome: Outcome, place: SteeringPlace): Outcome {
+  if (outcome.kind === 'failure') return explained(effect, outcome);
+  const { machines, steerings } = place.program;
+  const steering = present(own(steerings, key), `the program has no steering ${key}`);
+  const machine = present(own(machines, steering.machine), `the program has no machine ${steering.machine}`);
+  const text = answerOf(effect, outcome, place.runFolder);
+  if (!text.ok) return refused(effect, outcome, text.error, null, '');
+  const read = steer(steering, machine, hereOf(effect), text.value);
+  if (read.kind === 'refused') return refused(effect, outcome, read.message, read.reminder, text.value);
+  for (const folder of read.folders) {
+    const problem = folderProblem(folder, place);
+    if (problem === null) continue;
+    const { message, reminder } = refuse(steering, machine, problem);
+    return refused(effect, outcome, message, reminder, text.value);
+  }
+  return { ...outcome, follows: read.follows, printed: read.printed };
+}
+
+/** What a script is handed is in its environment, and the system says only that all of that is too long. */
+function explained({ spec }: Effect, outcome: Extract<Outcome, { kind: 'failure' }>): Outcome {
+  if (spec.kind !== 'command' || outcome.failure.kind !== 'not-started') return outcome;
+  // A value that is too large for the journal stays in a file.
+  const isLong = (text: FilledText): boolean => typeof text !== 'string' || Buffer.byteLength(text) > HANDED_BYTES_MAX;
+  const [name] = Object.entries(spec.env).find(([, text]) => isLong(text)) ?? [];
+  if (name === undefined) return outcome;
+  const message =
+    `the script could not be started: what it is handed as ${name} has more than ${HANDED_BYTES_MAX / 1_000} KB, ` +
+    'too much for an environment; leave it in a file, and hand on the name of the file';
+  return { kind: 'failure', failure: { ...outcome.failure, message } };
+}
+
+/** Linux takes 128 KiB for one variable, with its name. */
+const HANDED_BYTES_MAX = 100_000;
+
+function refused(
+  { spec }: Effect,
+  { outputs, kept, session, usage }: Success,
+  message: string,
+  reminder: string | null,
+  text: string,
+): Outcome {
+  // A script says the same again.
+  const reprompt = spec.kind === 'turn' ? reminder : null;
+  const said = text.slice(-OUTPUT_MAX).trim();
+  const more = { outputs, kept, session, usage, reprompt, output: said === '' ? null : said };
+  return { kind: 'failure', failure: failure('protocol', message, more) };
+}
+
+const OUTPUT_MAX = 4_096;
+/** Tags stand at the end, or near it. */
+const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
+
+/** An error is a sentence. */
+function answerOf(effect: Effect, { outputs, kept }: Success, runFolder: string): Result<string, string> {
+  if (effect.spec.kind === 'command') {
+    return lastOf(join(stepFolder(runFolder, effect.step, effect.attempt).path, 'stdout'));
+  }
+  const result = outputs['result'];
+  if (typeof result !== 'string') return ok('');
+  return kept.includes('result') ? wholeText([{ file: result, quote: [] }], runFolder) : ok(result);
+}
+
+function lastOf(path: string): Result<string, string> {
+  try {
+    return ok(endOfFile(path, ANSWER_BYTES_MAX));
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return err(`its output cannot be read: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Why it is not to be worked in, as a sentence; null where it may be. */
+function folderProblem(folder: string, { cwd, within }: SteeringPlace): string | null {
+  const found = workFolder(cwd, folder);
+  if (!found.ok) return `cd: ${found.error}`;
+  if (within === null) return null;
+  const inside = relative(realpathSync(within), realpathSync(found.value));
+  const isOut = inside === '..' || inside.startsWith('../');
+  return isOut ? `cd: ${folder} is outside of the project, and the run was started without --allow-outside` : null;
+}
+
+/** The same for a folder that was fine when it was named: since then a link on the way to it may lead elsewhere. */
+function strayed(effect: Effect, place: SteeringPlace): string | null {
+  const { spec } = effect;
+  if (steeringOf(effect) === null || (spec.kind !== 'turn' && spec.kind !== 'command')) return null;
+  const folder = wholeText(spec.cwd ?? '', place.runFolder);
+  // The run's own was chosen by who started it.
+  return !folder.ok || folder.value === '' ? null : folderProblem(folder.value, place);
+}

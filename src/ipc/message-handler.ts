@@ -1,0 +1,405 @@
+// What each message means for a live run: it is judged by the run's state, told to the engine, and answered when that is
+// durable. Sockets and files are not known here; whoever brings a message takes its answer away.
+//
+//   D1  Nothing is answered from what is not durable yet.
+//   D2  A step that waits for events is handed each once: that it was is durable before it is answered, and whoever asks
+//       again, since the engine died in between, is answered the same.
+//   D3  Whoever waits is released when the run begins to end, when the attempt that it waits for is over, and when it is
+//       gone itself.
+//   D4  How many may wait is bounded, and so is how many gates they can bring into being.
+
+import type { Json, JsonMap } from '../base/json.ts';
+import { own } from '../base/json.ts';
+import type { Result } from '../base/result.ts';
+import { formatDuration } from '../base/time.ts';
+import { UsageError } from '../base/usage-error.ts';
+import type { LiveRun } from '../engine/client.ts';
+import type { Clock } from '../engine/ports.ts';
+import { plainText } from '../ir/text.ts';
+import type { JournalRecord } from '../kernel/decision.ts';
+import { approversOf, askingOf } from '../kernel/gates.ts';
+import type { GateVerdict } from '../kernel/input.ts';
+import type { Prompting } from '../kernel/current-prompt.ts';
+import { promptFor } from '../kernel/current-prompt.ts';
+import { filesNamed, judgeReport } from '../kernel/report.ts';
+import type { RunState, StepState } from '../kernel/state.ts';
+import { effectId, isOpenGate, isOver } from '../kernel/state.ts';
+import { findStep } from './find-step.ts';
+import type { Answer, EventMessage, Message, Waiting } from './protocol.ts';
+import { errorAnswer } from './protocol.ts';
+import type { HeardEvent } from './pending-waits.ts';
+import { Waiters } from './pending-waits.ts';
+
+export interface DeskOptions {
+  readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'tell'>;
+  readonly clock: Clock;
+  /** The task as its agent is shown it; an error is a sentence. */
+  whole(prompting: Prompting): Result<string, string>;
+  /** Whether an agent has begun with the prompt of an effect: until then it is on its way, and needs no telling. */
+  hasTaken(agent: string, effectId: string): boolean;
+  /** Whether a report of an agent could be about the prompt of an effect. */
+  couldHave?(agent: string, effectId: string): boolean;
+  /** What keeps a path, seen from that folder, from being that of a file; null where it is one. */
+  fileProblem(path: string, from: string): string | null;
+  /** For an event that came without an id: never the same twice, in no life of the engine. */
+  newId(): string;
+}
+
+type Of<Kind extends Message['kind']> = Extract<Message, { kind: Kind }>;
+
+export class Desk {
+  readonly #options: DeskOptions;
+  readonly #waiters: Waiters;
+  #whenDurable: (() => void)[] = [];
+  #closed = false;
+
+  constructor(options: DeskOptions) {
+    this.#options = options;
+    this.#waiters = new Waiters(options.run.state, options.clock);
+  }
+
+  /** Null where the sender has gone, or the engine has ended before it could answer: then the next one may. */
+  async answer(message: Message, gone: AbortSignal): Promise<Answer | null> {
+    try {
+      await this.#durable();
+      return this.#closed ? null : await this.#answer(message, gone);
+    } catch (error) {
+      // The journal cannot be written, or the run was over first; both are said where the run is driven.
+      if (error instanceof UsageError) return null;
+      throw error;
+    }
+  }
+
+  /** To be told of everything that becomes durable. */
+  seen(records: readonly JournalRecord[], state: RunState): void {
+    for (const resolve of this.#whenDurable.splice(0)) resolve();
+    this.#waiters.seen(records, state);
+  }
+
+  /** There is no engine any more. Who waits is not told so: the next engine may have what it waits for. */
+  close(): void {
+    this.#closed = true;
+    for (const resolve of this.#whenDurable.splice(0)) resolve();
+    this.#waiters.dismissAll();
+  }
+
+  /** While an append is under way, the state is ahead of the journal (D1). */
+  #durable(): Promise<void> {
+    if (this.#options.run.durable) return Promise.resolve();
+    return new Promise((resolve) => this.#whenDurable.push(resolve));
+  }
+
+  #answer(message: Message, gone: AbortSignal): Answer | Promise<Answer | null> {
+    switch (message.kind) {
+      case 'step-done':
+        return this.#stepDone(message);
+      case 'get-prompt':
+        return this.#prompt(message);
+      case 'get-session-id':
+        return this.#sessionId(message);
+      case 'event':
+        return this.#event(message);
+      case 'await-event':
+        return this.#awaitEvent(message, gone);
+      case 'step-status':
+        return this.#stepStatus(message);
+      case 'await-approval':
+        return this.#awaitGate(message, gone);
+      case 'approval':
+        return this.#decideGate(message.gate, message.message, {
+          approved: message.approved,
+          by: message.by ?? UNNAMED,
+          notes: message.notes,
+          answer: null,
+        });
+      case 'answer':
+        return this.#answerGate(message);
+      case 'ping':
+        return { kind: 'pong', workflow: this.#options.run.id };
+    }
+  }
+
+  async #stepDone({ agent, step: named, outputs, notes, message }: Of<'step-done'>): Promise<Answer> {
+    const { run } = this.#options;
+    const step = named ?? this.#stepBefore(agent);
+    const report = { agent, step, outputs, message };
+    const verdict = judgeReport(run.state, report);
+    if (verdict.kind === 'refused') {
+      const about = step ?? run.state.agents.get(agent ?? '')?.busy?.id ?? '';
+      return errorAnswer(withProblems(verdict.message, this.#fileProblems(about, outputs)), 'refused');
+    }
+    if (verdict.kind === 'repeated') return { kind: 'ack', success: true };
+    const problems = this.#fileProblems(verdict.step, verdict.outputs);
+    if (problems.length > 0) {
+      const named = problems.map(({ name }) => name);
+      return errorAnswer(withProblems(invalidOutputs(run.state, verdict.step, named), problems), 'refused');
+    }
+    await run.tell({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
+    // Another report, or the end of the step, may have been heard before it.
+    const after = judgeReport(run.state, { ...report, step: verdict.step });
+    if (after.kind !== 'repeated') {
+      return errorAnswer(after.kind === 'refused' ? after.message : 'the step takes no report any more', 'refused');
+    }
+    const warnings = verdict.unknown.map((name) => `the step does not ask for the output ${name}; it is kept`);
+    return { kind: 'ack', success: true, ...(warnings.length > 0 ? { warnings } : {}) };
+  }
+
+  /** What an agent means that has not been told of its next step yet: the one before. Null where it means its present one. */
+  #stepBefore(agent: string | null): string | null {
+    const { state } = this.#options.run;
+    const busy = state.agents.get(agent ?? '')?.busy ?? null;
+    if (agent === null || busy === null || this.#options.couldHave?.(agent, effectId(busy.id, busy.attempt)) !== false)
+      return null;
+    const before = [...state.steps.values()].findLast(
+      ({ agent: whose, status, definition: { act } }) =>
+        whose === agent && status === 'done' && act.kind === 'effect' && act.effect.kind === 'prompt',
+    );
+    return before?.id ?? null;
+  }
+
+  #fileProblems(step: string, outputs: JsonMap): readonly FileProblem[] {
+    return filesNamed(this.#options.run.state, step, outputs).flatMap(({ name, path, from }) => {
+      const problem = path.trim() === '' ? null : this.#options.fileProblem(path, from);
+      return problem === null ? [] : [{ name, problem: `${problem}: ${path}` }];
+    });
+  }
+
+  #prompt({ agent }: Of<'get-prompt'>): Answer {
+    const { state } = this.#options.run;
+    const prompt = promptFor(state, agent);
+    const step = state.steps.get(prompt?.step ?? '');
+    if (prompt === null || step === undefined || !this.#hasTaken(agent, step)) return { kind: 'prompt', content: '' };
+    const text = this.#options.whole(prompt);
+    return text.ok
+      ? { kind: 'prompt', content: text.value, step: prompt.step }
+      : errorAnswer(`the prompt of step ${prompt.step}: ${text.error}`, 'refused');
+  }
+
+  #hasTaken(agent: string, { id, attempt }: StepState): boolean {
+    return this.#options.hasTaken(agent, effectId(id, attempt));
+  }
+
+  #sessionId({ agent }: Of<'get-session-id'>): Answer {
+    const known = this.#options.run.state.agents.get(agent);
+    const session = known?.opening?.session ?? null;
+    if (session !== null) return { kind: 'session-id', session_id: session };
+    return errorAnswer(`the agent ${agent} ${known === undefined ? 'is not known' : 'has no session'}`, 'refused');
+  }
+
+  async #event({ id, eventType, agent, data }: EventMessage): Promise<Answer> {
+    const known = id ?? this.#options.newId();
+    await this.#options.run.tell({ kind: 'event-emitted', event: { id: known, type: eventType, agent, data } });
+    return { kind: 'ack', success: true };
+  }
+
+  async #awaitEvent(message: Of<'await-event'>, gone: AbortSignal): Promise<Answer | null> {
+    const { run, clock } = this.#options;
+    const step = this.#onBehalfOf(message);
+    const refused = await this.#whyNotWait(message, step);
+    if (refused !== null) return refused;
+    const until = deadlineOf(message, clock.now());
+    const matches = (event: HeardEvent): boolean => fits(event, message.filter, run.id);
+    const { asking } = message;
+    const attempt = step?.attempt ?? 0;
+    const found = await this.#waiters.event({ type: message.eventType, matches, step, asking, until, gone });
+    switch (found.kind) {
+      case 'event': {
+        const { event } = found;
+        if (step !== null) await run.tell({ kind: 'event-received', step: step.id, event: event.seq, asking, attempt });
+        const { type, agent, data } = event;
+        return { kind: message.compat ? 'event-match' : 'event-received', event_type: type, agent, data };
+      }
+      case 'timeout':
+        return { kind: 'timeout', message: `no matching event ${message.eventType}${within(message)}` };
+      case 'released':
+        return this.#release(step, found.message);
+      case 'gone':
+        return null;
+    }
+  }
+
+  #stepStatus({ step, asker, agent }: Of<'step-status'>): Answer {
+    const { run } = this.#options;
+    const found = findStep(run.state, step, asker ?? run.state.agents.get(agent ?? '')?.busy?.id ?? null);
+    if (found === null) return errorAnswer(`run ${run.id} has no step ${step}`, 'unknown-step');
+    return { kind: 'step-status', step: found.id, status: found.status };
+  }
+
+  async #awaitGate(message: Of<'await-approval'>, gone: AbortSignal): Promise<Answer | null> {
+    const { run, clock } = this.#options;
+    const { gate } = message;
+    const step = this.#onBehalfOf(message);
+    if (step === null) return errorAnswer(`the gate ${gate} is asked for by no step of run ${run.id}`, 'refused');
+    const refused = await this.#whyNotWait(message, step);
+    if (refused !== null) return refused;
+    if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
+    const until = deadlineOf(message, clock.now());
+    await run.tell({ kind: 'gate-asked', gate, step: step.id, prompt: message.prompt });
+    await this.#durable();
+    // The run may have begun to end before it was heard: then nobody has asked.
+    const tooLate = await this.#whyNotWait(message, step);
+    if (tooLate !== null) return tooLate;
+    const decision = askingOf(run.state, step, gate)?.verdict ?? null;
+    if (decision !== null) return decided(gate, decision);
+    const found = await this.#waiters.gate({ gate, step, until, gone });
+    switch (found.kind) {
+      case 'verdict':
+        return decided(gate, found.verdict);
+      case 'timeout': {
+        await run.tell({ kind: 'gate-expired', gate, step: step.id });
+        // Somebody may have been heard at the last moment.
+        const verdict = askingOf(run.state, step, gate)?.verdict ?? null;
+        if (verdict !== null) return decided(gate, verdict);
+        return { kind: 'timeout', message: `nobody decided the gate ${gate}${within(message)}` };
+      }
+      case 'released':
+        return this.#release(step, found.message);
+      case 'gone':
+        return null;
+    }
+  }
+
+  #answerGate({ gate, text, by, message }: Of<'answer'>): Answer | Promise<Answer> {
+    const { run } = this.#options;
+    if (message !== null && run.state.heard.has(message)) return { kind: 'ack', success: true };
+    const open = openGates(run.state);
+    const [only] = open;
+    const meant = gate ?? only;
+    if (meant === undefined) return errorAnswer(`run ${run.id} has no open gate`, 'refused');
+    if (gate === null && open.length > 1) {
+      return errorAnswer(`run ${run.id} has ${open.length} open gates: say which of ${open.join(', ')}`, 'refused');
+    }
+    return this.#decideGate(meant, message, { approved: true, by: by ?? UNNAMED, notes: null, answer: text });
+  }
+
+  async #decideGate(gate: string, message: string | null, verdict: GateVerdict): Promise<Answer> {
+    const { run } = this.#options;
+    if (message !== null && run.state.heard.has(message)) return { kind: 'ack', success: true };
+    const { end } = run.state;
+    if (end === 'done' || end === 'failed') return errorAnswer(`run ${run.id} has ended: it is ${end}`, 'ended');
+    const before = run.state.gates.get(gate)?.verdict;
+    if (before) return afterDecision(gate, before, verdict);
+    if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
+    const problem = notAnApprover(run.state, gate, verdict);
+    if (problem !== null) return errorAnswer(problem, 'refused');
+    const open = openGates(run.state);
+    await run.tell({ kind: 'gate-decided', gate, verdict, message });
+    // Somebody else may have been heard first.
+    const stands = run.state.gates.get(gate)?.verdict ?? null;
+    if (stands === null)
+      return errorAnswer(
+        `run ${run.id} takes no decision any more: decide again when it has ended, or goes on`,
+        'ending',
+      );
+    if (!isSame(stands, verdict)) return afterDecision(gate, stands, verdict);
+    if (open.includes(gate)) return { kind: 'ack', success: true };
+    const others = open.length === 0 ? 'no gate is open now' : `open now: ${open.join(', ')}`;
+    return {
+      kind: 'ack',
+      success: true,
+      note: `nobody has asked for the gate ${gate} yet: it is kept for when somebody does (${others})`,
+    };
+  }
+
+  #isOneTooMany(gate: string): boolean {
+    const { gates } = this.#options.run.state;
+    return gates.size >= GATES_MAX && !gates.has(gate);
+  }
+
+  #onBehalfOf({ step, agent }: Waiting): StepState | null {
+    const { state } = this.#options.run;
+    if (step !== null) return state.steps.get(step) ?? null;
+    return agent === null ? null : (state.agents.get(agent)?.busy ?? null);
+  }
+
+  async #whyNotWait({ attempt }: Waiting, step: StepState | null): Promise<Answer | null> {
+    const { run } = this.#options;
+    if (run.state.end !== null) return this.#release(step, `the run is ending: it is ${run.state.end}`);
+    if (step !== null && (isOver(step) || (attempt !== null && attempt !== step.attempt))) {
+      return { kind: 'released', message: `step ${step.id} has gone on without it` };
+    }
+    if (this.#waiters.isFull) return errorAnswer('too many wait already', 'refused');
+    return null;
+  }
+
+  /** What becomes of the step now is not its own doing, and that is durable before it hears of it. */
+  async #release(step: StepState | null, message: string): Promise<Answer> {
+    const { run } = this.#options;
+    if (step !== null && run.state.end !== null) await run.tell({ kind: 'wait-released', step: step.id });
+    return { kind: 'released', message };
+  }
+}
+
+const UNNAMED = 'somebody';
+const GATES_MAX = 10_000;
+
+function decided(gate: string, { approved, by, notes, answer }: GateVerdict): Answer {
+  return { kind: 'gate-decided', gate, approved, by, notes, answer };
+}
+
+function openGates(state: RunState): readonly string[] {
+  return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map(({ name }) => name);
+}
+
+/** Why this person's word does not count, as a sentence; null where it does. */
+export function notAnApprover(state: RunState, gate: string, { by }: GateVerdict): string | null {
+  const approvers = approversOf(state, gate);
+  if (approvers === null || approvers.includes(by)) return null;
+  return `${by} may not decide the gate ${gate}: that is for ${approvers.join(', ')} (--as NAME says who decides)`;
+}
+
+/** The first decision stands; to say it again does no harm. */
+export function afterDecision(gate: string, stands: GateVerdict, wanted: GateVerdict): Answer {
+  const how = stands.answer !== null ? 'answered' : stands.approved ? 'approved' : 'rejected';
+  const told = `the gate ${gate} was ${how} by ${stands.by}`;
+  if (isSame(stands, wanted)) return { kind: 'ack', success: true, note: `${told} already` };
+  return errorAnswer(`${told}, and the first decision stands`, 'refused');
+}
+
+function isSame(a: GateVerdict, b: GateVerdict): boolean {
+  return a.approved === b.approved && a.answer === b.answer;
+}
+
+/** `agent` and `workflow` are asked of the event itself, all else of its data. */
+function fits(event: HeardEvent, filter: Readonly<Record<string, string>>, runId: string): boolean {
+  return Object.entries(filter).every(([key, wanted]) => {
+    if (key === 'workflow') return wanted === runId;
+    if (key === 'agent') return wanted === event.agent;
+    const value = own<Json>(event.data, key);
+    return value !== undefined && plainText(value) === wanted;
+  });
+}
+
+function deadlineOf({ deadline, timeoutMs }: Waiting, now: number): number | null {
+  return deadline ?? (timeoutMs === null ? null : now + timeoutMs);
+}
+
+function within({ timeoutMs }: Waiting): string {
+  return timeoutMs === null ? ' in time' : ` within ${formatDuration(timeoutMs)}`;
+}
+
+interface FileProblem {
+  /** Of the output. */
+  readonly name: string;
+  readonly problem: string;
+}
+
+/** A refusal with what else is wrong: told together, for the agent to mend at once. Only one that is about outputs ends so. */
+function withProblems(refusal: string, problems: readonly FileProblem[]): string {
+  const usage = refusal.lastIndexOf(USAGE);
+  if (usage < 0 || problems.length === 0) return refusal;
+  const heading = refusal.includes(INVALID) ? '\n' : INVALID;
+  const lines = problems.map(({ name, problem }) => `  ✗ ${name} (file_path): ${problem}`);
+  return `${refusal.slice(0, usage)}${heading}${lines.join('\n')}${refusal.slice(usage)}`;
+}
+
+const USAGE = '\n\nUsage:\n';
+const INVALID = '\n\nInvalid:\n';
+
+/** As `judgeReport` says it. The line to use has all that is required, and what is to be mended. */
+function invalidOutputs({ steps }: RunState, stepId: string, names: readonly string[]): string {
+  const act = steps.get(stepId)?.definition.act;
+  const expects = act?.kind === 'effect' && act.effect.kind === 'prompt' ? act.effect.expects : [];
+  const wanted = expects.filter(({ name, required }) => required || names.includes(name));
+  return `Invalid outputs${USAGE}  ${['meow done', ...wanted.map(({ name }) => `--output ${name}=<value>`)].join(' ')}`;
+}
