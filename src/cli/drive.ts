@@ -27,7 +27,7 @@ import type { FileStore } from '../stores/files.ts';
 import { heldByDisk } from '../stores/disk-failure.ts';
 import { refusalOf } from '../stores/usage-errors.ts';
 import { openGates, runStatus } from '../view/status.ts';
-import type { Adapters } from './adapters.ts';
+import type { Adapters } from '../app/adapters.ts';
 import { agentDrivers, reachingTerminals } from './agent-drivers.ts';
 import { conductorRun } from './conductor-run.ts';
 import type { ConductorRun } from './conductor-run.ts';

@@ -1,5 +1,6 @@
 // The exit statuses of every command, and what is printed when one ends by an error. Whose fault it was decides both.
 
+import { InvalidWorkflow } from '../app/invalid-workflow.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { HeldRun } from '../stores/disk-failure.ts';
 import { complain } from './output.ts';
@@ -15,17 +16,6 @@ export const EXIT = {
   paused: 3,
   bug: 70,
 } as const;
-
-/** The workflow is invalid in a way that has no place in its text: too large, of another language. */
-export class InvalidWorkflow extends Error {
-  override readonly name = 'InvalidWorkflow';
-  readonly hint: string | null;
-
-  constructor(message: string, hint: string | null = null) {
-    super(message);
-    this.hint = hint;
-  }
-}
 
 /** Prints what went wrong, and what to do about it; returns the exit status. */
 export function report(error: unknown): number {

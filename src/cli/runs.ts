@@ -11,7 +11,7 @@ import type { RunState } from '../kernel/state.ts';
 import type { FileStore } from '../stores/files.ts';
 import { fileStore } from '../stores/files.ts';
 import { checkRunId, isRunId, missingRun } from '../stores/usage-errors.ts';
-import type { Project } from './project.ts';
+import type { Project } from '../app/project.ts';
 import { complain } from './output.ts';
 
 export function storeOf(project: Project): FileStore {

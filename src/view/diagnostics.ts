@@ -107,3 +107,13 @@ function columns(cells: readonly string[], from: number, to: number): number {
   for (let index = from; index < to; index++) width += widthOf(cells[index] ?? '');
   return width;
 }
+
+/** `2 errors, 1 warning` */
+export function countText(diagnostics: readonly Diagnostic[]): string {
+  const counts = (['error', 'warning'] as const).map((severity) => ({
+    severity,
+    count: diagnostics.filter((diagnostic) => diagnostic.severity === severity).length,
+  }));
+  const named = counts.filter(({ count }) => count > 0);
+  return named.map(({ severity, count }) => `${count} ${severity}${count === 1 ? '' : 's'}`).join(', ');
+}

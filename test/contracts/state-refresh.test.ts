@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { Adapters } from '../../src/cli/adapters.ts';
+import { Adapters } from '../../src/app/adapters.ts';
 import { drive } from '../../src/cli/drive.ts';
 import { readRun } from '../../src/cli/runs.ts';
 import { StateRefresh } from '../../src/cli/state-refresh.ts';

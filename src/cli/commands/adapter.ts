@@ -16,16 +16,17 @@ import { tame } from '../../view/row.ts';
 import { adapterJson, commandsOf, describeAdapter, labelled } from '../adapter/describe.ts';
 import { isThere, putFolder, removeFolder } from '../adapter/put.ts';
 import { sourceOf, withSource } from '../adapter/source.ts';
-import type { CheckedAdapter, FoundAdapter } from '../adapters.ts';
-import { ADAPTER_FILE, Adapters, adaptersIn, checkAdapter } from '../adapters.ts';
+import type { CheckedAdapter, FoundAdapter } from '../../app/adapters.ts';
+import { ADAPTER_FILE, Adapters, adaptersIn, checkAdapter } from '../../app/adapters.ts';
 import { paintFor } from '../colours.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
-import type { Project } from '../project.ts';
-import { findProject } from '../project.ts';
+import type { Project } from '../../app/project.ts';
+import { findProject } from '../../app/project.ts';
 import { complain, say } from '../output.ts';
-import { readSettings } from '../settings.ts';
-import { complainAll, readText, shownPath } from '../workflow.ts';
+import { readSettings } from '../../app/settings.ts';
+import { readText, shownPath } from '../../app/workflow.ts';
+import { complainAll } from '../diagnostics.ts';
 
 export interface AdapterOptions {
   readonly project?: true;

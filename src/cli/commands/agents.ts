@@ -7,7 +7,7 @@ import type { FileStore } from '../../stores/files.ts';
 import { agentsLeft, runsWithProcesses } from '../agent-lives.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsGoingOn, storeOf } from '../runs.ts';
 import { complain, say } from '../output.ts';
 

@@ -18,13 +18,13 @@ import type { AgentView } from '../../view/status.ts';
 import { statusView } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
 import { ownEnvironment } from '../own-environment.ts';
-import type { Project } from '../project.ts';
-import { findProject } from '../project.ts';
+import type { Project } from '../../app/project.ts';
+import { findProject } from '../../app/project.ts';
 import type { ReadRun } from '../runs.ts';
 import { readRun, resolveRun, storeOf } from '../runs.ts';
 import { complain, say } from '../output.ts';
-import { readSettings } from '../settings.ts';
-import { shownPath } from '../workflow.ts';
+import { readSettings } from '../../app/settings.ts';
+import { shownPath } from '../../app/workflow.ts';
 
 export async function attach(
   wanted: string,

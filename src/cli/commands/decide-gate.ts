@@ -14,7 +14,7 @@ import type { FileStore } from '../../stores/files.ts';
 import { isErrno } from '../../stores/usage-errors.ts';
 import { openGates } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import type { ReadRun } from '../runs.ts';
 import { readRun, resolveRun, storeOf } from '../runs.ts';
 import { complain, say } from '../output.ts';

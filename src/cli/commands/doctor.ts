@@ -1,14 +1,14 @@
 // `meow doctor`: whether everything is there that runs and agents need, and what to do where it is not.
 
 import { tame } from '../../view/row.ts';
-import { Adapters } from '../adapters.ts';
+import { Adapters } from '../../app/adapters.ts';
 import { paintFor } from '../colours.ts';
 import { inColumns } from '../columns.ts';
 import { checkAdapters } from '../doctor/agent-programs.ts';
 import type { Check } from '../doctor/check.ts';
 import { checkMachine } from '../doctor/machine.ts';
 import { EXIT } from '../exit.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import { say } from '../output.ts';
 
 /** A program that has not answered by then hangs, or waits for somebody. */

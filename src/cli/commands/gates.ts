@@ -6,7 +6,7 @@ import type { GateView } from '../../view/status.ts';
 import { openGates } from '../../view/status.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../runs.ts';
 import { complain, say } from '../output.ts';
 

@@ -11,7 +11,7 @@ import type { RunState } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { EXIT } from '../exit.ts';
 import { ownEnvironment } from '../own-environment.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import { readRun, storeOf } from '../runs.ts';
 import { complain, say } from '../output.ts';
 

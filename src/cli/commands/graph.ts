@@ -8,15 +8,15 @@ import { graphDot, graphMermaid, graphText, programGraph, runGraph } from '../..
 import { graphSvg } from '../../view/graph-svg.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
-import type { Project } from '../project.ts';
-import { findProject } from '../project.ts';
+import type { Project } from '../../app/project.ts';
+import { findProject } from '../../app/project.ts';
 import { hasRun, readRun, resolveRun, storeOf } from '../runs.ts';
 import { say } from '../output.ts';
-import { Adapters } from '../adapters.ts';
-import type { CompiledWorkflow } from '../compile.ts';
-import { compileWorkflow } from '../compile.ts';
-import { readSettings } from '../settings.ts';
-import { complainAll } from '../workflow.ts';
+import { Adapters } from '../../app/adapters.ts';
+import type { CompiledWorkflow } from '../../app/compile.ts';
+import { compileWorkflow } from '../../app/compile.ts';
+import { readSettings } from '../../app/settings.ts';
+import { complainAll } from '../diagnostics.ts';
 
 export interface GraphOptions {
   readonly format?: 'mermaid' | 'dot' | 'text' | 'json' | 'svg';

@@ -11,9 +11,9 @@ import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { isErrno, refusalOf } from '../../stores/usage-errors.ts';
 import { EXIT } from '../exit.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import { say } from '../output.ts';
-import { shownPath } from '../workflow.ts';
+import { shownPath } from '../../app/workflow.ts';
 
 const FIRST = 'hello';
 const ENDING = '.meow.toml';

@@ -16,7 +16,7 @@ import type { FileStore } from '../../stores/files.ts';
 import { isErrno } from '../../stores/usage-errors.ts';
 import { EXIT } from '../exit.ts';
 import { follow, watchChanges } from '../follow.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import type { ReadRun } from '../runs.ts';
 import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
 import { complain, isDeaf, pass } from '../output.ts';

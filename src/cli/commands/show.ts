@@ -6,7 +6,7 @@ import type { StepView } from '../../view/step.ts';
 import { runLines, runView, stepLines, stepView, stepViews } from '../../view/step.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import type { ReadRun } from '../runs.ts';
 import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
 import { say } from '../output.ts';

@@ -12,7 +12,7 @@ import { agentsLeft } from '../agent-lives.ts';
 import { canRedraw, paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { follow } from '../follow.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import { Redraw } from '../redraw.ts';
 import { isAscii, moves } from '../reporters/tree.ts';
 import type { ReadRun } from '../runs.ts';

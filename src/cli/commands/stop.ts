@@ -12,14 +12,14 @@ import type { FileStore } from '../../stores/files.ts';
 import type { LockHolder } from '../../stores/lock.ts';
 import { isErrno } from '../../stores/usage-errors.ts';
 import { runStatus } from '../../view/status.ts';
-import { Adapters } from '../adapters.ts';
+import { Adapters } from '../../app/adapters.ts';
 import { drive } from '../drive.ts';
 import { EXIT } from '../exit.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import { plainReporter } from '../reporters/plain.ts';
 import { readRun, resolveRun, storeOf } from '../runs.ts';
 import { complain, say } from '../output.ts';
-import { readSettings } from '../settings.ts';
+import { readSettings } from '../../app/settings.ts';
 import { FORCE_SIGNAL, STOP_SIGNAL } from '../signals.ts';
 
 export async function stop(wanted: string, { force = false }: { readonly force?: boolean }): Promise<number> {

@@ -5,7 +5,7 @@ import { Timeline, decisionJson, renderTimelineLine } from '../../view/timeline.
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { follow } from '../follow.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import { readRun, resolveRun, storeOf } from '../runs.ts';
 import { say, sayJson } from '../output.ts';
 

@@ -3,15 +3,15 @@
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { diagnosticJson, renderDiagnostic } from '../../view/diagnostics.ts';
-import { Adapters } from '../adapters.ts';
+import { countText, diagnosticJson, renderDiagnostic } from '../../view/diagnostics.ts';
+import { Adapters } from '../../app/adapters.ts';
 import { paintFor } from '../colours.ts';
-import { EXIT, InvalidWorkflow, report } from '../exit.ts';
-import { findProject } from '../project.ts';
+import { EXIT, report } from '../exit.ts';
+import { InvalidWorkflow } from '../../app/invalid-workflow.ts';
+import { findProject } from '../../app/project.ts';
 import { say } from '../output.ts';
-import { readSettings } from '../settings.ts';
-import { validateWorkflow } from '../compile.ts';
-import { countText } from '../workflow.ts';
+import { readSettings } from '../../app/settings.ts';
+import { validateWorkflow } from '../../app/compile.ts';
 
 export async function validate(paths: readonly string[], { json }: { readonly json?: true }): Promise<number> {
   const project = findProject();

@@ -5,7 +5,7 @@ import { nearest } from '../../base/nearest.ts';
 import { whyView } from '../../view/why.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
-import { findProject } from '../project.ts';
+import { findProject } from '../../app/project.ts';
 import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
 import { say } from '../output.ts';
 

@@ -19,11 +19,8 @@ import { createSearch } from '../languages/meow/search.ts';
 import { createReport } from '../languages/report.ts';
 import type { Source } from '../ir/program.ts';
 import { isErrno, isSystemError, shellPath } from '../stores/usage-errors.ts';
-import type { Paint } from '../view/paint.ts';
-import { renderDiagnostic } from '../view/diagnostics.ts';
-import { InvalidWorkflow } from './exit.ts';
+import { InvalidWorkflow } from './invalid-workflow.ts';
 import type { Project } from './project.ts';
-import { complain } from './output.ts';
 
 export interface WorkflowText {
   /** As messages name it. */
@@ -287,22 +284,6 @@ function firstBadByte(bytes: Buffer): number {
     if (offset >= bytes.length || !isUtf8(bytes.subarray(offset, offset + length))) return offset;
     offset += length;
   }
-}
-
-/** Prints all of them on stderr, and their number. */
-export function complainAll(diagnostics: readonly Diagnostic[], paint: Paint): void {
-  for (const diagnostic of diagnostics) complain(renderDiagnostic(diagnostic, paint));
-  if (diagnostics.length > 0) complain(countText(diagnostics));
-}
-
-/** `2 errors, 1 warning` */
-export function countText(diagnostics: readonly Diagnostic[]): string {
-  const counts = (['error', 'warning'] as const).map((severity) => ({
-    severity,
-    count: diagnostics.filter((diagnostic) => diagnostic.severity === severity).length,
-  }));
-  const named = counts.filter(({ count }) => count > 0);
-  return named.map(({ severity, count }) => `${count} ${severity}${count === 1 ? '' : 's'}`).join(', ');
 }
 
 /** As short as it can be and still be pasted: relative inside the folder we were called in. */

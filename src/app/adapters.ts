@@ -17,7 +17,7 @@ import type { Program } from '../ir/program.ts';
 import { isAdapterName, readAdapter } from '../languages/adapter/read-adapter.ts';
 import type { AdapterRefusal } from '../languages/meow/scope.ts';
 import { listed } from '../languages/report.ts';
-import { InvalidWorkflow } from './exit.ts';
+import { InvalidWorkflow } from './invalid-workflow.ts';
 import type { Project } from './project.ts';
 import { packageFolder, readText, shownPath } from './workflow.ts';
 

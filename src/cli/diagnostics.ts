@@ -1,0 +1,12 @@
+// Problems of sources, for whoever called a command that does something else than to list them.
+
+import type { Diagnostic } from '../base/diagnostic.ts';
+import { countText, renderDiagnostic } from '../view/diagnostics.ts';
+import type { Paint } from '../view/paint.ts';
+import { complain } from './output.ts';
+
+/** Prints all of them on stderr, and their number. */
+export function complainAll(diagnostics: readonly Diagnostic[], paint: Paint): void {
+  for (const diagnostic of diagnostics) complain(renderDiagnostic(diagnostic, paint));
+  if (diagnostics.length > 0) complain(countText(diagnostics));
+}
