@@ -2,7 +2,7 @@
 // as it is asked. What is left is what the project itself costs.
 
 import { systemClock } from '../src/sys/clock.ts';
-import { StateRefresh } from '../src/cli/state-refresh.ts';
+import { StateRefresh } from '../src/app/state-refresh.ts';
 import { Engine } from '../src/engine/loop.ts';
 import type { Answer, Driver } from '../src/engine/ports.ts';
 import { success } from '../src/ir/effect.ts';
@@ -59,6 +59,7 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
         bytesMax: program.limits.stateFileBytesMax,
         durable: () => engine.durable,
         tooLarge,
+        warn: (line) => console.error(line),
       })
     : null;
   const driver = answeringDriver(options.answersATurn ?? Infinity, options.unanswered ?? null);

@@ -40,6 +40,11 @@ export function pass(to: 'stdout' | 'stderr', bytes: Uint8Array): Promise<void> 
   return new Promise((resolve) => write(process[to], bytes, resolve));
 }
 
+/** On stderr, for a run that a command looked for something in and could not read. */
+export function complainUnreadable(id: string): void {
+  complain(`run ${id} is unreadable (see why: meow status ${id})`);
+}
+
 export function sayJson(value: unknown): void {
   say(JSON.stringify(value));
 }

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Adapters } from '../../src/app/adapters.ts';
-import { drive } from '../../src/cli/drive.ts';
-import { readRun } from '../../src/cli/runs.ts';
-import { StateRefresh } from '../../src/cli/state-refresh.ts';
+import { readRun } from '../../src/app/runs.ts';
+import { StateRefresh } from '../../src/app/state-refresh.ts';
+import { drive } from '../../src/app/run-session.ts';
 import { startRun } from '../../src/engine/client.ts';
 import { fold } from '../../src/engine/loop.ts';
 import { DEFAULT_CONFIG } from '../../src/languages/config.ts';
@@ -83,6 +83,7 @@ test('a timer that fires while an append is under way leaves it to what is seen 
       bytesMax: 1_000_000,
       durable: () => durable,
       tooLarge() {},
+      warn() {},
     });
     const state = initialState(aProgram());
     refresh.seen([], state);
@@ -106,25 +107,22 @@ test('a timer that fires while an append is under way leaves it to what is seen 
 test.for(['ENOSPC', 'EXDEV', 'ESTALE'])(
   'a state file that cannot be written (%s) is said once, and stops nothing',
   async (code) => {
-    const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
-    try {
-      const refresh = new StateRefresh({
-        file: { write: () => Promise.reject(Object.assign(new Error(`${code}: why`), { code, syscall: 'rename' })) },
-        bytesMax: 1_000_000,
-        durable: () => true,
-        tooLarge() {},
-      });
-      const state = initialState(aProgram());
-      refresh.seen([], state);
-      await sleep(300);
-      refresh.seen([], state);
-      await refresh.finish();
-      expect(said.mock.calls.map(([text]) => text)).toEqual([
-        `meow: cannot write the state file: ${code}: why; it stays as it was, and what counts is the journal\n`,
-      ]);
-    } finally {
-      said.mockRestore();
-    }
+    const warnings: string[] = [];
+    const refresh = new StateRefresh({
+      file: { write: () => Promise.reject(Object.assign(new Error(`${code}: why`), { code, syscall: 'rename' })) },
+      bytesMax: 1_000_000,
+      durable: () => true,
+      tooLarge() {},
+      warn: (line) => warnings.push(line),
+    });
+    const state = initialState(aProgram());
+    refresh.seen([], state);
+    await sleep(300);
+    refresh.seen([], state);
+    await refresh.finish();
+    expect(warnings).toEqual([
+      `cannot write the state file: ${code}: why; it stays as it was, and what counts is the journal`,
+    ]);
   },
 );
 
@@ -178,6 +176,7 @@ function chain(disk: (count: () => number, file: AppendFile) => AppendFile): {
           },
           seen: () => seen(durable),
           note() {},
+          warn() {},
           end() {},
           close() {},
         },

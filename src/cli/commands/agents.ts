@@ -4,12 +4,12 @@ import { runStatus, statusView } from '../../view/status.ts';
 import type { AgentView } from '../../view/status.ts';
 import { brief, tame } from '../../view/row.ts';
 import type { FileStore } from '../../stores/files.ts';
-import { agentsLeft, runsWithProcesses } from '../agent-lives.ts';
+import { agentsLeft, runsWithProcesses } from '../../app/agent-liveness.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import { inEach, readRun, resolveRun, runsGoingOn, storeOf } from '../runs.ts';
-import { complain, say } from '../output.ts';
+import { inEach, readRun, resolveRun, runsGoingOn, storeOf } from '../../app/runs.ts';
+import { complain, complainUnreadable, say } from '../output.ts';
 
 interface ListedAgent extends AgentView {
   readonly workflow: string;
@@ -50,7 +50,10 @@ async function agentsOfAll(store: FileStore): Promise<readonly ListedAgent[]> {
   const over = (await store.list()).map(({ id }) => id).filter((id) => left.has(id) && !goingOn.includes(id));
   const living = async (id: string): Promise<readonly ListedAgent[]> =>
     (await agentsOf(store, id)).filter(({ status }) => status !== 'gone' && status !== 'stopped');
-  return [...(await inEach(goingOn, (id) => agentsOf(store, id))), ...(await inEach(over, living))];
+  return [
+    ...(await inEach(goingOn, (id) => agentsOf(store, id), complainUnreadable)),
+    ...(await inEach(over, living, complainUnreadable)),
+  ];
 }
 
 async function agentsOf(store: FileStore, id: string): Promise<readonly ListedAgent[]> {

@@ -6,9 +6,9 @@ import { EXPIRED_STATUS } from '../../kernel/gates.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { complain, say } from '../output.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { noRun, requireSurroundings } from '../surroundings.ts';
-import { readTimeout } from '../timeout.ts';
+import type { Surroundings } from '../../app/run-context.ts';
+import { noRun, requireSurroundings } from '../../app/run-context.ts';
+import { readTimeout } from '../../app/timeout.ts';
 
 export interface Question {
   readonly gate: string;

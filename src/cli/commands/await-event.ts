@@ -6,8 +6,8 @@ import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
 import { complain, say, sayJson } from '../output.ts';
-import { noRun, requireSurroundings } from '../surroundings.ts';
-import { readTimeout } from '../timeout.ts';
+import { noRun, requireSurroundings } from '../../app/run-context.ts';
+import { readTimeout } from '../../app/timeout.ts';
 
 export async function awaitEvent(given: Given): Promise<number> {
   const [eventType = ''] = given.arguments;

@@ -15,8 +15,8 @@ import { isErrno } from '../../stores/usage-errors.ts';
 import { openGates } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import type { ReadRun } from '../runs.ts';
-import { readRun, resolveRun, storeOf } from '../runs.ts';
+import type { ReadRun } from '../../app/runs.ts';
+import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { complain, say } from '../output.ts';
 
 interface DecisionOptions {

@@ -12,8 +12,8 @@ import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
 import { complain, say } from '../output.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { noRun, requireSurroundings } from '../surroundings.ts';
+import type { Surroundings } from '../../app/run-context.ts';
+import { noRun, requireSurroundings } from '../../app/run-context.ts';
 
 export interface Report {
   readonly outputs: JsonMap;

@@ -11,8 +11,8 @@ import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
 import { complain } from '../output.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { surroundings } from '../surroundings.ts';
+import type { Surroundings } from '../../app/run-context.ts';
+import { surroundings } from '../../app/run-context.ts';
 
 const SHOWN_MAX = 40;
 

@@ -7,8 +7,8 @@ import { openGates } from '../../view/status.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../runs.ts';
-import { complain, say } from '../output.ts';
+import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../../app/runs.ts';
+import { complain, complainUnreadable, say } from '../output.ts';
 
 interface OpenGate extends GateView {
   readonly workflow: string;
@@ -20,7 +20,7 @@ export async function gates(options: { readonly workflow?: string; readonly json
     openGates((await readRun(store, id)).state).map((gate) => ({ workflow: id, ...gate }));
   const open =
     options.workflow === undefined
-      ? await inEach(await runsWithQuestions(store), openIn)
+      ? await inEach(await runsWithQuestions(store), openIn, complainUnreadable)
       : await openIn(await resolveRun(store, options.workflow));
   if (options.json) {
     say(JSON.stringify(open, null, 2));

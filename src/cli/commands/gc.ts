@@ -10,9 +10,9 @@ import { Repository } from '../../drivers/git/repository.ts';
 import type { RunState } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { EXIT } from '../exit.ts';
-import { ownEnvironment } from '../own-environment.ts';
+import { ownEnvironment } from '../../app/own-environment.ts';
 import { findProject } from '../../app/project.ts';
-import { readRun, storeOf } from '../runs.ts';
+import { readRun, storeOf } from '../../app/runs.ts';
 import { complain, say } from '../output.ts';
 
 export interface GcOptions {

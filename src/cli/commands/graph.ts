@@ -10,7 +10,7 @@ import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
-import { hasRun, readRun, resolveRun, storeOf } from '../runs.ts';
+import { hasRun, readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { say } from '../output.ts';
 import { Adapters } from '../../app/adapters.ts';
 import type { CompiledWorkflow } from '../../app/compile.ts';

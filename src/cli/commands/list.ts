@@ -15,7 +15,7 @@ import { cut, padTo, tame } from '../../view/row.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import { readRun, storeOf, unlessRefused } from '../runs.ts';
+import { readRun, storeOf, unlessRefused } from '../../app/runs.ts';
 import { complain, say } from '../output.ts';
 import { lineWidth } from '../terminal-size.ts';
 

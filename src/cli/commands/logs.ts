@@ -15,10 +15,10 @@ import { CLEANUP_STEP, effectId } from '../../kernel/state.ts';
 import type { FileStore } from '../../stores/files.ts';
 import { isErrno } from '../../stores/usage-errors.ts';
 import { EXIT } from '../exit.ts';
-import { follow, watchChanges } from '../follow.ts';
+import { follow, watchChanges } from '../../app/follow.ts';
 import { findProject } from '../../app/project.ts';
-import type { ReadRun } from '../runs.ts';
-import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
+import type { ReadRun } from '../../app/runs.ts';
+import { readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
 import { complain, isDeaf, pass } from '../output.ts';
 
 export interface LogsOptions {
@@ -102,10 +102,15 @@ function named(id: string): string {
 async function followLogs(store: FileStore, runId: string, id: string, wanted: number | null): Promise<number> {
   // Until it has started there is nothing to read, and nowhere to read it from.
   let attempt = 0;
-  await follow(store, runId, (run) => {
-    attempt = wanted ?? latestAttempt(run, id);
-    return latestAttempt(run, id) < Math.max(1, attempt) && run.state.phase !== 'ended';
-  });
+  await follow(
+    store,
+    runId,
+    (run) => {
+      attempt = wanted ?? latestAttempt(run, id);
+      return latestAttempt(run, id) < Math.max(1, attempt) && run.state.phase !== 'ended';
+    },
+    isDeaf,
+  );
   const folder = folderOf(store, await readRun(store, runId), id, attempt);
   if (attempt === 0 || !existsSync(folder.path)) {
     attemptMeant(await readRun(store, runId), id, wanted);

@@ -6,7 +6,7 @@ import type { Given } from '../flags.ts';
 import { McpServer } from '../mcp/server.ts';
 import { INSTRUCTIONS, toolsFor } from '../mcp/tools.ts';
 import { printNow } from '../output.ts';
-import { requireSurroundings } from '../surroundings.ts';
+import { requireSurroundings } from '../../app/run-context.ts';
 
 declare const MEOW_VERSION: string;
 

@@ -6,12 +6,12 @@ import { UsageError } from '../../base/usage-error.ts';
 import type { Answer } from '../../ipc/protocol.ts';
 import { nudgeText } from '../../ir/prompt-text.ts';
 import { EXIT } from '../exit.ts';
-import { nextNudge } from '../stop-hook-limit.ts';
+import { nextNudge } from '../../app/stop-hook-limit.ts';
 import type { Given } from '../flags.ts';
-import { askSoon } from '../quick-question.ts';
+import { askSoon } from '../../app/query-engine.ts';
 import { print, sayJson } from '../output.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { surroundings } from '../surroundings.ts';
+import type { Surroundings } from '../../app/run-context.ts';
+import { surroundings } from '../../app/run-context.ts';
 
 const FORMATS = ['prompt', 'json', 'hook'];
 

@@ -21,17 +21,17 @@ import { checkRunId } from '../../stores/usage-errors.ts';
 import { Adapters, refuseAdapters } from '../../app/adapters.ts';
 import { canRedraw, paintFor } from '../colours.ts';
 import { compileWorkflow } from '../../app/compile.ts';
-import { drive } from '../drive.ts';
-import { reportToStarter, startEngine } from '../engine-process.ts';
+import { reportToStarter, startEngine } from '../../app/engine-process.ts';
 import { EXIT } from '../exit.ts';
-import { ownEnvironment } from '../own-environment.ts';
+import { ownEnvironment } from '../../app/own-environment.ts';
 import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
+import { runInForeground } from '../foreground.ts';
 import { jsonReporter } from '../reporters/json.ts';
 import { plainReporter } from '../reporters/plain.ts';
-import type { Reporter } from '../reporters/reporter.ts';
+import type { Reporter } from '../../app/reporter.ts';
 import { treeReporter } from '../reporters/tree.ts';
-import { openRun, resolveRun, storeOf } from '../runs.ts';
+import { openRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { readScriptBeside } from '../../app/sim-script.ts';
 import { accompanyWork, complain, say, sayJson } from '../output.ts';
 import type { Settings } from '../../app/settings.ts';
@@ -194,7 +194,7 @@ async function finish(
   const reporter = reporterFor(options);
   accompanyWork();
   try {
-    const { state, signalStatus } = await drive({
+    const { state, signalStatus } = await runInForeground({
       store,
       runId,
       config: settings.config,

@@ -3,9 +3,9 @@
 import { UsageError } from '../../base/usage-error.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
-import { askSoon } from '../quick-question.ts';
+import { askSoon } from '../../app/query-engine.ts';
 import { complain, say } from '../output.ts';
-import { noRun, requireSurroundings } from '../surroundings.ts';
+import { noRun, requireSurroundings } from '../../app/run-context.ts';
 
 export async function sessionId(given: Given): Promise<number> {
   const around = requireSurroundings('session-id');

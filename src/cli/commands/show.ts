@@ -7,8 +7,8 @@ import { runLines, runView, stepLines, stepView, stepViews } from '../../view/st
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import type { ReadRun } from '../runs.ts';
-import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
+import type { ReadRun } from '../../app/runs.ts';
+import { readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
 import { say } from '../output.ts';
 
 export interface ShowOptions {

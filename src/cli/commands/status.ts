@@ -8,16 +8,16 @@ import type { FileStore } from '../../stores/files.ts';
 import { census } from '../../view/summary.ts';
 import { statusView } from '../../view/status.ts';
 import { treeLines } from '../../view/tree.ts';
-import { agentsLeft } from '../agent-lives.ts';
+import { agentsLeft } from '../../app/agent-liveness.ts';
 import { canRedraw, paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
-import { follow } from '../follow.ts';
+import { follow } from '../../app/follow.ts';
 import { findProject } from '../../app/project.ts';
 import { Redraw } from '../redraw.ts';
 import { isAscii, moves } from '../reporters/tree.ts';
-import type { ReadRun } from '../runs.ts';
-import { latestRun, readRun, resolveRun, storeOf } from '../runs.ts';
-import { say, sayJson } from '../output.ts';
+import type { ReadRun } from '../../app/runs.ts';
+import { latestRun, readRun, resolveRun, storeOf } from '../../app/runs.ts';
+import { isDeaf, say, sayJson } from '../output.ts';
 import { lineWidth } from '../terminal-size.ts';
 
 export interface StatusOptions {
@@ -72,19 +72,29 @@ async function abandoned(store: FileStore, id: string, state: RunState): Promise
 }
 
 async function watchAsJson(store: FileStore, id: string): Promise<void> {
-  await follow(store, id, async (run) => {
-    sayJson(await statusObject(store, run));
-    return run.state.phase !== 'ended';
-  });
+  await follow(
+    store,
+    id,
+    async (run) => {
+      sayJson(await statusObject(store, run));
+      return run.state.phase !== 'ended';
+    },
+    isDeaf,
+  );
 }
 
 async function watchAsLines(store: FileStore, id: string): Promise<void> {
-  await follow(store, id, async (run) => {
-    for (const line of await statusLines(store, run)) say(line);
-    if (run.state.phase === 'ended') return false;
-    say();
-    return true;
-  });
+  await follow(
+    store,
+    id,
+    async (run) => {
+      for (const line of await statusLines(store, run)) say(line);
+      if (run.state.phase === 'ended') return false;
+      say();
+      return true;
+    },
+    isDeaf,
+  );
 }
 
 async function watchAsTree(store: FileStore, id: string): Promise<void> {
@@ -102,11 +112,16 @@ async function watchAsTree(store: FileStore, id: string): Promise<void> {
   };
   process.once('SIGINT', leave);
   try {
-    await follow(store, id, ({ state }) => {
-      shown = state;
-      redraw.changed();
-      return state.phase !== 'ended';
-    });
+    await follow(
+      store,
+      id,
+      ({ state }) => {
+        shown = state;
+        redraw.changed();
+        return state.phase !== 'ended';
+      },
+      isDeaf,
+    );
     if (shown !== null) {
       redraw.close(lines({ width: lineWidth(process.stdout), height: Infinity }, true));
       for (const line of census(shown, paint).slice(1)) say(line);

@@ -5,10 +5,10 @@ import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
-import { askSoon } from '../quick-question.ts';
+import { askSoon } from '../../app/query-engine.ts';
 import { say } from '../output.ts';
-import type { Surroundings } from '../surroundings.ts';
-import { noRun, requireSurroundings } from '../surroundings.ts';
+import type { Surroundings } from '../../app/run-context.ts';
+import { noRun, requireSurroundings } from '../../app/run-context.ts';
 
 const STATUSES = ['pending', 'running', 'completing', 'done', 'failed', 'skipped'];
 
@@ -41,7 +41,7 @@ async function knownStatus(around: Surroundings, step: string, gone?: AbortSigna
   if (answer?.kind === 'error') throw new UsageError(answer.message);
   if (inbox === null) throw noRun(around);
   const runFolder = dirname(inbox);
-  const { storedStepStatus } = await import('../offline-step-status.ts');
+  const { storedStepStatus } = await import('../../app/offline-step-status.ts');
   const stored = await storedStepStatus(dirname(runFolder), basename(runFolder), step, asker);
   if (!stored.ok) throw new UsageError(stored.error);
   return stored.value;

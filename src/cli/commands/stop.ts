@@ -13,11 +13,11 @@ import type { LockHolder } from '../../stores/lock.ts';
 import { isErrno } from '../../stores/usage-errors.ts';
 import { runStatus } from '../../view/status.ts';
 import { Adapters } from '../../app/adapters.ts';
-import { drive } from '../drive.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
+import { runInForeground } from '../foreground.ts';
 import { plainReporter } from '../reporters/plain.ts';
-import { readRun, resolveRun, storeOf } from '../runs.ts';
+import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { complain, say } from '../output.ts';
 import { readSettings } from '../../app/settings.ts';
 import { FORCE_SIGNAL, STOP_SIGNAL } from '../signals.ts';
@@ -36,7 +36,7 @@ export async function stop(wanted: string, { force = false }: { readonly force?:
   }
   const { state } = await readRun(store, id);
   if (state.phase === 'ended') return already(id, state);
-  const driven = await drive({
+  const driven = await runInForeground({
     store,
     runId: id,
     config: readSettings(project).config,

@@ -4,10 +4,10 @@ import type { JournalRecord } from '../../kernel/decision.ts';
 import { Timeline, decisionJson, renderTimelineLine } from '../../view/timeline.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
-import { follow } from '../follow.ts';
+import { follow } from '../../app/follow.ts';
 import { findProject } from '../../app/project.ts';
-import { readRun, resolveRun, storeOf } from '../runs.ts';
-import { say, sayJson } from '../output.ts';
+import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
+import { isDeaf, say, sayJson } from '../output.ts';
 
 export interface TraceOptions {
   readonly follow?: true;
@@ -24,10 +24,15 @@ export async function trace(wanted: string, options: TraceOptions): Promise<numb
     tell((await readRun(store, id)).records);
     return EXIT.done;
   }
-  await follow(store, id, (run, fresh) => {
-    tell(fresh);
-    return run.state.phase !== 'ended';
-  });
+  await follow(
+    store,
+    id,
+    (run, fresh) => {
+      tell(fresh);
+      return run.state.phase !== 'ended';
+    },
+    isDeaf,
+  );
   return EXIT.done;
 }
 

@@ -6,7 +6,7 @@ import { whyView } from '../../view/why.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import { readRun, requireStep, resolveRun, storeOf } from '../runs.ts';
+import { readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
 import { say } from '../output.ts';
 
 export async function why(wanted: string, step: string): Promise<number> {

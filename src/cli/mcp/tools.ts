@@ -13,7 +13,7 @@ import { reportDone } from '../commands/done.ts';
 import { emit, unheard } from '../commands/event.ts';
 import { askForTask } from '../commands/prime.ts';
 import { statusOf } from '../commands/step-status.ts';
-import type { Surroundings } from '../surroundings.ts';
+import type { Surroundings } from '../../app/run-context.ts';
 import { forTool } from './report-usage.ts';
 import type { Tool } from './tool.ts';
 

@@ -3,7 +3,7 @@
 import { decisionJson } from '../../view/timeline.ts';
 import { runStatus } from '../../view/status.ts';
 import { complain, sayJson } from '../output.ts';
-import type { Reporter } from './reporter.ts';
+import type { Reporter } from '../../app/reporter.ts';
 
 export function jsonReporter(): Reporter {
   let run = '';
@@ -15,6 +15,7 @@ export function jsonReporter(): Reporter {
       for (const record of records) for (const object of decisionJson(record, run)) sayJson(object);
     },
     note: (line) => complain(`meow: ${line}`),
+    warn: (line) => complain(`meow: ${line}`),
     end(state, exit) {
       sayJson({ kind: 'run-ended', id: run, status: runStatus(state), exit });
     },

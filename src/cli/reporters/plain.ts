@@ -6,7 +6,7 @@ import { census } from '../../view/summary.ts';
 import { plainPaint } from '../../view/paint.ts';
 import { Timeline, renderTimelineLine } from '../../view/timeline.ts';
 import { complain, say } from '../output.ts';
-import type { Reporter } from './reporter.ts';
+import type { Reporter } from '../../app/reporter.ts';
 
 const ID_WIDTH_MAX = 24;
 
@@ -28,6 +28,7 @@ export function plainReporter(): Reporter {
       }
     },
     note: (line) => complain(`meow: ${line}`),
+    warn: (line) => complain(`meow: ${line}`),
     end(state) {
       for (const line of census(state, plainPaint)) say(line);
     },

@@ -5,9 +5,9 @@ import { census } from '../../view/summary.ts';
 import { treeLines } from '../../view/tree.ts';
 import { paintFor } from '../colours.ts';
 import { Redraw } from '../redraw.ts';
-import { say } from '../output.ts';
+import { complain, say } from '../output.ts';
 import { terminalSize } from '../terminal-size.ts';
-import type { Reporter } from './reporter.ts';
+import type { Reporter } from '../../app/reporter.ts';
 
 /** More steps than these are summed up in the last picture too. */
 const LAST_LINES_MAX = 500;
@@ -24,6 +24,10 @@ export function treeReporter(): Reporter {
     return [...treeLines(state, { ...size, height, now: Date.now(), paint, ascii: isAscii(), closing }), ...noted];
   };
   let redraw: Redraw | null = null;
+  const warnings: string[] = [];
+  const printWarnings = (): void => {
+    for (const line of warnings.splice(0)) complain(`meow: ${line}`);
+  };
   return {
     begin(_id, _before, begun, durable) {
       state = begun;
@@ -37,6 +41,8 @@ export function treeReporter(): Reporter {
       note = line;
       redraw?.changed();
     },
+    // Printed below the tree once it is no longer redrawn.
+    warn: (line) => void warnings.push(line),
     end(ended) {
       note = null;
       state = ended;
@@ -44,8 +50,12 @@ export function treeReporter(): Reporter {
       const height = ended.steps.size > LAST_LINES_MAX ? rows - 1 : Infinity;
       redraw?.close(lines({ width: columns, height }, true));
       for (const line of census(ended, paint).slice(1)) say(line);
+      printWarnings();
     },
-    close: () => redraw?.close(null),
+    close() {
+      redraw?.close(null);
+      printWarnings();
+    },
   };
 }
 

@@ -15,7 +15,6 @@ import type { Config } from '../languages/config.ts';
 import { visitsOf } from '../view/visits.ts';
 import type { VisitView } from '../view/visits.ts';
 import { RunDirectory } from './run-directory.ts';
-import { complain } from './output.ts';
 
 export interface ConductorRunRequest {
   readonly run: RunSurroundings;
@@ -25,6 +24,8 @@ export interface ConductorRunRequest {
   readonly turns: (environment: Readonly<Record<string, string>>) => Driver;
   /** As far as the journal holds it; null before it has begun. */
   readonly state: () => RunState | null;
+  /** Takes a line for people. */
+  readonly warn: (line: string) => void;
 }
 
 export interface ConductorRun {
@@ -35,7 +36,7 @@ export interface ConductorRun {
 }
 
 /** Null for a run of another language. */
-export function conductorRun({ run, program, config, turns, state }: ConductorRunRequest): ConductorRun | null {
+export function conductorRun({ run, program, config, turns, state, warn }: ConductorRunRequest): ConductorRun | null {
   const conducted = conductorOf(program);
   if (conducted === null) return null;
   const { base, inPlace } = workplaceOf(program);
@@ -75,6 +76,7 @@ export function conductorRun({ run, program, config, turns, state }: ConductorRu
     base,
     worktree: kind === 'worktree' ? worktreePath(project, run.runId) : project,
     branch: kind === 'worktree' ? branchOf(run.runId) : null,
+    warn,
   });
   return {
     drivers: { work: driver, validate: driver, evaluate: driver, rollback: driver, halt: driver },
@@ -86,7 +88,7 @@ export function conductorRun({ run, program, config, turns, state }: ConductorRu
       const git = opened?.ok === true ? opened.value.git : null;
       const patch = join(run.runFolder, 'diff.patch');
       const written = git === null || base === null ? null : await git.diff({ against: base, to: patch });
-      if (written?.ok === false) complain(`meow: diff.patch could not be written: ${written.error.message}`);
+      if (written?.ok === false) warn(`diff.patch could not be written: ${written.error.message}`);
       await directory.finish(ended, written?.ok === true ? patch : null);
       // Of a tree that is the user's, nothing is to be left but the work.
       if (kind === 'in-place' && ended.phase === 'ended' && ended.end !== 'paused') await git?.release();

@@ -12,16 +12,19 @@ import type { FileStore } from '../stores/files.ts';
 import { isErrno } from '../stores/usage-errors.ts';
 import type { ReadRun } from './runs.ts';
 import { readRun } from './runs.ts';
-import { isDeaf } from './output.ts';
 
 const INTERVAL_MIN_MS = 50;
 const COST_SHARE = 10;
 
-/** Calls with the run and the records that are new, now and whenever there are some, for as long as it returns true. */
+/**
+ * Calls `seen` with the run and its new records, now and whenever there are some, until it returns false. `isAbandoned` is
+ * asked after every change: if it returns true, nobody reads the results any more.
+ */
 export async function follow(
   store: FileStore,
   id: string,
   seen: (run: ReadRun, fresh: readonly JournalRecord[]) => boolean | Promise<boolean>,
+  isAbandoned: () => boolean,
 ): Promise<void> {
   const changes = await watchJournal(store, id);
   try {
@@ -34,7 +37,7 @@ export async function follow(
       known = run.records.length;
       await sleep(Math.max(INTERVAL_MIN_MS, (performance.now() - began) * COST_SHARE));
       await changes.next();
-      if (isDeaf()) return;
+      if (isAbandoned()) return;
     }
   } finally {
     changes.close();

@@ -9,7 +9,6 @@ import type { RunState } from '../kernel/state.ts';
 import { isSystemError } from '../stores/usage-errors.ts';
 import type { StateFile } from '../stores/state-file.ts';
 import { StateYaml, stepsTouched } from '../view/state-yaml.ts';
-import { complain } from './output.ts';
 
 const INTERVAL_MIN_MS = 200;
 const COST_SHARE = 20;
@@ -21,6 +20,8 @@ export interface StateRefreshOptions {
   durable(): boolean;
   /** The state has become larger than the limit: the file stays as it was. */
   tooLarge(limit: string): void;
+  /** Takes a line for people. */
+  warn(line: string): void;
 }
 
 export class StateRefresh {
@@ -111,7 +112,7 @@ export class StateRefresh {
     } catch (error) {
       if (!(error instanceof UsageError) && !isSystemError(error)) throw error;
       const what = error instanceof UsageError ? error.message : `cannot write the state file: ${error.message}`;
-      if (!this.#complained) complain(`meow: ${what}; it stays as it was, and what counts is the journal`);
+      if (!this.#complained) this.#options.warn(`${what}; it stays as it was, and what counts is the journal`);
       this.#complained = true;
     }
   }

@@ -11,8 +11,7 @@ import type { RunState } from '../kernel/state.ts';
 import type { FileStore } from '../stores/files.ts';
 import { fileStore } from '../stores/files.ts';
 import { checkRunId, isRunId, missingRun } from '../stores/usage-errors.ts';
-import type { Project } from '../app/project.ts';
-import { complain } from './output.ts';
+import type { Project } from './project.ts';
 
 export function storeOf(project: Project): FileStore {
   return fileStore({ folder: project.runs });
@@ -105,15 +104,16 @@ export async function runsWithQuestions(store: FileStore): Promise<readonly stri
 
 const OVER: readonly string[] = ['done', 'failed'];
 
-/** What is found in each of these runs, one after the other; of one that cannot be read, a line says so. */
+/** What `find` returns for each of these runs, one after the other. `unreadable` is called for one that cannot be read. */
 export async function inEach<T>(
   ids: readonly string[],
   find: (id: string) => Promise<readonly T[]>,
+  unreadable: (id: string) => void,
 ): Promise<readonly T[]> {
   const found: T[] = [];
   for (const id of ids) {
     const ofRun = await unlessRefused(find(id), null);
-    if (ofRun === null) complain(`run ${id} is unreadable (see why: meow status ${id})`);
+    if (ofRun === null) unreadable(id);
     else found.push(...ofRun);
   }
   return found;

@@ -27,16 +27,14 @@ import type { FileStore } from '../stores/files.ts';
 import { heldByDisk } from '../stores/disk-failure.ts';
 import { refusalOf } from '../stores/usage-errors.ts';
 import { openGates, runStatus } from '../view/status.ts';
-import type { Adapters } from '../app/adapters.ts';
+import type { Adapters } from './adapters.ts';
 import { agentDrivers, reachingTerminals } from './agent-drivers.ts';
 import { conductorRun } from './conductor-run.ts';
 import type { ConductorRun } from './conductor-run.ts';
-import { workingOn } from './exit.ts';
 import { GateReminders } from './gate-reminders.ts';
-import type { Reporter } from './reporters/reporter.ts';
+import type { Reporter } from './reporter.ts';
 import { ownEnvironment } from './own-environment.ts';
 import { openRun } from './runs.ts';
-import { Signals } from './signals.ts';
 import { StateRefresh } from './state-refresh.ts';
 
 export interface DriveRequest {
@@ -54,13 +52,8 @@ export interface DriveRequest {
   held?(run: LiveRun): void;
 }
 
-export interface Driven {
-  readonly state: RunState;
-  /** 128 and the number of the signal that came first; null where none came. */
-  readonly signalStatus: number | null;
-}
-
-export async function drive(request: DriveRequest): Promise<Driven> {
+/** Resolves when the run has ended and is released. */
+export async function drive(request: DriveRequest): Promise<RunState> {
   const { store, runId, reporter } = request;
   const runFolder = store.runFolder(runId);
   let run: LiveRun | null = null;
@@ -104,6 +97,7 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         if (run === null || run.state.phase === 'ended') reporter.note(`${what}; its state file tells of no steps`);
         else run.pause(what);
       },
+      warn: (line) => reporter.warn(line),
     });
     refresh = file;
     return {
@@ -168,6 +162,7 @@ export async function drive(request: DriveRequest): Promise<Driven> {
         config,
         turns: ofAgents.turns,
         state: () => run?.state ?? null,
+        warn: (line) => reporter.warn(line),
       });
       if (before.length > 0) openDirectory();
       // Where the folder is that has the runs.
@@ -209,26 +204,17 @@ export async function drive(request: DriveRequest): Promise<Driven> {
     reporter.begin(runId, before, state, () => run?.durable ?? false);
   };
 
-  const signals = new Signals(
-    (line) => reporter.note(line),
-    () => reporter.close(),
-  );
   try {
     const taken = await request.begin(world);
     run = taken;
-    workingOn(runId);
     if (reception !== null) receive();
     request.held?.(taken);
-    signals.directTo(taken);
     const state = await taken.ended;
     begin(state);
-    workingOn(null);
-    return { state, signalStatus: signals.exitStatus };
+    return state;
   } catch (error) {
     reporter.close();
     throw error;
-  } finally {
-    signals.close();
   }
 }
 

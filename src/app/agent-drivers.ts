@@ -22,7 +22,7 @@ import { findProgram } from '../drivers/recording-shell.ts';
 import type { Adapter } from '../ir/adapter.ts';
 import type { Program } from '../ir/program.ts';
 import type { Config } from '../languages/config.ts';
-import type { Adapters } from '../app/adapters.ts';
+import type { Adapters } from './adapters.ts';
 
 export interface AgentDriversRequest {
   readonly run: RunSurroundings & { readonly binFolder: string };

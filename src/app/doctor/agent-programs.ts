@@ -3,7 +3,7 @@
 
 import { findProgram } from '../../drivers/recording-shell.ts';
 import type { Adapter, ProgramNeed } from '../../ir/adapter.ts';
-import type { FoundAdapter } from '../../app/adapters.ts';
+import type { FoundAdapter } from '../adapters.ts';
 import type { Check } from './check.ts';
 import { compareVersions, missing, ok, warning } from './check.ts';
 import { tryCommand } from './trial.ts';

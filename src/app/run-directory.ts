@@ -27,7 +27,6 @@ import { gateArtifact, RunEvents } from '../view/run-events.ts';
 import { openGates, runError, runStatus } from '../view/status.ts';
 import { outcomeOf, visitsOf } from '../view/visits.ts';
 import type { VisitView } from '../view/visits.ts';
-import { complain } from './output.ts';
 
 export interface RunDirectoryOptions {
   /** Absolute. */
@@ -44,6 +43,8 @@ export interface RunDirectoryOptions {
   /** Where the work is done. Absolute. */
   readonly worktree: string;
   readonly branch: string | null;
+  /** Takes a line for people. */
+  warn(line: string): void;
 }
 
 const METADATA = 'metadata.json';
@@ -228,7 +229,7 @@ export class RunDirectory {
 
   /** The run does not depend on it; what is lacking is written at the latest when the run is resumed. */
   #complain(why: string): void {
-    if (!this.#complained) complain(`meow: ${why}`);
+    if (!this.#complained) this.#options.warn(why);
     this.#complained = true;
   }
 
