@@ -1,12 +1,15 @@
-// Patterns of paths.
+// Patterns of paths. picomatch matches names; this file adds what it lacks: linear time, braces with slashes, `reaches`.
 //
-//   *        any run of characters within a name          ?      one character of a name
+//   *        any characters within a name               ?      one UTF-16 code unit of a name
 //   **       as a whole name: any number of folders; at the end of a pattern: everything below
 //   [a-z]    one of these; [!a-z] or [^a-z] none of these  {a,b}  one of these, which may be patterns themselves
-//   \        takes the next character as it is
+//   \        quotes the next character
 //
-// A name that begins with a dot is a name like any other. What is never closed, `[` or `{`, stands for itself. No regular
-// expression is made of a pattern: the time of a comparison grows with the length of pattern and path, whatever they are.
+// A leading dot is not special. Parentheses, `!`, `+`, `@`, `|` and quotes are literal, and so are `[` and `{` if they are
+// not closed. Matching takes time proportional to the length of the path times the length of the pattern.
+
+import picomatch from 'picomatch';
+import { UsageError } from '../../base/usage-error.ts';
 
 export interface Glob {
   matches(path: string): boolean;
@@ -14,18 +17,12 @@ export interface Glob {
   reaches(folder: string): boolean;
 }
 
+/** Throws a UsageError for a pattern with too many alternatives. */
 export function glob(pattern: string): Glob {
-  const pieces = parse(pattern);
-  const machine = new Machine(pieces);
-  const prefix = textOf(
-    pieces.slice(
-      0,
-      pieces.findIndex(({ kind }) => kind !== 'char'),
-    ),
-  );
+  const alternatives = expandBraces(pattern).map((each) => new PathMatcher(each));
   return {
-    matches: (path) => path.startsWith(prefix) && machine.read(path) === 'whole',
-    reaches: (folder) => folder === '' || machine.read(`${folder}/`) !== 'not',
+    matches: (path) => alternatives.some((each) => each.matches(path.split('/'))),
+    reaches: (folder) => folder === '' || alternatives.some((each) => each.reaches(folder.split('/'))),
   };
 }
 
@@ -35,225 +32,177 @@ export function globs(patterns: readonly string[]): (path: string) => boolean {
   return (path) => all.some((one) => one.matches(path));
 }
 
-/** The one path that a pattern stands for; null where it may stand for several. */
+/** The only path that a pattern matches; null if it may match several. */
 export function literalOf(pattern: string): string | null {
-  const pieces = parse(pattern);
-  return pieces.every(({ kind }) => kind === 'char') ? textOf(pieces) : null;
+  const tokens = tokensOf(pattern);
+  const closings = closingBraces(tokens);
+  const isLiteral = tokens.every((token, at) => !isWildcard(token) && !closings.has(at));
+  return isLiteral ? tokens.map(unquoted).join('') : null;
 }
 
-/** A pattern that stands for this text alone. */
+/** A pattern that matches this text alone. */
 export function asGlob(text: string): string {
-  return text.replaceAll(/[\\*?[\]{},]/g, '\\$&');
+  return text.replaceAll(/[\\*?[\]{},]/g, String.raw`\$&`);
 }
 
-type Piece =
-  | { readonly kind: 'char'; readonly char: string }
-  | { readonly kind: 'one' }
-  | { readonly kind: 'run' }
-  /** Any number of folders, each with its slash. */
-  | { readonly kind: 'folders' }
-  /** One character or more, slashes too. */
-  | { readonly kind: 'below' }
-  | { readonly kind: 'class'; readonly negated: boolean; readonly ranges: readonly (readonly [string, string])[] }
-  | { readonly kind: 'choice'; readonly options: readonly (readonly Piece[])[] };
+const ALTERNATIVES_MAX = 10_000;
+const TOKEN = /\\.|\[(?:[!^]|(?![!^]))(?:\\[^/]|[^\\/])(?:\\[^/]|[^\]\\/])*\]|./gsu;
 
-function parse(pattern: string): readonly Piece[] {
-  const chars = Array.from(pattern);
-  return sequence(chars, 0, closings(chars)).pieces;
+/** Characters, quoted or not, and whole character classes. */
+function tokensOf(pattern: string): readonly string[] {
+  return pattern.match(TOKEN) ?? [];
 }
 
-function textOf(pieces: readonly Piece[]): string {
-  return pieces.map((piece) => (piece.kind === 'char' ? piece.char : '')).join('');
+function isClass(token: string): boolean {
+  return token.length > 1 && token.startsWith('[');
 }
 
-/** Where each brace that is opened is closed. Found beforehand, so that nothing is looked for twice. */
-function closings(chars: readonly string[]): ReadonlyMap<number, number> {
+function isWildcard(token: string): boolean {
+  return token === '*' || token === '?' || isClass(token);
+}
+
+function unquoted(token: string): string {
+  return token.length > 1 && token.startsWith('\\') ? token.slice(1) : token;
+}
+
+/** Index of each opening brace that is closed, and of its closing brace. */
+function closingBraces(tokens: readonly string[]): ReadonlyMap<number, number> {
   const open: number[] = [];
   const closed = new Map<number, number>();
-  for (let at = 0; at < chars.length; at += 1) {
-    if (chars[at] === '\\') at += 1;
-    else if (chars[at] === '{') open.push(at);
-    else if (chars[at] === '}') {
-      const from = open.pop();
-      if (from !== undefined) closed.set(from, at);
-    }
+  for (const [at, token] of tokens.entries()) {
+    if (token === '{') open.push(at);
+    const from = token === '}' ? open.pop() : undefined;
+    if (from !== undefined) closed.set(from, at);
   }
   return closed;
 }
 
-/** To the end, or, in an option of a choice, to its comma or brace. */
-function sequence(
-  chars: readonly string[],
-  from: number,
-  closed: ReadonlyMap<number, number>,
-  end = chars.length,
-): { readonly pieces: readonly Piece[]; readonly at: number } {
-  const pieces: Piece[] = [];
-  let at = from;
-  while (at < end) {
-    const char = chars[at] ?? '';
-    if (char === ',' && end < chars.length) break;
-    const close = char === '{' ? closed.get(at) : undefined;
-    if (close !== undefined) {
-      const options: (readonly Piece[])[] = [];
-      do {
-        const option = sequence(chars, at + 1, closed, close);
-        options.push(option.pieces);
-        at = option.at;
-      } while (at < close);
-      pieces.push({ kind: 'choice', options });
-      at += 1;
-    } else if (char === '*') {
-      const stars = chars.slice(at, at + 3);
-      const whole = stars[1] === '*' && stars[2] !== '*' && (at === 0 || '/{,'.includes(chars[at - 1] ?? ''));
-      const next = stars[2];
-      if (whole && next === '/') pieces.push({ kind: 'folders' });
-      else if (whole && (next === undefined || next === '}' || next === ',')) pieces.push({ kind: 'below' });
-      else pieces.push({ kind: 'run' });
-      at += !whole ? 1 : next === '/' ? 3 : 2;
-    } else if (char === '?') {
-      pieces.push({ kind: 'one' });
-      at += 1;
-    } else if (char === '[') {
-      const found = characterClass(chars, at);
-      pieces.push(found?.piece ?? { kind: 'char', char });
-      at = found?.at ?? at + 1;
-    } else {
-      const escaped = char === '\\' && at + 1 < chars.length;
-      pieces.push({ kind: 'char', char: escaped ? (chars[at + 1] ?? '') : char });
-      at += escaped ? 2 : 1;
+/** All patterns without braces that a pattern stands for. Braces that are left are literal. */
+function expandBraces(pattern: string): readonly string[] {
+  const tokens = tokensOf(pattern);
+  const closings = closingBraces(tokens);
+  const expand = (from: number, end: number): ReadonlySet<string> => {
+    const options = new Set<string>();
+    let here: ReadonlySet<string> = new Set(['']);
+    for (let at = from; at < end; at += 1) {
+      const token = tokens[at] ?? '';
+      const close = closings.get(at);
+      if (token === ',' && end < tokens.length) {
+        for (const option of here) options.add(option);
+        here = new Set(['']);
+      } else if (close === undefined) {
+        here = new Set([...here].map((text) => text + token));
+      } else {
+        const inner = [...expand(at + 1, close)];
+        if (here.size * inner.length > ALTERNATIVES_MAX) throw tooMany(pattern);
+        here = new Set([...here].flatMap((text) => inner.map((option) => text + option)));
+        at = close;
+      }
     }
-  }
-  return { pieces, at };
+    return new Set([...options, ...here]);
+  };
+  return [...expand(0, tokens.length)];
 }
 
-/** Null where it is never closed. */
-function characterClass(chars: readonly string[], from: number): { readonly piece: Piece; readonly at: number } | null {
-  const negated = chars[from + 1] === '!' || chars[from + 1] === '^';
-  const ranges: (readonly [string, string])[] = [];
-  const first = from + (negated ? 2 : 1);
-  for (let at = first; at < chars.length; ) {
-    // A bracket that comes first is one of them.
-    if (chars[at] === ']' && at > first) return { piece: { kind: 'class', negated, ranges }, at: at + 1 };
-    if (chars[at] === '/') return null;
-    if (chars[at] === '\\') at += 1;
-    const low = chars[at] ?? '';
-    const high = chars[at + 2] ?? '';
-    if (chars[at + 1] === '-' && high !== ']' && high !== '') {
-      ranges.push([low, high]);
-      at += 3;
-    } else {
-      ranges.push([low, low]);
-      at += 1;
-    }
-  }
-  return null;
+function tooMany(pattern: string): UsageError {
+  return new UsageError(
+    `the pattern ${JSON.stringify(pattern)} stands for more than ${ALTERNATIVES_MAX} alternatives`,
+    'Write several patterns with fewer braces.',
+  );
 }
 
-/** What a place in the pattern lets pass, and where that leads. */
-interface Place {
-  readonly passes: (char: string) => boolean;
-  readonly next: number;
-  /** Places that are reached with nothing. */
-  readonly also: readonly number[];
-}
+/** Names of a path against names of a pattern without braces. `**` matches any number of names. */
+class PathMatcher {
+  readonly #names: readonly (RegExp | '**')[];
 
-/** All places in the pattern that a path may have come to, at once. */
-class Machine {
-  readonly #places: Place[] = [];
-  readonly #start: number;
-  readonly #end: number;
-
-  constructor(pieces: readonly Piece[]) {
-    this.#end = this.#add(nothing, -1);
-    this.#start = this.#compile(pieces, this.#end);
+  constructor(pattern: string) {
+    const names = splitNames(pattern);
+    // At the end it matches at least one name.
+    if (names.at(-1) === '**') names.push('*');
+    this.#names = names.map((name) => (name === '**' ? name : nameRegExp(name)));
   }
 
-  /** Whether the text is all that the pattern asks for; or the beginning of that; or neither. */
-  read(text: string): 'whole' | 'part' | 'not' {
-    const seen = new Int32Array(this.#places.length);
-    let here: number[] = [];
-    let turn = 1;
-    this.#enter(this.#start, here, seen, turn);
-    for (const char of text) {
+  matches(path: readonly string[]): boolean {
+    return this.#positions(path).has(this.#names.length);
+  }
+
+  reaches(folder: readonly string[]): boolean {
+    const positions = this.#positions(folder);
+    positions.delete(this.#names.length);
+    return positions.size > 0;
+  }
+
+  /** Every position in the pattern that can be reached by these names. */
+  #positions(path: readonly string[]): Set<number> {
+    let here = this.#withSkipped([0]);
+    for (const name of path) {
       const next: number[] = [];
-      turn += 1;
       for (const at of here) {
-        const place = this.#places[at];
-        if (place?.passes(char) === true) this.#enter(place.next, next, seen, turn);
+        const wanted = this.#names[at];
+        if (wanted === '**') next.push(at);
+        else if (wanted?.test(name) === true) next.push(at + 1);
       }
-      here = next;
-      if (here.length === 0) return 'not';
+      here = this.#withSkipped(next);
     }
-    return seen[this.#end] === turn ? 'whole' : 'part';
+    return here;
   }
 
-  /** With all places that are reached from there with nothing. `seen`: in which turn each was entered last. */
-  #enter(from: number, here: number[], seen: Int32Array, turn: number): void {
-    const open = [from];
-    for (let at = open.pop(); at !== undefined; at = open.pop()) {
-      if (seen[at] === turn) continue;
-      seen[at] = turn;
-      here.push(at);
-      open.push(...(this.#places[at]?.also ?? []));
-    }
-  }
-
-  #add(passes: Place['passes'], next: number, also: readonly number[] = []): number {
-    return this.#places.push({ passes, next, also }) - 1;
-  }
-
-  /** From the back: what comes after is known. */
-  #compile(pieces: readonly Piece[], end: number): number {
-    return pieces.reduceRight((after, piece) => this.#piece(piece, after), end);
-  }
-
-  #piece(piece: Piece, after: number): number {
-    switch (piece.kind) {
-      case 'char':
-        return this.#add((char) => char === piece.char, after);
-      case 'one':
-        return this.#add(isOfName, after);
-      case 'run': {
-        const self = this.#places.length;
-        return this.#add(isOfName, self, [after]);
-      }
-      case 'folders': {
-        // Either past it, or into a name, and through its slash back to the same choice.
-        const [within, start] = [this.#places.length, this.#places.length + 2];
-        this.#add(isOfName, within, [within + 1]);
-        this.#add((char) => char === '/', start);
-        this.#add(isOfName, within, [after]);
-        return start;
-      }
-      case 'below': {
-        const rest = this.#places.length;
-        this.#add(anything, rest, [after]);
-        return this.#add(anything, rest);
-      }
-      case 'class':
-        return this.#add(
-          (char) => isOfName(char) && piece.ranges.some(([low, high]) => low <= char && char <= high) !== piece.negated,
-          after,
-        );
-      case 'choice':
-        return this.#add(
-          nothing,
-          -1,
-          piece.options.map((option) => this.#compile(option, after)),
-        );
-    }
+  /** `**` also matches no name at all. */
+  #withSkipped(positions: readonly number[]): Set<number> {
+    const all = new Set(positions);
+    for (const at of all) if (this.#names[at] === '**') all.add(at + 1);
+    return all;
   }
 }
 
-function nothing(): boolean {
-  return false;
+function splitNames(pattern: string): string[] {
+  const names = [''];
+  for (const token of tokensOf(pattern)) {
+    if (unquoted(token) === '/') names.push('');
+    else names.push(`${names.pop() ?? ''}${token}`);
+  }
+  return names;
 }
 
-function anything(): boolean {
-  return true;
+/** Backtracking into an earlier `*` never helps, so each `*` but the last becomes atomic: a lookahead and its capture. */
+function nameRegExp(name: string): RegExp {
+  if (name === '') return /^$/;
+  const tokens = tokensOf(name).filter((token, at, all) => token !== '*' || all[at - 1] !== '*');
+  try {
+    const { source } = picomatch.makeRe(tokens.map(forPicomatch).join(''), OPTIONS);
+    const [first = '', ...others] = source.split(ANY);
+    const last = others.pop();
+    const middle = others.map((part, at) => `(?=(${ANY}${part}))\\${at + 1}`).join('');
+    return new RegExp(`${first}${middle}${last === undefined ? '' : `[^/]*${last}`}`, 's');
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new UsageError(`the pattern ${JSON.stringify(name)} is not valid: ${error.message}`);
+  }
 }
 
-function isOfName(char: string): boolean {
-  return char !== '/';
+/** How picomatch translates `*`. */
+const ANY = '[^/]*?';
+const OPTIONS = {
+  dot: true,
+  nonegate: true,
+  noext: true,
+  nobrace: true,
+  noglobstar: true,
+  fastpaths: false,
+  literalBrackets: false,
+  posix: false,
+  strictSlashes: true,
+  windows: false,
+  // Throw for what cannot be compiled, instead of matching nothing.
+  debug: true,
+};
+
+/** Quotes what only picomatch gives a meaning to. */
+function forPicomatch(token: string): string {
+  if (isClass(token)) return token.replace(/^\[!/, '[^').replaceAll(/\\([A-Za-z0-9])/g, '$1');
+  if (isWildcard(token)) return token;
+  const char = unquoted(token);
+  // picomatch drops some of several backslashes in a row.
+  if (char === '\\') return String.raw`[\\]`;
+  return /^[A-Za-z0-9_]$/.test(char) ? char : `\\${char}`;
 }
