@@ -42,7 +42,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          include: ['test/e2e/**/*.test.ts'],
+          include: ['test/e2e/**/*.test.ts', 'test/journals/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
           ...WITH_PROCESSES,
