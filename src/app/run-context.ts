@@ -1,11 +1,11 @@
-// What a command finds out about the run that it is called in, from the environment that the run's drivers have set.
+// The run that a command is called in, read from the environment variables that the run's drivers set.
 
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { UsageError } from '../base/usage-error.ts';
 import type { Reach } from '../ipc/client.ts';
 
-export interface Surroundings extends Reach {
+export interface RunContext extends Reach {
   readonly workflow: string | null;
   readonly step: string | null;
   readonly attempt: number | null;
@@ -13,7 +13,7 @@ export interface Surroundings extends Reach {
 }
 
 /** Null outside of any run. */
-export function surroundings(): Surroundings | null {
+export function runContext(): RunContext | null {
   const socket = variable('MEOW_ORCH_SOCK');
   const inbox = variable('MEOW_INBOX') ?? inboxBeside(socket);
   if (socket === null && inbox === null) return null;
@@ -28,16 +28,16 @@ export function surroundings(): Surroundings | null {
   };
 }
 
-export function requireSurroundings(command: string): Surroundings {
-  const found = surroundings();
+export function requireRunContext(command: string): RunContext {
+  const found = runContext();
   if (found !== null) return found;
-  throw new UsageError(`meow ${command} is for steps and agents of a run, and this is none`);
+  throw new UsageError(`meow ${command} works only inside a run`);
 }
 
-/** There is nobody to talk to, though we were told so. */
-export function noRun({ workflow }: Surroundings): UsageError {
+/** The environment names a run that neither answers nor exists. */
+export function unreachable({ workflow }: RunContext): UsageError {
   return new UsageError(
-    `the run${workflow === null ? '' : ` ${workflow}`} cannot be reached: it is over, or its folder is gone`,
+    `the run${workflow === null ? '' : ` ${workflow}`} cannot be reached: it has ended, or its folder is gone`,
   );
 }
 
@@ -46,7 +46,7 @@ function variable(name: string): string | null {
   return value === undefined || value === '' ? null : value;
 }
 
-/** For those who pass on no more than the socket. */
+/** For callers whose environment has only the socket. */
 function inboxBeside(socket: string | null): string | null {
   if (socket === null || basename(socket) !== 'sock') return null;
   const inbox = join(dirname(socket), 'inbox');

@@ -1,40 +1,63 @@
-// How often an agent that stops without having reported is told to go on, and how soon: an agent that stops at once, over
-// and over, would cost as much as one that works, and get nowhere. The count is kept beside what its hooks tell, for the
-// step that it is at, so that it holds for every engine of the run.
+// The stop hook of an agent: it tells an agent that stops without having reported to continue. An agent that stops again
+// and again costs as much as one that works, so the hook waits longer each time and gives up in the end. The count is kept
+// next to the agent's hook files, per step, so that it survives the engine.
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import type { Json } from '../base/json.ts';
 import { isJsonMap } from '../base/json.ts';
+import { nudgeText } from '../ir/prompt-text.ts';
+import { currentPrompt } from './agent-requests.ts';
+import type { RunContext } from './run-context.ts';
 
-/** The first few at once, then later and later; no hook is waited for longer than a minute. */
-const AT_ONCE = 5;
-const PAUSE_MAX_MS = 45_000;
-/** After so many it is left to rest: its step ends by its own time limit, or for lack of any sign of life. */
+/** The first few without delay, then with growing delays; agents wait at most a minute for a hook. */
+const IMMEDIATE = 5;
+const DELAY_MAX_MS = 45_000;
+/** After that many the agent is left alone: its step ends by its own timeout, or because it is idle. */
 const NUDGES_MAX = 100;
 
-/** Milliseconds until it is told; null: not any more. `folder`: that of its hooks; null where it has none. */
+export interface StoppedAgent {
+  readonly agent: string;
+  /** The step that it has not reported. */
+  readonly step: string;
+  readonly prompt: string;
+}
+
+/** The text that makes the agent continue; null if it may stop. */
+export async function replyToStop(context: RunContext, { agent, step, prompt }: StoppedAgent): Promise<string | null> {
+  const delayMs = nextNudge(process.env['MEOW_HOOKS'] ?? null, step);
+  if (delayMs === null) return null;
+  if (delayMs > 0) {
+    await sleep(delayMs);
+    const still = await currentPrompt(context, agent);
+    if (still?.kind !== 'prompt' || still.step !== step) return null;
+  }
+  return nudgeText(prompt);
+}
+
+/** Milliseconds to wait before the next nudge; null if the limit is reached. `folder`: the agent's hook files, if any. */
 export function nextNudge(folder: string | null, step: string): number | null {
   if (folder === null) return 0;
   const path = join(dirname(folder), 'nudges.json');
   try {
-    const count = countedFor(path, step) + 1;
+    const count = readCount(path, step) + 1;
     writeFileSync(`${path}.${process.pid}`, JSON.stringify({ step, count }), { mode: 0o600 });
     renameSync(`${path}.${process.pid}`, path);
     if (count > NUDGES_MAX) return null;
-    return count <= AT_ONCE ? 0 : Math.min(1_000 * 2 ** (count - AT_ONCE - 1), PAUSE_MAX_MS);
+    return count <= IMMEDIATE ? 0 : Math.min(1_000 * 2 ** (count - IMMEDIATE - 1), DELAY_MAX_MS);
   } catch (error) {
-    // To be told once too often does less harm than not to be told.
+    // One nudge too many does less harm than none.
     if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return 0;
     throw error;
   }
 }
 
-function countedFor(path: string, step: string): number {
+function readCount(path: string, step: string): number {
   try {
-    const kept = JSON.parse(readFileSync(path, 'utf8')) as Json;
-    return isJsonMap(kept) && kept['step'] === step && typeof kept['count'] === 'number' ? kept['count'] : 0;
+    const stored = JSON.parse(readFileSync(path, 'utf8')) as Json;
+    return isJsonMap(stored) && stored['step'] === step && typeof stored['count'] === 'number' ? stored['count'] : 0;
   } catch (error) {
     if (error instanceof SyntaxError || isErrno(error, ...ABSENT)) return 0;
     throw error;

@@ -136,7 +136,7 @@ test('outside of a run an event is nothing, and waiting for one is a mistake', a
   expect(await rig.meow('prime')).toEqual({ stdout: '', stderr: '', code: 0 });
   for (const args of [['await-event', 'x'], ['await-approval', 'x'], ['done'], ['step-status', 'x'], ['session-id']]) {
     const { stderr, code } = await rig.meow(...args);
-    expect(stderr).toBe(`meow: meow ${args[0]} is for steps and agents of a run, and this is none\n`);
+    expect(stderr).toBe(`meow: meow ${args[0]} works only inside a run\n`);
     expect(code).toBe(2);
   }
 });
@@ -146,9 +146,9 @@ test.each([
   [['event', 'x', '--data'], 'option --data needs a value'],
   [['event', 'x', '--data', 'nothing'], '--data "nothing" is no pair'],
   [['event', 'x', '--dta', 'a=b'], "unknown option '--dta'"],
-  [['await-event', 'x', '--timeout', 'soon'], '"soon" is no duration'],
-  [['step-status', 'x', '--is', 'don'], 'there is no status "don"'],
-  [['prime', '--format', 'xml'], 'there is no format "xml"'],
+  [['await-event', 'x', '--timeout', 'soon'], '"soon" is not a duration'],
+  [['step-status', 'x', '--is', 'don'], 'unknown status "don"'],
+  [['prime', '--format', 'xml'], 'unknown format "xml"'],
   [['done', '--json', '[1]'], '--json must be an object'],
 ])('%j is explained', async (args, message) => {
   await using rig = await Rig.setup();

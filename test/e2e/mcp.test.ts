@@ -170,7 +170,7 @@ test.each(WAYS)('a report by %s is judged, mended and accepted', async (_way, en
   expect((await agent.run.ended).code).toBe(0);
   expect((await agent.rig.status('r')).steps['work']?.outputs).toEqual({ ...OUTPUTS, colour: 'blue' });
   expect(await client.call('done', { outputs: OUTPUTS })).toEqual({
-    text: 'meow: the run r cannot be reached: it is over, or its folder is gone',
+    text: 'meow: the run r cannot be reached: it has ended, or its folder is gone',
     isError: true,
   });
   client.close();
@@ -240,7 +240,7 @@ test('a person approves, rejects, or does neither in time', async () => {
   const late = await client.call('ask', { question: 'Anybody?', gate: 'late', timeout: '50ms' });
   expect(late.text).toMatch(/^No answer: nobody decided the gate late within 50ms\./);
   expect(await client.call('ask', { question: 'Anybody?', timeout: 'soon' })).toMatchObject({
-    text: expect.stringContaining('"soon" is no duration') as string,
+    text: expect.stringContaining('"soon" is not a duration') as string,
     isError: true,
   });
 });
@@ -302,7 +302,7 @@ test('outside of a run it says so, and ends', async () => {
   await using rig = await Rig.setup();
   expect(await rig.meow('mcp')).toEqual({
     stdout: '',
-    stderr: 'meow: meow mcp is for steps and agents of a run, and this is none\n',
+    stderr: 'meow: meow mcp works only inside a run\n',
     code: 2,
   });
 });

@@ -1,25 +1,16 @@
 // `meow await-event`: waits for an event of the run, and prints its data.
 
-import { plainText } from '../../ir/text.ts';
-import { ask, newMessageId } from '../../ipc/client.ts';
+import { awaitEvent as requestEvent, messageOf, plainText } from '../../app/agent-requests.ts';
+import { requireRunContext } from '../../app/run-context.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
 import { complain, say, sayJson } from '../output.ts';
-import { noRun, requireSurroundings } from '../../app/run-context.ts';
-import { readTimeout } from '../../app/timeout.ts';
 
 export async function awaitEvent(given: Given): Promise<number> {
-  const [eventType = ''] = given.arguments;
-  const filter = readPairs('filter', given.all('filter'));
-  const { fields, patience } = readTimeout(given.last('timeout'), 'never');
-  const around = requireSurroundings('await-event');
-  const { workflow, step, attempt, agent } = around;
-  const asking = newMessageId();
-  const of = { workflow, step, attempt, agent };
-  const message = { type: 'await_event', ...of, event_type: eventType, filter, asking, ...fields };
-  const answer = await ask(around, message, patience);
-  if (answer === null || (answer.kind === 'error' && answer.code === 'ended')) throw noRun(around);
+  const [type = ''] = given.arguments;
+  const wait = { type, filter: readPairs('filter', given.all('filter')), timeout: given.last('timeout') };
+  const answer = await requestEvent(requireRunContext('await-event'), wait);
   switch (answer.kind) {
     case 'event-received':
     case 'event-match':
@@ -31,7 +22,7 @@ export async function awaitEvent(given: Given): Promise<number> {
       complain(`meow: ${answer.message}`);
       return EXIT.failed;
     default:
-      complain(`meow: ${'message' in answer ? answer.message : answer.kind}`);
+      complain(`meow: ${messageOf(answer)}`);
       return EXIT.usage;
   }
 }

@@ -6,7 +6,7 @@ import type { Given } from '../flags.ts';
 import { McpServer } from '../mcp/server.ts';
 import { INSTRUCTIONS, toolsFor } from '../mcp/tools.ts';
 import { printNow } from '../output.ts';
-import { requireSurroundings } from '../../app/run-context.ts';
+import { requireRunContext } from '../../app/run-context.ts';
 
 declare const MEOW_VERSION: string;
 
@@ -21,7 +21,7 @@ export async function mcp(given: Given): Promise<number> {
   const server = new McpServer({
     version: MEOW_VERSION,
     instructions: INSTRUCTIONS,
-    tools: toolsFor(requireSurroundings('mcp')),
+    tools: toolsFor(requireRunContext('mcp')),
     send: printNow,
   });
   const end = (): void => {

@@ -7,13 +7,16 @@ import { isJsonMap, own } from '../../base/json.ts';
 import type { Result } from '../../base/result.ts';
 import { err, ok } from '../../base/result.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import type { Answer } from '../../ipc/protocol.ts';
-import { askPeople } from '../commands/await-approval.ts';
-import { reportDone } from '../commands/done.ts';
-import { emit, unheard } from '../commands/event.ts';
-import { askForTask } from '../commands/prime.ts';
-import { statusOf } from '../commands/step-status.ts';
-import type { Surroundings } from '../../app/run-context.ts';
+import {
+  currentPrompt,
+  emitEvent,
+  messageOf,
+  reportDone,
+  requestApproval,
+  stepStatus,
+} from '../../app/agent-requests.ts';
+import type { Answer } from '../../app/agent-requests.ts';
+import type { RunContext } from '../../app/run-context.ts';
 import { forTool } from './report-usage.ts';
 import type { Tool } from './tool.ts';
 
@@ -22,7 +25,7 @@ asked to do is one step, and it is over when you report it: call the tool done w
 output that the step asks for. It does what the command meow done does. Where a decision is for a person to make, call \
 ask, and wait for the answer. event tells the run that something happened; status shows your task again.`;
 
-export function toolsFor(around: Surroundings): readonly Tool[] {
+export function toolsFor(around: RunContext): readonly Tool[] {
   return TOOLS.map((tool) => ({
     ...tool,
     async perform(input, gone) {
@@ -37,7 +40,7 @@ export function toolsFor(around: Surroundings): readonly Tool[] {
 }
 
 interface RunTool extends Omit<Tool, 'perform'> {
-  perform(around: Surroundings, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>>;
+  perform(around: RunContext, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>>;
 }
 
 const TOOLS: readonly RunTool[] = [
@@ -105,28 +108,30 @@ const TOOLS: readonly RunTool[] = [
   },
 ];
 
-async function done(around: Surroundings, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
+async function done(around: RunContext, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
   const outputs = own(input, 'outputs');
   const report = { outputs: isJsonMap(outputs) ? outputs : {}, notes: textIn(input, 'notes') };
-  const answer = await reportDone(around, report, { gone });
+  const answer = await reportDone(around, report, { signal: gone });
   if (answer.kind !== 'ack') return err(`Error: ${forTool(messageOf(answer))}`);
   return ok([COMPLETE, ...(answer.warnings ?? [])].join('\n'));
 }
 
 const COMPLETE = 'Complete. There is nothing more to do here until you are given your next task.';
 
-async function event(around: Surroundings, input: JsonMap): Promise<Result<string, string>> {
+async function event(around: RunContext, input: JsonMap): Promise<Result<string, string>> {
   const type = textIn(input, 'type') ?? '';
   const data = own(input, 'data');
-  const heard = await emit(around, type, isJsonMap(data) ? data : {});
+  const heard = await emitEvent(around, type, isJsonMap(data) ? data : {});
   if (!heard.ok) return err(`meow: ${heard.error}`);
-  return heard.value ? ok(`The event ${type} was sent.`) : err(`meow: ${unheard(type)}`);
+  return heard.value
+    ? ok(`The event ${type} was sent.`)
+    : err(`meow: the event ${type} was not delivered: the run has ended`);
 }
 
-async function ask(around: Surroundings, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
+async function ask(around: RunContext, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
   const prompt = textIn(input, 'question') ?? '';
   const gate = textIn(input, 'gate') ?? gateFor(around, prompt);
-  const answer = await askPeople(around, { gate, prompt, timeout: textIn(input, 'timeout') }, gone);
+  const answer = await requestApproval(around, { gate, prompt, timeout: textIn(input, 'timeout') }, gone);
   switch (answer.kind) {
     case 'gate-decided':
       return ok(decisionText(answer));
@@ -138,7 +143,7 @@ async function ask(around: Surroundings, input: JsonMap, gone: AbortSignal): Pro
 }
 
 /** A question that is asked again is known by its name, and nobody gets the answer to another's. */
-function gateFor({ agent, step }: Surroundings, question: string): string {
+function gateFor({ agent, step }: RunContext, question: string): string {
   const hash = createHash('sha256').update(JSON.stringify([agent, step, question]));
   return `ask-${hash.digest('hex').slice(0, 8)}`;
 }
@@ -149,11 +154,11 @@ function decisionText({ approved, by, notes, answer }: Extract<Answer, { kind: '
   return approved ? `Approved by ${by}.${said}` : `Rejected by ${by}: do not do it.${said}`;
 }
 
-async function status(around: Surroundings, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
+async function status(around: RunContext, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
   const step = textIn(input, 'step');
-  if (step !== null) return ok(`The step ${step} is ${await statusOf(around, step, gone)}.`);
+  if (step !== null) return ok(`The step ${step} is ${await stepStatus(around, step, gone)}.`);
   if (around.agent === null) return err('meow: nobody says which agent this is: MEOW_AGENT is not set');
-  const answer = await askForTask(around, around.agent, gone);
+  const answer = await currentPrompt(around, around.agent, gone);
   if (answer === null) return err('meow: no engine works on the run at the moment, so what you were told last stands');
   if (answer.kind !== 'prompt') return err(`meow: ${messageOf(answer)}`);
   return ok(answer.content === '' ? IDLE : forTool(answer.content));
@@ -165,8 +170,4 @@ const IDLE = 'There is no task for you to report at the moment.';
 function textIn(input: JsonMap, name: string): string | null {
   const value = own(input, name);
   return typeof value === 'string' && value !== '' ? value : null;
-}
-
-function messageOf(answer: Answer): string {
-  return 'message' in answer ? answer.message : answer.kind;
 }

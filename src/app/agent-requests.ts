@@ -1,0 +1,158 @@
+// What a step or an agent of a run asks of that run, whatever face it uses (a command, an MCP tool). Requests go to the
+// engine's socket, or to the run's inbox if no engine answers there. The commands that use this file start often and run
+// briefly, so it imports little.
+
+import { basename, dirname } from 'node:path';
+import type { JsonMap } from '../base/json.ts';
+import type { Result } from '../base/result.ts';
+import { err, ok } from '../base/result.ts';
+import { parseDuration } from '../base/time.ts';
+import { UsageError } from '../base/usage-error.ts';
+import type { Patience, Reach } from '../ipc/client.ts';
+import { ask, askSocket, leave, mayBeHeld, newMessageId } from '../ipc/client.ts';
+import type { Answer } from '../ipc/protocol.ts';
+import { errorAnswer, parseMessage } from '../ipc/protocol.ts';
+import type { RunContext } from './run-context.ts';
+import { unreachable } from './run-context.ts';
+
+export type { Answer } from '../ipc/protocol.ts';
+export { plainText } from '../ir/text.ts';
+export { EXPIRED_STATUS } from '../kernel/gates.ts';
+
+export interface Report {
+  readonly outputs: JsonMap;
+  readonly notes: string | null;
+}
+
+export interface ReportOptions {
+  /** Aborted when the caller no longer waits for the answer. The report is delivered all the same. */
+  readonly signal?: AbortSignal;
+  /** Called once if no engine works on the run: the report stays in the inbox until one does. */
+  onNoEngine?(): void;
+}
+
+/** Reports that the work of a step is finished. The engine checks the outputs. */
+export async function reportDone(context: RunContext, report: Report, options: ReportOptions): Promise<Answer> {
+  const { workflow, agent, step, inbox } = context;
+  const message = { type: 'step_done', id: newMessageId(), workflow, agent, step, ...report };
+  const waiting = (): void => {
+    if (inbox !== null && !mayBeHeld(inbox)) options.onNoEngine?.();
+  };
+  return reached(context, await ask(context, message, { until: null, stays: 'always', gone: options.signal, waiting }));
+}
+
+/** The prompt that an agent should be working on; null if no engine answers. */
+export function currentPrompt(context: RunContext, agent: string, signal?: AbortSignal): Promise<Answer | null> {
+  return askEngine(context, { type: 'get_prompt', workflow: context.workflow, agent }, signal);
+}
+
+/** The id of an agent's session. */
+export async function sessionIdOf(context: RunContext, agent: string): Promise<Answer> {
+  return reached(context, await askEngine(context, { type: 'get_session_id', workflow: context.workflow, agent }));
+}
+
+/** Sends an event without waiting. False if the run has ended and nobody will receive it; an error is a sentence. */
+export async function emitEvent(context: RunContext, type: string, data: JsonMap): Promise<Result<boolean, string>> {
+  const { workflow, agent } = context;
+  const message = { type: 'event', id: newMessageId(), workflow, agent, event_type: type, data };
+  // Refused here, with or without an engine, if an engine would refuse it.
+  const parsed = parseMessage(JSON.stringify(message), workflow ?? '');
+  const answer = parsed.ok ? await askSocket(context, message) : errorAnswer(parsed.error, 'malformed');
+  if (answer?.kind === 'error' && answer.code === 'malformed') {
+    return err(`the event ${JSON.stringify(type.slice(0, SHOWN_MAX))} is refused: ${answer.message}`);
+  }
+  return ok(answer?.kind === 'ack' || leave(context, message));
+}
+
+const SHOWN_MAX = 40;
+
+export interface EventWait {
+  readonly type: string;
+  readonly filter: Readonly<Record<string, string>>;
+  /** As the caller wrote it; null waits without limit. */
+  readonly timeout: string | null;
+}
+
+export async function awaitEvent(context: RunContext, { type, filter, timeout }: EventWait): Promise<Answer> {
+  const { fields, patience } = readTimeout(timeout, 'never');
+  const wait = { type: 'await_event', ...askerOf(context), event_type: type, filter, asking: newMessageId() };
+  return reached(context, await ask(context, { ...wait, ...fields }, patience));
+}
+
+export interface Question {
+  readonly gate: string;
+  /** The text that people are shown. */
+  readonly prompt: string | null;
+  /** As the caller wrote it; null waits without limit. */
+  readonly timeout: string | null;
+}
+
+/** Opens a gate for the step, and waits until a person has decided. */
+export async function requestApproval(context: RunContext, question: Question, signal?: AbortSignal): Promise<Answer> {
+  // The message outlives its timeout, so that an engine that starts later knows that the gate has expired.
+  const { fields, patience } = readTimeout(question.timeout, 'when-late');
+  const gate = { gate_id: question.gate, prompt: question.prompt };
+  const message = { type: 'await_approval', ...askerOf(context), ...gate, ...fields };
+  return reached(context, await ask(context, message, { ...patience, gone: signal }));
+}
+
+/** The status of a step of the run: from its engine, or from the journal if no engine answers. */
+export async function stepStatus(context: RunContext, step: string, signal?: AbortSignal): Promise<string> {
+  const status = await findStatus(context, step, signal);
+  if (status === null) throw new UsageError(`run ${context.workflow ?? ''} has no step ${step}`);
+  return status;
+}
+
+/** Null if there is no such step. */
+async function findStatus(context: RunContext, step: string, signal?: AbortSignal): Promise<string | null> {
+  const { workflow, inbox, step: asker, agent } = context;
+  const answer = await askEngine(context, { type: 'step_status', workflow, step, asker, agent }, signal);
+  if (answer?.kind === 'step-status') return answer.status;
+  if (answer?.kind === 'error' && answer.code === 'unknown-step') return null;
+  if (answer?.kind === 'error') throw new UsageError(answer.message);
+  if (inbox === null) throw unreachable(context);
+  const runFolder = dirname(inbox);
+  const { storedStepStatus } = await import('./offline-step-status.ts');
+  const stored = await storedStepStatus(dirname(runFolder), basename(runFolder), step, asker);
+  if (!stored.ok) throw new UsageError(stored.error);
+  return stored.value;
+}
+
+export function messageOf(answer: Answer): string {
+  return 'message' in answer ? answer.message : answer.kind;
+}
+
+function askerOf({ workflow, step, attempt, agent }: RunContext): JsonMap {
+  return { workflow, step, attempt, agent };
+}
+
+function reached(context: RunContext, answer: Answer | null): Answer {
+  if (answer === null || (answer.kind === 'error' && answer.code === 'ended')) throw unreachable(context);
+  return answer;
+}
+
+/** How long an engine that has no reachable socket may take to answer through the inbox. */
+const INBOX_ANSWER_MS = 2_000;
+
+/** A question that only a live engine can answer; null if none does. */
+async function askEngine(reach: Reach, message: JsonMap, gone?: AbortSignal): Promise<Answer | null> {
+  const { inbox } = reach;
+  if (inbox === null || !mayBeHeld(inbox)) return askSocket(reach, message, gone);
+  const answer = await ask(reach, message, { until: Date.now() + INBOX_ANSWER_MS, stays: 'never', gone });
+  if (answer?.kind === 'timeout' || (answer?.kind === 'error' && answer.code === 'ended')) return null;
+  return answer;
+}
+
+/** The engine enforces the timeout; the caller gives up this much later, in case there is no engine. */
+const GRACE_MS = 2_000;
+
+function readTimeout(
+  text: string | null,
+  stays: Patience['stays'],
+): { readonly fields: JsonMap; readonly patience: Patience } {
+  if (text === null) return { fields: {}, patience: { until: null, stays } };
+  const ms = parseDuration(text);
+  if (ms === null) throw new UsageError(`${JSON.stringify(text)} is not a duration`, 'write it as 30s, 5m or 1h30m');
+  const deadline = Date.now() + ms;
+  return { fields: { timeout_ms: ms, deadline }, patience: { until: deadline + GRACE_MS, stays } };
+}
