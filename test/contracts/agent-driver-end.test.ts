@@ -1,4 +1,4 @@
-// How agents end, and who is told: H3, and kill.
+// How agents end, and who is told: host/3, and kill.
 
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';

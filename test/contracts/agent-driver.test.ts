@@ -1,4 +1,4 @@
-// Starting agents: P1 and H1.
+// Starting agents: agent/1 and host/1.
 
 import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

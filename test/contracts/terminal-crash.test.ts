@@ -1,5 +1,5 @@
 // An engine dies while it delivers a prompt, on either side of anything that it does to the terminal. The next one finds the
-// agent, and the agent gets the prompt once: H2 of src/drivers/agent/host.ts, V6 of src/drivers/agent/terminal/delivery-machine.ts.
+// agent, and the agent gets the prompt once: rules host/2 and delivery/6.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -36,7 +36,7 @@ class Doom {
       return call().then((found: unknown) => {
         if (typeof found !== 'object' || found === null) return found;
         if ('ok' in found && 'value' in found) return { ok: true, value: this.#pane(found.value as TerminalPane) };
-        return 'look' in found ? this.#pane(found as TerminalPane) : found;
+        return 'capture' in found ? this.#pane(found as TerminalPane) : found;
       });
     });
   }

@@ -1,5 +1,4 @@
-// Prompts on their way into terminals: V1–V6 of src/drivers/agent/terminal/delivery-machine.ts with real programs, and H2, H6 of
-// src/drivers/agent/host.ts.
+// Prompts on their way into terminals: delivery/1 to delivery/6 with real programs, and host/2 and host/6.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';

@@ -1,5 +1,4 @@
-// What agents in terminals ask, Q1–Q4 of src/drivers/agent/terminal/dialogs.ts with a real program, and what becomes of them after it
-// was decided (O1, O2 of src/drivers/agent/terminal/post-dialog.ts).
+// Dialogs of agents in terminals, with a real program: dialog/1 to dialog/4, and post-dialog/1 and post-dialog/2 after the decision.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';

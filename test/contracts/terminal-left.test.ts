@@ -1,5 +1,4 @@
-// Agents that a run has left at their work, when it paused or was stopped, and that it takes up again: they are not told twice
-// (H2 of src/drivers/agent/host.ts, over attempts as well).
+// Agents that keep working while their run is paused or stopped: after a resume they are not prompted twice (host/2, across attempts too).
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';

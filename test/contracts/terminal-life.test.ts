@@ -1,4 +1,4 @@
-// Agents in terminals from their start to their end: H1, H3, H4, H6 of src/drivers/agent/host.ts.
+// Agents in terminals from start to stop: host/1, host/3, host/4, host/6.
 
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

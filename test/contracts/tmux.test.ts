@@ -24,9 +24,9 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
 import type { Result } from '../../src/base/result.ts';
-import { partsOf } from '../../src/drivers/agent/tmux/transcript-segments.ts';
+import { segmentsOf } from '../../src/drivers/agent/tmux/transcript-segments.ts';
 import { privateSocket } from '../../src/drivers/agent/tmux/private-socket.ts';
-import type { Look, TerminalPane } from '../../src/drivers/agent/tmux/terminal-pane.ts';
+import type { PaneCapture, TerminalPane } from '../../src/drivers/agent/tmux/terminal-pane.ts';
 import { Tmux } from '../../src/drivers/agent/tmux/tmux.ts';
 import type { TerminalRequest } from '../../src/drivers/agent/tmux/tmux.ts';
 import { findProgram } from '../../src/drivers/recording-shell.ts';
@@ -123,9 +123,9 @@ const staying = (script: string, ...args: readonly string[]) => [
 const taking = (bytes: number, file: string, first = '') =>
   staying(`stty raw -echo; ${first} printf ready; head -c "$1" > "$2.part"; mv "$2.part" "$2"`, String(bytes), file);
 
-async function shows(pane: TerminalPane, pattern: RegExp): Promise<Look> {
+async function shows(pane: TerminalPane, pattern: RegExp): Promise<PaneCapture> {
   for (;;) {
-    const look = await pane.look();
+    const look = await pane.capture();
     if (look === null) throw new Error(`it was gone before it showed ${pattern}`);
     if (pattern.test(look.lines.join('\n'))) return look;
     await sleep(10);
@@ -133,7 +133,7 @@ async function shows(pane: TerminalPane, pattern: RegExp): Promise<Look> {
 }
 
 async function untilGone(pane: TerminalPane): Promise<void> {
-  while ((await pane.look()) !== null) await sleep(10);
+  while ((await pane.capture()) !== null) await sleep(10);
 }
 
 async function until(holds: () => boolean): Promise<void> {
@@ -329,10 +329,10 @@ describe('what is put in', () => {
     const pane = await open(taking(expected.length, file, 'printf "\\033[?2004h";'));
     await shows(pane, /ready/);
     valueOf(await tmux.run(['copy-mode', '-t', pane.id]));
-    expect((await pane.look())?.inMode).toBe(true);
+    expect((await pane.capture())?.inMode).toBe(true);
     expect(await pane.paste(Buffer.from('one\ntwo'))).toBe('done');
     expect((await bytesOf(file)).toString()).toBe(expected);
-    expect((await pane.look())?.inMode).toBe(false);
+    expect((await pane.capture())?.inMode).toBe(false);
   });
 
   test('keys and typed text reach the program, also while somebody reads back in the pane', async () => {
@@ -354,16 +354,16 @@ describe('what is put in', () => {
     const before = await shows(pane, /日本/);
     expect(await pane.type('\n', before)).toBe('done');
     await shows(pane, /dialog/);
-    const after = present(await pane.look(), 'it is gone');
+    const after = present(await pane.capture(), 'it is gone');
     expect(await pane.paste(Buffer.from('12345'), before)).toBe('changed');
     expect(await pane.type('12345', before)).toBe('changed');
     expect(await pane.press(['Enter'], before)).toBe('changed');
     valueOf(await tmux.run(['copy-mode', '-t', pane.id]));
     expect(await pane.press(['Enter'], after)).toBe('changed');
-    expect(await pane.press(['C-j'], present(await pane.look(), 'it is gone'))).toBe('done');
+    expect(await pane.press(['C-j'], present(await pane.capture(), 'it is gone'))).toBe('done');
     const ready = await shows(pane, /ready/);
     expect(await pane.paste(Buffer.from('12345'), ready)).toBe('done');
-    expect(await pane.type('67890', present(await pane.look(), 'it is gone'))).toBe('done');
+    expect(await pane.type('67890', present(await pane.capture(), 'it is gone'))).toBe('done');
     expect((await bytesOf(file)).toString()).toBe('1234567890');
     expect(valueOf(await tmux.run(['list-buffers']))).toEqual([]);
     await pane.kill();
@@ -373,9 +373,9 @@ describe('what is put in', () => {
   test('modes are ended on request', async () => {
     const pane = await open(staying('seq 1 100'));
     valueOf(await tmux.run(['copy-mode', '-t', pane.id]));
-    expect((await pane.look())?.inMode).toBe(true);
+    expect((await pane.capture())?.inMode).toBe(true);
     await pane.leaveMode();
-    expect((await pane.look())?.inMode).toBe(false);
+    expect((await pane.capture())?.inMode).toBe(false);
   });
 
   test('it is put in once where the connection is lost on the way (X5)', async () => {
@@ -384,7 +384,7 @@ describe('what is put in', () => {
     const pane = await open(taking(numbers.length * 4, file));
     await shows(pane, /ready/);
     for (const number of numbers) {
-      await pane.look();
+      await pane.capture();
       const client = await clientPid();
       const pasted = pane.paste(Buffer.from(number));
       await sleep(Math.random());
@@ -450,7 +450,7 @@ describe('a terminal', () => {
     const pane = await open(staying(':'));
     onSocket('new-window', '-t', '=meow-test-2:', 'sleep 600');
     await pane.kill();
-    expect(await pane.look()).toBeNull();
+    expect(await pane.capture()).toBeNull();
     expect(await tmux.has('meow-test-2')).toBe(false);
     await shows(other, /other/);
   });
@@ -461,17 +461,17 @@ describe('a terminal', () => {
     onSocket('move-window', '-s', '=meow-test-1:', '-t', '=theirs:');
     expect(await pane.sessionName()).toBe('theirs');
     await pane.kill();
-    expect(await pane.look()).toBeNull();
+    expect(await pane.capture()).toBeNull();
     expect(await tmux.has('theirs')).toBe(true);
   });
 
   test('has its size while nobody is attached and whoever attaches (X7)', async () => {
     const pane = await open(staying('printf shown'), { columns: 90, rows: 20 });
-    expect(await pane.look()).toMatchObject({ columns: 90, rows: 20 });
+    expect(await pane.capture()).toMatchObject({ columns: 90, rows: 20 });
     const attach = staying('"$1" -S "$2" attach -t =meow-test-1', PROGRAM, socket);
     const person = await open(attach, { columns: 60, rows: 45, environment: { PATH, LANG: 'C.UTF-8', TMUX: '' } });
     await shows(person, /shown[^]*meow-test/);
-    expect(await pane.look()).toMatchObject({ columns: 90, rows: 20 });
+    expect(await pane.capture()).toMatchObject({ columns: 90, rows: 20 });
   });
 
   test('has a transcript of every byte from the first, that is private (X8)', async () => {
@@ -492,11 +492,11 @@ describe('a terminal', () => {
     const transcript = join(folder, 'transcript');
     await open(staying('stty raw -echo; cat "$1"', file), { transcript });
     const size = (): number => {
-      const last = partsOf(transcript).at(-1);
+      const last = segmentsOf(transcript).at(-1);
       return last === undefined ? 0 : last.at + last.size;
     };
     await until(() => size() === printed.length);
-    const parts = partsOf(transcript);
+    const parts = segmentsOf(transcript);
     expect(parts.length).toBeLessThanOrEqual(4);
     for (const { path, at, size } of parts) {
       expect(readFileSync(path).equals(printed.subarray(at, at + size))).toBe(true);
@@ -675,10 +675,10 @@ describe('the connection', () => {
     const client = await clientPid();
     process.kill(client, 'SIGKILL');
     await gone(client);
-    expect((await pane.look())?.lines[0]).toBe('on');
+    expect((await pane.capture())?.lines[0]).toBe('on');
     await clientPid();
     onSocket('detach-client', '-t', onSocket('list-clients', '-F', '#{client_name}').trim());
-    expect((await pane.look())?.lines[0]).toBe('on');
+    expect((await pane.capture())?.lines[0]).toBe('on');
   });
 
   test('to a server that is killed in the middle of anything answers everybody; the next terminal starts another (X10)', async () => {
@@ -687,7 +687,7 @@ describe('the connection', () => {
     const pid = Number(valueOf(await tmux.run(['display-message', '-p', '#{pid}']))[0]);
     process.kill(pid, 'SIGSTOP');
     const asked = [
-      pane.look(),
+      pane.capture(),
       pane.history(5),
       pane.paste(Buffer.from('x')),
       pane.press(['Enter']),
@@ -702,7 +702,7 @@ describe('the connection', () => {
     process.kill(pid, 'SIGKILL');
     expect(await Promise.all(asked)).toEqual([null, [], 'gone', 'gone', 'gone', null, null, false, undefined]);
     expect(await run).toMatchObject({ ok: false, error: expect.stringContaining('no connection to tmux') });
-    expect(await pane.look()).toBeNull();
+    expect(await pane.capture()).toBeNull();
 
     const next = await open(staying('printf next'));
     await shows(next, /next/);
@@ -711,7 +711,7 @@ describe('the connection', () => {
     expect(
       next.id === pane.id || valueOf(await tmux.run(['list-panes', '-a', '-F', '#{pane_id}'])).includes(pane.id),
     ).toBe(true);
-    expect(await pane.look()).toBeNull();
+    expect(await pane.capture()).toBeNull();
     expect(await pane.type('not for you')).toBe('gone');
     expect(await pane.paste(Buffer.from('nor this'))).toBe('gone');
     await pane.kill();
@@ -737,7 +737,7 @@ describe('the connection', () => {
       for (let round = 0; round < 8; round += 1) {
         const life = nextLife();
         const pane = valueOf(await life.open(request(staying(':'))));
-        expect(await pane.look()).not.toBeNull();
+        expect(await pane.capture()).not.toBeNull();
         await pane.kill();
         life.close();
       }

@@ -7,8 +7,8 @@ import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { AgentFolder } from '../../drivers/agent/files.ts';
 import { TRANSCRIPT } from '../../drivers/agent/terminal/agent.ts';
-import { partsOf } from '../../drivers/agent/tmux/transcript-segments.ts';
-import type { Part } from '../../drivers/agent/tmux/transcript-segments.ts';
+import { segmentsOf } from '../../drivers/agent/tmux/transcript-segments.ts';
+import type { Segment } from '../../drivers/agent/tmux/transcript-segments.ts';
 import { readExit, stepFolder } from '../../drivers/step-folder.ts';
 import type { StepFolder } from '../../drivers/step-folder.ts';
 import { CLEANUP_STEP, effectId } from '../../kernel/state.ts';
@@ -162,14 +162,14 @@ class Copy {
     // A terminal shows both as one.
     const terminal = join(this.#folder.path, TRANSCRIPT);
     const path = name === 'stdout' && existsSync(terminal) ? terminal : join(this.#folder.path, name);
-    for (const part of partsOf(path)) {
+    for (const part of segmentsOf(path)) {
       const forgotten = part.at - this.#offsets[name];
       if (forgotten > 0) complain(`[${forgotten} bytes of what it printed are not kept]`);
       await this.#copyPart(part, name);
     }
   }
 
-  async #copyPart({ path, at, size }: Part, name: 'stdout' | 'stderr'): Promise<void> {
+  async #copyPart({ path, at, size }: Segment, name: 'stdout' | 'stderr'): Promise<void> {
     if (at + size <= this.#offsets[name]) return;
     this.#offsets[name] = Math.max(this.#offsets[name], at);
     try {

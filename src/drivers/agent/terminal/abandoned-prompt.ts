@@ -1,6 +1,6 @@
-// A prompt that an agent has, or may have, and that nobody waits for any more: its run has paused or been stopped in the middle of
-// the work. Whoever gives the agent the same prompt for the same step again means that work, and the agent is not told twice.
-// There is one at most, in `left` in the folder of the agent's start.
+// A prompt that an agent received, or may have received, and that nothing waits for any more: its run was paused or
+// stopped during the work. If the same prompt is sent for the same step again, it means that work, and the agent is not
+// prompted twice. At most one exists, in the file `left` in the folder of the agent's start.
 
 import { createHash } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -9,42 +9,42 @@ import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
 import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
 
-interface Left {
+interface AbandonedRecord {
   readonly id: string;
   readonly step: string;
   readonly digest: string;
 }
 
-export class LeftPrompt {
+export class AbandonedPrompt {
   readonly #path: string;
 
   constructor(startFolder: string) {
     this.#path = join(startFolder, 'left');
   }
 
-  leave({ id, step, text }: PromptMessage): void {
+  abandon({ id, step, text }: PromptMessage): void {
     try {
-      writeJsonFile(this.#path, { id, step, digest: digestOf(text) } satisfies Left);
+      writeJsonFile(this.#path, { id, step, digest: digestOf(text) } satisfies AbandonedRecord);
     } catch (error) {
-      // Then the agent is told twice.
+      // The agent is then prompted twice.
       if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
     }
   }
 
-  /** It was reported, interrupted, or is waited for again. */
+  /** The work was reported or interrupted, or something waits for it again. */
   forget(id: string): void {
     if (this.#read()?.id === id) rmSync(this.#path, { force: true });
   }
 
-  /** The id of the one that a message says again; null where there is none. */
-  of({ id, step, text }: PromptMessage): string | null {
+  /** The id of the abandoned prompt that this message repeats; null if none. */
+  matching({ id, step, text }: PromptMessage): string | null {
     const left = this.#read();
     const isSame = left !== null && left.id !== id && left.step === step && left.digest === digestOf(text);
     return isSame ? left.id : null;
   }
 
-  #read(): Left | null {
-    return readJsonFile(this.#path) as Left | null;
+  #read(): AbandonedRecord | null {
+    return readJsonFile(this.#path) as AbandonedRecord | null;
   }
 }
 

@@ -1,12 +1,11 @@
-// An agent in a terminal of tmux: H1–H6 of agent-host.ts. Beside what drivers/agent/files.ts has, there are in the folder of its
-// start:
+// An agent in a tmux terminal: rules host/1 to host/6. In addition to agent/files.ts, the folder of its start contains:
 //
-//   transcript    everything that its terminal has printed
-//   hooks/        what its own hooks have told (hook-log.ts)
-//   ready         made when it could first take a prompt: what was in the row of the cursor then
-//   deliveries/   how far each message has come (delivery-record.ts)
-//   prompts/      those that it was told to read from a file
-//   left          which of them nobody waits for any more (abandoned-prompt.ts)
+//   transcript    everything the terminal printed
+//   hooks/        payloads of the agent's own hooks (hook-log.ts)
+//   ready         written when the agent could first take a prompt: the cursor row at that moment
+//   deliveries/   the delivery state of each message (delivery-record.ts)
+//   prompts/      prompts that the agent was told to read from a file
+//   left          the abandoned prompt (abandoned-prompt.ts)
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -25,9 +24,9 @@ import { readExit, readProcess } from '../../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
 import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
 import type { SessionLedger } from '../headless/session-registry.ts';
-import { AfterAnswer, afterAnswer, decidedBy, leftAlone } from './post-dialog.ts';
-import type { Decided } from './post-dialog.ts';
-import { Console, pause } from './screen-watcher.ts';
+import { PostDialog, postDialogMessage, decisionFrom, unwatchedDecision } from './post-dialog.ts';
+import type { DialogDecision } from './post-dialog.ts';
+import { ScreenWatcher, pause } from './screen-watcher.ts';
 import { DeliveryRecords } from './delivery-record.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { deliver } from './deliver-prompt.ts';
@@ -35,24 +34,24 @@ import type { DeliveryOutcome } from './delivery-machine.ts';
 import { hasLostTerminal } from './tty-lost.ts';
 import { HookLog } from './hook-log.ts';
 import { deliverKey, rejects } from './key-press.ts';
-import { rowAtCursor, wasGiven } from './input-text.ts';
+import { rowAtCursor, containsPrompt } from './input-text.ts';
 import { isMisread, needsFile, putIntoFile } from './prompt-file.ts';
-import { LeftPrompt } from './abandoned-prompt.ts';
-import { Minding } from './dialog-handler.ts';
-import type { Minder } from './dialog-handler.ts';
-import { Opening } from './startup-wait.ts';
-import { Rest } from './idle-detector.ts';
-import { failuresOn, limitsOn, shownBy } from './screen.ts';
+import { AbandonedPrompt } from './abandoned-prompt.ts';
+import { DialogHandler } from './dialog-handler.ts';
+import type { DialogWaiter } from './dialog-handler.ts';
+import { StartupWait } from './startup-wait.ts';
+import { IdleDetector } from './idle-detector.ts';
+import { errorsOn, limitsOn, describeScreen } from './screen.ts';
 import type { Screen } from './screen.ts';
 import { Transcript } from './transcript.ts';
-import { watchWork } from './work-monitor.ts';
+import { monitorWork } from './work-monitor.ts';
 
 export interface TerminalAgentOptions {
   readonly tmux: Tmux;
   readonly adapter: Adapter;
   readonly ways: TerminalWays;
   readonly ledger: SessionLedger;
-  /** Of its session in tmux. */
+  /** Name of the tmux session. */
   readonly name: string;
   readonly failedMs: number;
 }
@@ -62,16 +61,16 @@ export class TerminalAgent implements HostedAgent {
   readonly terminal: string;
   readonly ended: Promise<AgentExit>;
   readonly #options: TerminalAgentOptions;
-  #tellEnd: (exit: AgentExit) => void = () => undefined;
+  #resolveEnded: (exit: AgentExit) => void = () => undefined;
   readonly #gone = new AbortController();
-  readonly #console: Console;
+  readonly #screen: ScreenWatcher;
   readonly #hooks: HookLog | null;
-  readonly #minding: Minding;
+  readonly #dialogs: DialogHandler;
   readonly #records: DeliveryRecords;
-  readonly #left: LeftPrompt;
+  readonly #abandoned: AbandonedPrompt;
   readonly #transcript: Transcript;
   readonly #sessionWatchers: ((session: string) => void)[] = [];
-  /** Messages are delivered one after the other. */
+  /** Serializes deliveries. */
   #delivering: Promise<unknown> = Promise.resolve();
   #isLost = false;
   #wasFound = false;
@@ -85,22 +84,22 @@ export class TerminalAgent implements HostedAgent {
     this.#options = options;
     this.#session = start.session;
     this.ended = new Promise((resolve) => {
-      this.#tellEnd = resolve;
+      this.#resolveEnded = resolve;
     });
     this.#records = new DeliveryRecords(path);
-    this.#left = new LeftPrompt(path);
+    this.#abandoned = new AbandonedPrompt(path);
     this.#transcript = new Transcript(join(path, TRANSCRIPT));
-    this.#console = new Console({
+    this.#screen = new ScreenWatcher({
       ways: options.ways,
       folder: path,
       pane: () => options.tmux.find(start.marker),
-      past: () => ({ wasReady: this.#readyRow() !== null, idleRow: this.#readyRow() }),
-      lost: () => this.#lost(),
+      history: () => ({ wasReady: this.#readyRow() !== null, idleRow: this.#readyRow() }),
+      lost: () => this.#onTerminalLost(),
     });
     const { hooks } = options.adapter;
-    this.#hooks = hooks === null ? null : new HookLog(join(path, HOOKS), hooks, () => this.#hookTold());
+    this.#hooks = hooks === null ? null : new HookLog(join(path, HOOKS), hooks, () => this.#onHook());
     this.#hooks?.open();
-    this.#minding = new Minding(this.#console, this.#hooks);
+    this.#dialogs = new DialogHandler(this.#screen, this.#hooks);
   }
 
   get alive(): boolean {
@@ -111,23 +110,23 @@ export class TerminalAgent implements HostedAgent {
     return this.#session;
   }
 
-  /** It never was. */
+  /** The agent could not be started. */
   refuse(reason: string): void {
     this.#end(null, reason);
   }
 
-  /** It was begun in another life. */
+  /** The agent was started by an earlier engine. */
   find(): void {
     this.#wasFound = true;
     this.adopt();
   }
 
-  /** Its terminal has been opened, in this life or another: from now on its shell tells what becomes of it. */
+  /** The terminal is open; from now on the recording shell reports the agent's exit. */
   adopt(): void {
     const { folder, marker } = this.start;
     const deadline = performance.now() + BEGIN_MS;
-    const look = (): boolean => {
-      // Read once: it may be written between two looks at it.
+    const check = (): boolean => {
+      // Read once: the file may be written between two reads.
       const record = readProcess(folder);
       const leader = livingLeader(record, marker);
       if (leader !== null) whenGone(leader, folder, (status) => this.#end(status, null));
@@ -136,13 +135,13 @@ export class TerminalAgent implements HostedAgent {
       else this.#end(null, `its shell has not written ${join(folder.path, 'status')}`);
       return true;
     };
-    if (look()) return;
+    if (check()) return;
     const end = (): void => {
-      if (!look()) return;
-      clearInterval(looks);
+      if (!check()) return;
+      clearInterval(polls);
       watcher?.close();
     };
-    const looks = setInterval(end, BEGIN_LOOK_MS).unref();
+    const polls = setInterval(end, BEGIN_POLL_MS).unref();
     const watcher = watchFolder(folder.path, end);
   }
 
@@ -154,29 +153,29 @@ export class TerminalAgent implements HostedAgent {
   async ready(timeoutMs: number, note: Note): Promise<Readiness> {
     const { ready, startupMs } = this.#options.ways;
     const limitMs = ready?.deadlineMs ?? timeoutMs;
-    using _watch = this.#console.watch();
-    const minder: Minder = { note, decided: () => undefined };
-    using _minding = this.#minding.join(minder);
+    using _watch = this.#screen.watch();
+    const waiter: DialogWaiter = { note, decided: () => undefined };
+    using _line = this.#dialogs.join(waiter);
     const begun = performance.now();
-    const opening = ready === null ? new Opening(begun + startupMs) : null;
+    const opening = ready === null ? new StartupWait(begun + startupMs) : null;
     let [spentMs, seenAt, steadySince]: [number, number, number | null] = [0, begun, null];
     while (this.#readyRow() === null) {
-      const since = this.#console.changes;
-      const screen = await this.#console.look();
+      const since = this.#screen.changes;
+      const screen = await this.#screen.observe();
       if (!this.alive) return { kind: 'gone' };
       const now = performance.now();
       if (screen === null || screen.dialog === null) spentMs += now - seenAt;
       seenAt = now;
-      let pauseMs = LOOK_MS;
+      let pauseMs = POLL_MS;
       if (screen !== null) {
-        await this.#minding.mind(screen, minder);
-        steadySince = screen.isReady && !screen.look.inMode ? (steadySince ?? now) : null;
+        await this.#dialogs.handle(screen, waiter);
+        steadySince = screen.isReady && !screen.capture.inMode ? (steadySince ?? now) : null;
         const leftMs = opening?.leftMs(this.#transcript.size(), now) ?? begun + startupMs - now;
         if (steadySince !== null) pauseMs = Math.max(leftMs, steadySince + STEADY_MS - now);
-        if (pauseMs <= 0) this.#keepReady(screen);
+        if (pauseMs <= 0) this.#saveReady(screen);
       }
       if (spentMs >= limitMs + (ready === null ? startupMs : 0)) return unready(screen);
-      await this.#console.changed(since, { ms: Math.min(pauseMs, LOOK_MS) });
+      await this.#screen.untilChanged(since, { ms: Math.min(pauseMs, POLL_MS) });
     }
     return { kind: 'ready' };
   }
@@ -184,7 +183,7 @@ export class TerminalAgent implements HostedAgent {
   async hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
     const handover = await this.#handInTurn(message, request);
     const state = handover.kind === 'not-taken' ? this.#records.read(message.id)?.state.kind : undefined;
-    if (message.kind === 'prompt' && (state === 'put' || state === 'submitted')) this.#left.leave(message);
+    if (message.kind === 'prompt' && (state === 'put' || state === 'submitted')) this.#abandoned.abandon(message);
     return handover;
   }
 
@@ -206,22 +205,22 @@ export class TerminalAgent implements HostedAgent {
   async atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd> {
     const { adapter, ways, failedMs } = this.#options;
     const record = this.#records.read(message.id);
-    const after = new AfterAnswer(ways, this.#hooks);
-    const isDecided = record?.decided?.isOver === false && after.canTell;
+    const after = new PostDialog(ways, this.#hooks);
+    const isDecided = record?.decided?.isOver === false && after.canDetect;
     if (record?.decided !== undefined) after.begin(record.decided, performance.now());
     if (this.#wasFound && !isDecided) this.#nudge(message, over, note);
     this.#wasFound = false;
-    const minder: Minder = {
+    const waiter: DialogWaiter = {
       note,
-      decided: (verdict) => after.begin(this.#keepDecided(message.id, verdict), performance.now()),
+      decided: (verdict) => after.begin(this.#saveDecision(message.id, verdict), performance.now()),
     };
-    const minding = this.#minding.join(minder);
+    const minding = this.#dialogs.join(waiter);
     let isLeft = true;
     over.addEventListener('abort', () => {
       minding[Symbol.dispose]();
-      if (isLeft && message.kind === 'prompt') this.#left.leave(message);
+      if (isLeft && message.kind === 'prompt') this.#abandoned.abandon(message);
     });
-    const end = await watchWork(this.#console, {
+    const end = await monitorWork(this.#screen, {
       adapter,
       ways,
       hooks: this.#hooks,
@@ -231,37 +230,37 @@ export class TerminalAgent implements HostedAgent {
       over,
       note,
       isAlive: () => this.alive,
-      said: message.kind === 'prompt' ? message.text : '',
+      prompt: message.kind === 'prompt' ? message.text : '',
       record,
-      keep: (change) => this.#keep(message.id, change),
-      mind: (screen) => this.#minding.mind(screen, minder),
-      after,
-      goOn: (decided) => this.#goOn(message, decided, over, note),
+      save: (change) => this.#save(message.id, change),
+      handleDialog: (screen) => this.#dialogs.handle(screen, waiter),
+      postDialog: after,
+      resume: (decided) => this.#continueAfterDialog(message, decided, over, note),
     });
     isLeft = false;
     return end;
   }
 
-  /** What its stop hook would have said, had there been an engine to say it: one that rests now has not heard it. */
+  /** Repeats the stop hook's reminder, which an idle agent missed while no engine was running. */
   #nudge(message: AgentMessage, over: AbortSignal, note: Note): void {
     if (message.kind === 'key' || message.mode !== 'autonomous') return;
     const nudge = async (): Promise<void> => {
-      // A report may be on its way, and so may the work.
+      // A report or the work itself may still be on its way.
       await pause(FOUND_MS, true);
-      if (this.#hooks?.isAtRest !== true) return;
+      if (this.#hooks?.isIdle !== true) return;
       const again = { ...message, id: `${message.id} ${randomUUID()}`, text: nudgeText(message.text) };
       await this.#handFor(again, over, note);
     };
     nudge().catch(crash);
   }
 
-  /** It was left at rest by what was decided about something that it asked. */
-  #goOn(message: AgentMessage, decided: Decided, over: AbortSignal, note: Note): void {
+  /** The agent is idle after a dialog was decided: tell it to continue. */
+  #continueAfterDialog(message: AgentMessage, decided: DialogDecision, over: AbortSignal, note: Note): void {
     if (message.kind === 'key' || message.mode !== 'autonomous') return;
     const goOn = async (): Promise<void> => {
-      await this.#handFor(afterAnswer(message, decided), over, note);
+      await this.#handFor(postDialogMessage(message, decided), over, note);
       const isLast = this.#records.read(message.id)?.decided?.number === decided.number;
-      if (isLast) this.#keep(message.id, { decided: { ...decided, isOver: true } });
+      if (isLast) this.#save(message.id, { decided: { ...decided, isOver: true } });
     };
     goOn().catch(crash);
   }
@@ -275,31 +274,31 @@ export class TerminalAgent implements HostedAgent {
   }
 
   decide(verdict: DialogVerdict): void {
-    this.#minding.decide(verdict);
+    this.#dialogs.decide(verdict);
   }
 
   async conclude(id: string, timeoutMs: number): Promise<Concluded> {
-    this.#left.forget(id);
-    const rests = await this.#untilRest(timeoutMs);
+    this.#abandoned.forget(id);
+    const rests = await this.#untilIdle(timeoutMs);
     if (rests === false) await this.#pressInterrupt();
-    // What it has cost is not told.
+    // Terminals do not report costs.
     return { session: this.session, usage: { usd: null, tokens: null } };
   }
 
   async interrupt(id: string, timeoutMs: number): Promise<void> {
-    this.#left.forget(id);
-    if ((await this.#untilRest(0)) === true) return;
+    this.#abandoned.forget(id);
+    if ((await this.#untilIdle(0)) === true) return;
     await this.#pressInterrupt();
-    // Of whom nobody can tell whether it rests, it is given its time.
-    if ((await this.#untilRest(timeoutMs)) === null) await Promise.race([pause(timeoutMs, true), this.ended]);
+    // If idleness cannot be detected, wait the whole time.
+    if ((await this.#untilIdle(timeoutMs)) === null) await Promise.race([pause(timeoutMs, true), this.ended]);
   }
 
   async #hand(message: AgentMessage, request: HandRequest): Promise<Handover> {
     if (!this.alive) return { kind: 'agent-gone' };
     try {
-      const known = this.#records.read(message.id) ?? this.#takenUp(message);
+      const known = this.#records.read(message.id) ?? this.#resumeAbandoned(message);
       const outcome = (known === null ? null : outcomeOf(known)) ?? (await this.#deliver(message, request, known));
-      if (outcome.kind === 'taken-for-done') void request.note({ doubt: doubtAbout(this.start.agent) });
+      if (outcome.kind === 'assumed-delivered') void request.note({ doubt: doubtAbout(this.start.agent) });
       if (outcome.kind === 'queued') return { kind: 'taken', delivery: 'queued' };
       if (outcome.kind !== 'failed') return { kind: 'taken' };
       return outcome.delivery === 'dead' ? { kind: 'agent-gone' } : { ...outcome, kind: 'not-taken' };
@@ -309,15 +308,15 @@ export class TerminalAgent implements HostedAgent {
     }
   }
 
-  /** What is known of a prompt that it was left with, where this message says it again: from now on, that is this one's. */
-  #takenUp(message: AgentMessage): DeliveryRecord | null {
-    const left = message.kind === 'prompt' ? this.#left.of(message) : null;
+  /** If this message repeats an abandoned prompt, continues with the delivery state of that prompt. */
+  #resumeAbandoned(message: AgentMessage): DeliveryRecord | null {
+    const left = message.kind === 'prompt' ? this.#abandoned.matching(message) : null;
     const record = left === null ? null : this.#records.read(left);
     if (left === null || record === null) return null;
-    // If it rests, it has not been told what its stop hook would have said.
-    const taken = { ...record, decided: leftAlone(record.decided ?? null) };
+    // If the agent is idle, it missed the stop hook's reminder.
+    const taken = { ...record, decided: unwatchedDecision(record.decided ?? null) };
     this.#records.write(message.id, taken);
-    this.#left.forget(left);
+    this.#abandoned.forget(left);
     return taken;
   }
 
@@ -326,44 +325,44 @@ export class TerminalAgent implements HostedAgent {
     { note, timeoutMs, givenUp }: HandRequest,
     known: DeliveryRecord | null,
   ): Promise<DeliveryOutcome> {
-    const minder: Minder = { note, decided: (verdict) => void this.#keepDecided(message.id, verdict) };
-    using _watch = this.#console.watch();
-    using _minding = this.#minding.join(minder);
+    const waiter: DialogWaiter = { note, decided: (verdict) => void this.#saveDecision(message.id, verdict) };
+    using _watch = this.#screen.watch();
+    using _line = this.#dialogs.join(waiter);
     let isGivenUp = false;
     void givenUp.then(() => {
       isGivenUp = true;
-      this.#console.wake();
+      this.#screen.wake();
     });
     const record = known ?? (await this.#begin(message.id));
     const request = {
       timeoutMs,
       record,
-      keep: (state: DeliveryRecord['state']) => this.#keep(message.id, { state }),
+      save: (state: DeliveryRecord['state']) => this.#save(message.id, { state }),
       note,
       isGivenUp: () => isGivenUp,
       isAlive: () => this.alive,
       transcript: this.#transcript,
-      mind: (screen: Screen) => this.#minding.mind(screen, minder),
+      handleDialog: (screen: Screen) => this.#dialogs.handle(screen, waiter),
     };
-    if (message.kind === 'key') return await deliverKey(this.#console, message.key, request);
-    // Shells that are opened beside it are told what it works on.
-    await (await this.#console.pane())?.setEnvironment('MEOW_STEP', message.step);
+    if (message.kind === 'key') return await deliverKey(this.#screen, message.key, request);
+    // Shells opened beside the agent see the current step.
+    await (await this.#screen.pane())?.setEnvironment('MEOW_STEP', message.step);
     const isBracketed = await this.#transcript.isBracketed();
-    const ways = this.#waysFor(message);
+    const ways = this.#profileFor(message);
     const text = this.#textFor(message, ways.injection, record, isBracketed);
     const isConfirmed = (): boolean => this.#hasAccepted(text, record);
-    return await deliver(this.#console, ways, { ...request, text, isBracketed, isConfirmed });
+    return await deliver(this.#screen, ways, { ...request, text, isBracketed, isConfirmed });
   }
 
   async #begin(id: string): Promise<DeliveryRecord> {
     this.#hooks?.refresh();
     const { adapter, ways } = this.#options;
-    const text = (await this.#console.look())?.text ?? '';
+    const text = (await this.#screen.observe())?.text ?? '';
     const record: DeliveryRecord = {
       state: { kind: 'begun' },
       acceptedBefore: this.#hooks?.accepted.length ?? 0,
       limitsBefore: limitsOn(text, adapter.limits),
-      failuresBefore: failuresOn(text, ways.liveness.failed ?? []).map(({ message }) => message),
+      failuresBefore: errorsOn(text, ways.liveness.failed ?? []).map(({ message }) => message),
       limit: null,
       isFile: null,
     };
@@ -371,148 +370,150 @@ export class TerminalAgent implements HostedAgent {
     return record;
   }
 
-  /** What is meant as a command of the agent's own: no hook tells of it, and there may be no work to be seen. */
-  #waysFor({ mode, text }: PromptMessage): TerminalWays {
+  /** Adjusts the profile for one of the agent's own commands: no hook reports it, and it may show no work. */
+  #profileFor({ mode, text }: PromptMessage): TerminalWays {
     const { ways } = this.#options;
     if (mode !== 'fire-forget' || !isMisread(text, ways.injection)) return ways;
     const injection = { ...ways.injection, misread: [] };
     return { ...ways, injection, acknowledge: { ...ways.acknowledge, byHook: false, busy: [] } };
   }
 
-  /** What is put in for it. How it was first chosen holds for every life. */
+  /** The text to put into the input. The first choice between text and file holds for every later engine. */
   #textFor(message: PromptMessage, injection: Injection, record: DeliveryRecord, isBracketed: boolean): string {
     const isFile = record.isFile ?? needsFile(message.text, injection, isBracketed);
-    if (record.isFile === null) this.#keep(message.id, { isFile });
+    if (record.isFile === null) this.#save(message.id, { isFile });
     return isFile ? putIntoFile(this.start.folder.path, message.id, message.text) : message.text;
   }
 
   #hasAccepted(text: string, { acceptedBefore }: DeliveryRecord): boolean {
     if (!this.#options.ways.acknowledge.byHook || this.#hooks === null) return false;
     this.#hooks.catchUp();
-    return this.#hooks.accepted.slice(acceptedBefore).some(({ prompt }) => prompt === null || wasGiven(prompt, text));
+    return this.#hooks.accepted
+      .slice(acceptedBefore)
+      .some(({ prompt }) => prompt === null || containsPrompt(prompt, text));
   }
 
-  #keep(id: string, change: Partial<DeliveryRecord>): void {
+  #save(id: string, change: Partial<DeliveryRecord>): void {
     const before = this.#records.read(id);
     if (before !== null) this.#records.write(id, { ...before, ...change });
-    if (change.state?.kind === 'accepted' || change.state?.kind === 'queued') this.#keepUsed();
+    if (change.state?.kind === 'accepted' || change.state?.kind === 'queued') this.#saveUsed();
   }
 
-  /** Before the keys for it are pressed. */
-  #keepDecided(id: string, verdict: DialogVerdict): Decided {
-    const decided = decidedBy(verdict, this.#records.read(id)?.decided ?? null);
-    this.#keep(id, { decided });
+  /** Called before the keys are pressed. */
+  #saveDecision(id: string, verdict: DialogVerdict): DialogDecision {
+    const decided = decisionFrom(verdict, this.#records.read(id)?.decided ?? null);
+    this.#save(id, { decided });
     return decided;
   }
 
-  /** Its program keeps a session from its first prompt on. */
-  #keepUsed(): void {
+  /** The agent's program stores a session from its first prompt on. */
+  #saveUsed(): void {
     const { session } = this.start;
     if (session !== null) this.#options.ledger.saw(session);
   }
 
-  /** Whether it has come to rest in time; null where that cannot be told. */
-  async #untilRest(timeoutMs: number): Promise<boolean | null> {
-    const rest = new Rest(this.#options.ways, this.#hooks);
-    if (!rest.isTold) return null;
-    using _ = this.#console.watch();
+  /** Whether the agent became idle in time; null if that cannot be detected. */
+  async #untilIdle(timeoutMs: number): Promise<boolean | null> {
+    const rest = new IdleDetector(this.#options.ways, this.#hooks);
+    if (!rest.canDetect) return null;
+    using _ = this.#screen.watch();
     const deadline = performance.now() + timeoutMs;
     for (;;) {
-      const since = this.#console.changes;
-      const screen = await this.#console.look();
+      const since = this.#screen.changes;
+      const screen = await this.#screen.observe();
       this.#hooks?.catchUp();
       const now = performance.now();
-      if (!this.alive || (screen !== null && rest.see(screen, now))) return true;
+      if (!this.alive || (screen !== null && rest.observe(screen, now))) return true;
       if (now >= deadline) return false;
-      await this.#console.changed(since, { ms: Math.min(REST_LOOK_MS, deadline - now) });
+      await this.#screen.untilChanged(since, { ms: Math.min(IDLE_POLL_MS, deadline - now) });
     }
   }
 
   async #pressInterrupt(): Promise<void> {
     const { interruptKeys } = this.#options.ways.stop;
     for (let tries = 0; tries < PUTS_MAX && interruptKeys.length > 0 && this.alive; tries += 1) {
-      const screen = await this.#console.look();
+      const screen = await this.#screen.observe();
       if (screen === null) return;
-      const asked = this.#minding.askedOn(screen);
+      const asked = this.#dialogs.dialogOn(screen);
       if (asked !== null && !rejects(asked.pattern.reject, ...interruptKeys)) return;
-      if ((await this.#console.press(interruptKeys, screen)) !== 'changed') return;
+      if ((await this.#screen.press(interruptKeys, screen)) !== 'changed') return;
     }
   }
 
-  #hookTold(): void {
+  #onHook(): void {
     const session = this.#hooks?.session ?? null;
     if (session !== null && session !== this.#session) {
       this.#session = session;
       for (const told of this.#sessionWatchers) told(session);
     }
-    if ((this.#hooks?.accepted.length ?? 0) > 0) this.#keepUsed();
-    this.#console.wake();
+    if ((this.#hooks?.accepted.length ?? 0) > 0) this.#saveUsed();
+    this.#screen.wake();
   }
 
-  /** The row of the cursor when it was ready; null where it has not been. */
+  /** The cursor row when the agent was first ready; null if it never was. */
   #readyRow(): string | null {
     this.#idleRow ??= readJsonFile(join(this.start.folder.path, READY)) as string | null;
     return this.#idleRow;
   }
 
-  #keepReady({ look }: Screen): void {
-    writeJsonFile(join(this.start.folder.path, READY), rowAtCursor(look));
+  #saveReady({ capture }: Screen): void {
+    writeJsonFile(join(this.start.folder.path, READY), rowAtCursor(capture));
   }
 
-  /** Its terminal is not to be found. One that lives on without any is of no use to anybody. */
-  #lost(): void {
+  /** The terminal is gone. An agent that survives without a terminal is useless and is killed. */
+  #onTerminalLost(): void {
     if (this.#isLost || !this.alive) return;
     this.#isLost = true;
-    const look = async (): Promise<void> => {
+    const check = async (): Promise<void> => {
       await pause(LOST_MS, true);
       this.#isLost = false;
       const record = readProcess(this.start.folder);
       if (!this.alive || record.kind !== 'written' || !hasLostTerminal(record.pid)) return;
       await endProcesses({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
     };
-    look().catch(crash);
+    check().catch(crash);
   }
 
   #end(status: number | null, refusal: string | null): void {
     const tell = async (): Promise<void> => {
-      // A shell that could not record the end of its agent may have left it alive.
+      // A shell that could not record the exit may have left the agent alive.
       const isRecorded = readExit(this.start.folder) !== null;
       if (!isRecorded && refusal === null && !wasEndedByUs(this.start)) {
         await endProcesses({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
       }
-      // What it printed last may be on its way to the transcript.
+      // The last output may still be on its way to the transcript.
       if (refusal === null) await pause(LAST_WORDS_MS, true);
       this.#gone.abort();
       this.#hooks?.close();
-      this.#console.wake();
-      this.#tellEnd({ status, refusal, output: this.#transcript.tail() });
+      this.#screen.wake();
+      this.#resolveEnded({ status, refusal, output: this.#transcript.tail() });
     };
     tell().catch(crash);
   }
 }
 
-/** In the folder of a start. */
+/** Names in the folder of a start. */
 export const TRANSCRIPT = 'transcript';
 export const HOOKS = 'hooks';
 export const READY = 'ready';
 
-/** What a shell is given to write that it has begun. */
+/** Time limit for the shell to write its record. */
 const BEGIN_MS = 10_000;
-const BEGIN_LOOK_MS = 250;
-/** Between two looks at something that does not change. */
-const LOOK_MS = 1_000;
-const REST_LOOK_MS = 250;
-/** A screen that looks ready for a moment may be about to ask something. */
+const BEGIN_POLL_MS = 250;
+/** Poll interval while nothing changes. */
+const POLL_MS = 1_000;
+const IDLE_POLL_MS = 250;
+/** A screen that looks ready for a moment may be about to show a dialog. */
 const STEADY_MS = 60;
-/** A screen that changes all the time is not waited for. */
+/** Bounds the attempts on a screen that never stops changing. */
 const PUTS_MAX = 20;
 const LOST_MS = 500;
 const LAST_WORDS_MS = 50;
-/** What one that was found again is given to report, or to go on. */
+/** Time for an agent that was found again to report or to continue. */
 const FOUND_MS = 3_000;
 const NUDGE_MS = 30_000;
 
-/** Null: it is still on its way. */
+/** Null while the delivery is in progress. */
 function outcomeOf({ state }: DeliveryRecord): DeliveryOutcome | null {
   switch (state.kind) {
     case 'begun':
@@ -529,10 +530,10 @@ function outcomeOf({ state }: DeliveryRecord): DeliveryOutcome | null {
 function doubtAbout(agent: string): string {
   return (
     `the engine ended while agent ${agent} was given its prompt, and nothing tells whether it has it. It was not given ` +
-    'again: look with meow attach, and where the agent has nothing to do, tell it there'
+    'again: check with meow attach, and where the agent has nothing to do, tell it there'
   );
 }
 
 function unready(screen: Screen | null): Readiness {
-  return { kind: 'unready', reason: screen === null ? 'its terminal cannot be seen' : shownBy(screen) };
+  return { kind: 'unready', reason: screen === null ? 'its terminal cannot be seen' : describeScreen(screen) };
 }

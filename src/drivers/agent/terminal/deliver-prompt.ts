@@ -1,82 +1,89 @@
-// Performs in a terminal what delivery-machine.ts decides: looks, acts, and keeps before every act what a later life must know of it,
-// as delivery-record.ts has it.
+// Performs in a terminal what delivery-machine.ts decides. Before each act it writes to the delivery record what a
+// later engine must know of it.
 
 import { assert } from '../../../base/assert.ts';
 import type { Note } from '../../../engine/ports.ts';
 import type { Injection, TerminalWays } from '../../../ir/adapter.ts';
 import { keyName } from '../../../ir/prompt-text.ts';
-import type { Put } from '../tmux/terminal-pane.ts';
-import type { Console, Input } from './screen-watcher.ts';
+import type { InputResult } from '../tmux/terminal-pane.ts';
+import type { ScreenWatcher, Input } from './screen-watcher.ts';
 import { beginDelivery, nextStep } from './delivery-machine.ts';
-import type { Act, Beginning, DeliveryOutcome, DeliveryPlan, DeliveryState, Sight } from './delivery-machine.ts';
+import type {
+  Act,
+  InheritedState,
+  DeliveryOutcome,
+  DeliveryPlan,
+  DeliveryState,
+  Observation,
+} from './delivery-machine.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { endsAtCursor, rowAtCursor } from './input-text.ts';
 import type { Screen } from './screen.ts';
 import type { Transcript } from './transcript.ts';
 
 export interface DeliveryRequest {
-  /** As it is put in. */
+  /** Exactly as it is put in. */
   readonly text: string;
   readonly isBracketed: boolean;
   readonly timeoutMs: number;
-  /** As an earlier life left it, or this one begins it. */
+  /** New, or as an earlier engine left it. */
   readonly record: DeliveryRecord;
-  readonly keep: (state: DeliveryRecord['state']) => void;
+  readonly save: (state: DeliveryRecord['state']) => void;
   readonly note: Note;
   readonly isGivenUp: () => boolean;
   readonly isAlive: () => boolean;
-  /** The agent's hook says that it has the text. */
+  /** The agent's hook reported that it received the text. */
   readonly isConfirmed: () => boolean;
   readonly transcript: Transcript;
-  /** Deals with what the agent asks, if it does. */
-  readonly mind: (screen: Screen) => Promise<void>;
+  /** Handles a dialog, if the screen shows one. */
+  readonly handleDialog: (screen: Screen) => Promise<void>;
 }
 
 export async function deliver(
-  console: Console,
+  watcher: ScreenWatcher,
   ways: TerminalWays,
   request: DeliveryRequest,
 ): Promise<DeliveryOutcome> {
-  const { record, keep, note, isAlive, isConfirmed, isGivenUp, timeoutMs } = request;
+  const { record, save, note, isAlive, isConfirmed, isGivenUp, timeoutMs } = request;
   const plan = planFor(ways, request);
-  let state = beginDelivery(BEGINNINGS[record.state.kind] ?? 'nothing', performance.now());
+  let state = beginDelivery(INHERITED[record.state.kind] ?? 'nothing', performance.now());
   let delivery: Extract<Act, { kind: 'wait' }>['delivery'] = 'sending';
   let screen: Screen | null = null;
   let seenAt = performance.now();
   const work = new WorkSince(ways, request.transcript);
   for (;;) {
-    const since = console.changes;
-    // What the hook has told needs no look.
-    if (!isConfirmed() || screen === null) screen = await console.look();
+    const since = watcher.changes;
+    // After the hook's confirmation no observation is needed.
+    if (!isConfirmed() || screen === null) screen = await watcher.observe();
     if (screen !== null) seenAt = performance.now();
     if (screen === null && isAlive() && !isConfirmed()) {
-      // That a terminal is gone is known before the end of its agent is.
+      // A lost terminal is noticed before the agent's exit.
       const isLost = isGivenUp() || performance.now() - seenAt >= timeoutMs;
-      if (isLost) return finished(keep, UNSEEN);
-      await console.changed(since, { ms: GONE_MS });
+      if (isLost) return finished(save, UNSEEN);
+      await watcher.untilChanged(since, { ms: GONE_MS });
       continue;
     }
-    const next = nextStep(plan, state, sightOf(screen, ways, request, work));
+    const next = nextStep(plan, state, observationOf(screen, ways, request, work));
     const { act } = next;
     state = next.state;
-    if (act.kind === 'finish') return isUndecided(state, act.outcome) ? act.outcome : finished(keep, act.outcome);
+    if (act.kind === 'finish') return isUndecided(state, act.outcome) ? act.outcome : finished(save, act.outcome);
     assert(screen !== null, 'something is to be done about a screen that was not seen');
-    await request.mind(screen);
+    await request.handleDialog(screen);
     if (act.kind === 'wait') {
       if (act.delivery !== delivery) void note({ delivery: act.delivery });
       delivery = act.delivery;
-      await console.changed(since, { ms: act.ms });
+      await watcher.untilChanged(since, { ms: act.ms });
       continue;
     }
     if (act.kind === 'press' && act.what === 'submit') work.mark();
-    const done = await perform(console, ways, request, act, screen);
+    const done = await perform(watcher, ways, request, act, screen);
     if (done === 'done') state = next.done;
-    // Whatever has changed is seen in a moment, and may be more.
-    else await console.changed(since, { ms: CHANGED_MS });
+    // The change becomes visible in a moment and may continue.
+    else await watcher.untilChanged(since, { ms: CHANGED_MS });
   }
 }
 
-/** Signs of work in what was printed since a moment. It may have come and gone between two looks. */
+/** Detects work in the output since a moment. The work may start and end between two observations. */
 class WorkSince {
   readonly #patterns: readonly RegExp[];
   readonly #transcript: Transcript;
@@ -87,12 +94,12 @@ class WorkSince {
     this.#transcript = transcript;
   }
 
-  /** From now on. */
+  /** Starts counting now. */
   mark(): void {
     this.#from = this.#transcript.size();
   }
 
-  get isThere(): boolean {
+  get wasSeen(): boolean {
     if (this.#from === null || this.#patterns.length === 0) return false;
     const text = this.#transcript.textSince(this.#from);
     return this.#patterns.some((pattern) => pattern.test(text));
@@ -102,8 +109,8 @@ class WorkSince {
 const GONE_MS = 200;
 const CHANGED_MS = 5;
 
-/** What a later life begins with. */
-const BEGINNINGS: Readonly<Partial<Record<DeliveryRecord['state']['kind'], Beginning>>> = {
+/** How a later engine starts the delivery machine. */
+const INHERITED: Readonly<Partial<Record<DeliveryRecord['state']['kind'], InheritedState>>> = {
   put: 'put',
   submitted: 'submitted',
 };
@@ -120,7 +127,7 @@ function planFor(
     postKeys,
     clearKeys,
     byHook: acknowledge.byHook,
-    // A text that looks like work itself would be taken for it.
+    // A prompt that matches a busy pattern would be mistaken for work.
     showsBusy: acknowledge.busy.length > 0 && !acknowledge.busy.some((busy) => new RegExp(busy, 'mu').test(text)),
     canQueue: acknowledge.queued.length > 0,
     submitsLines: text.includes('\n') && !(isBracketed && method === 'paste'),
@@ -132,51 +139,56 @@ function planFor(
 
 const SLOW_BYTES_A_MS = 50;
 
-function sightOf(screen: Screen | null, ways: TerminalWays, request: DeliveryRequest, work: WorkSince): Sight {
+function observationOf(
+  screen: Screen | null,
+  ways: TerminalWays,
+  request: DeliveryRequest,
+  work: WorkSince,
+): Observation {
   return {
     now: performance.now(),
     isAlive: request.isAlive(),
     isGivenUp: request.isGivenUp(),
     isConfirmed: request.isConfirmed(),
     hasDialog: (screen?.dialog ?? null) !== null,
-    inMode: screen?.look.inMode ?? false,
+    inMode: screen?.capture.inMode ?? false,
     isReady: screen?.isReady ?? false,
     isBusy: screen?.isBusy ?? false,
-    hasWorked: work.isThere,
+    hasWorked: work.wasSeen,
     isQueued: screen?.isQueued ?? false,
     draft: screen?.draft ?? 'none',
-    row: screen === null ? '' : rowAtCursor(screen.look),
+    row: screen === null ? '' : rowAtCursor(screen.capture),
     holds: screen === null ? 'untold' : holds(screen, ways, request.text),
     screen: screen?.text ?? '',
   };
 }
 
-function holds(screen: Screen, { injection }: TerminalWays, text: string): Sight['holds'] {
-  if (endsAtCursor(screen.look, text)) return 'yes';
+function holds(screen: Screen, { injection }: TerminalWays, text: string): Observation['holds'] {
+  if (endsAtCursor(screen.capture, text)) return 'yes';
   if (injection.draft.length === 0) return 'untold';
-  // It may stand there for something that is too long to be shown.
+  // The draft may be a placeholder for a text that is too long to show.
   return screen.draft === 'some' ? 'yes' : 'no';
 }
 
 async function perform(
-  console: Console,
+  watcher: ScreenWatcher,
   { injection }: TerminalWays,
-  { text, record, keep }: DeliveryRequest,
+  { text, record, save }: DeliveryRequest,
   act: Exclude<Act, { kind: 'wait' | 'finish' }>,
   screen: Screen,
-): Promise<Put> {
+): Promise<InputResult> {
   switch (act.kind) {
     case 'leave-mode':
-      await (await console.pane())?.leaveMode();
+      await (await watcher.pane())?.leaveMode();
       return 'done';
     case 'press': {
-      if (act.what === 'submit') keep({ kind: 'submitted' });
-      return console.press(act.keys, screen);
+      if (act.what === 'submit') save({ kind: 'submitted' });
+      return watcher.press(act.keys, screen);
     }
     case 'put': {
-      keep({ kind: 'put' });
-      const put = await console.put(inputFor(injection, text), screen);
-      if (put === 'changed') keep(record.state);
+      save({ kind: 'put' });
+      const put = await watcher.put(inputFor(injection, text), screen);
+      if (put === 'changed') save(record.state);
       return put;
     }
   }
@@ -190,12 +202,12 @@ function inputFor({ method }: Injection, text: string): Input {
 
 const UNSEEN: DeliveryOutcome = { kind: 'failed', delivery: 'not-ready', reason: 'its terminal could not be seen' };
 
-function finished(keep: DeliveryRequest['keep'], outcome: DeliveryOutcome): DeliveryOutcome {
-  keep(endState(outcome));
+function finished(save: DeliveryRequest['save'], outcome: DeliveryOutcome): DeliveryOutcome {
+  save(endState(outcome));
   return outcome;
 }
 
-/** It was put in, and what the agent asks hides what became of it: whoever sends it again finds out. */
+/** The text was put in, and a dialog hides the result. The next delivery of this message finds out. */
 function isUndecided({ phase }: DeliveryState, outcome: DeliveryOutcome): boolean {
   return phase.kind !== 'waiting' && outcome.kind === 'failed' && outcome.delivery === 'blocked-on-dialog';
 }
@@ -203,7 +215,7 @@ function isUndecided({ phase }: DeliveryState, outcome: DeliveryOutcome): boolea
 function endState(outcome: DeliveryOutcome): DeliveryRecord['state'] {
   switch (outcome.kind) {
     case 'accepted':
-    case 'taken-for-done':
+    case 'assumed-delivered':
       return { kind: 'accepted' };
     case 'queued':
       return { kind: 'queued' };

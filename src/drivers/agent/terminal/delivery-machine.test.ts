@@ -1,9 +1,16 @@
-// V1–V6, for anything that can be seen in any order; and what the rules come to in the common cases.
+// delivery/1 to delivery/6 for every order of observations, and the common cases.
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { beginDelivery, nextStep } from './delivery-machine.ts';
-import type { Act, Beginning, DeliveryOutcome, DeliveryPlan, DeliveryState, Sight } from './delivery-machine.ts';
+import type {
+  Act,
+  InheritedState,
+  DeliveryOutcome,
+  DeliveryPlan,
+  DeliveryState,
+  Observation,
+} from './delivery-machine.ts';
 
 const PLAN: DeliveryPlan = {
   preKeys: [],
@@ -20,7 +27,7 @@ const PLAN: DeliveryPlan = {
   timeoutMs: 30_000,
 };
 
-const IDLE: Sight = {
+const IDLE: Observation = {
   now: 0,
   isAlive: true,
   isGivenUp: false,
@@ -45,17 +52,17 @@ class Rehearsal {
   readonly #plan: DeliveryPlan;
   #now = 0;
 
-  constructor(plan: Partial<DeliveryPlan> = {}, from: Beginning = 'nothing') {
+  constructor(plan: Partial<DeliveryPlan> = {}, from: InheritedState = 'nothing') {
     this.#plan = { ...PLAN, ...plan };
     this.state = beginDelivery(from, 0);
   }
 
   /** For as long as it waits: `ms` at most. */
-  sees(sight: Partial<Sight>, ms = 0, performs = true): this {
+  sees(observation: Partial<Observation>, ms = 0, performs = true): this {
     this.#now += 1;
     const until = this.#now + ms;
     for (;;) {
-      const { act, state, done } = nextStep(this.#plan, this.state, { ...IDLE, ...sight, now: this.#now });
+      const { act, state, done } = nextStep(this.#plan, this.state, { ...IDLE, ...observation, now: this.#now });
       this.state = performs ? done : state;
       if (act.kind === 'finish') this.outcome = act.outcome;
       else if (act.kind !== 'wait') this.acts.push(named(act));
@@ -75,7 +82,7 @@ function named(act: Act): string {
   return act.kind === 'press' ? act.what : act.kind;
 }
 
-const HELD: Partial<Sight> = { holds: 'yes', draft: 'some', row: '> text', screen: 'held' };
+const HELD: Partial<Observation> = { holds: 'yes', draft: 'some', row: '> text', screen: 'held' };
 
 describe('a delivery', () => {
   test('is pasted, seen, submitted and confirmed by the hook', () => {
@@ -185,7 +192,7 @@ describe('a delivery', () => {
 });
 
 describe('a draft that was there before', () => {
-  const DRAFT: Partial<Sight> = { draft: 'some', row: '> old' };
+  const DRAFT: Partial<Observation> = { draft: 'some', row: '> old' };
 
   test('is cleared, and then the text is put in', () => {
     expect(new Rehearsal().sees(DRAFT, 1_000).sees({}).acts).toEqual(['clear', 'put']);
@@ -251,10 +258,10 @@ describe('in a later life', () => {
   test('what cannot be told is taken for done, and nothing is put in', () => {
     for (const from of ['put', 'submitted'] as const) {
       const rehearsal = new Rehearsal({}, from).sees({}, 5_000);
-      expect(rehearsal).toMatchObject({ acts: [], delivery: 'taken-for-done' });
+      expect(rehearsal).toMatchObject({ acts: [], delivery: 'assumed-delivered' });
     }
     const gone = new Rehearsal({}, 'submitted').sees({ holds: 'no' }, 5_000);
-    expect(gone).toMatchObject({ acts: [], delivery: 'taken-for-done' });
+    expect(gone).toMatchObject({ acts: [], delivery: 'assumed-delivered' });
   });
 
   test('an agent at work has what was submitted', () => {
@@ -277,52 +284,54 @@ const plans: fc.Arbitrary<DeliveryPlan> = fc.record({
   timeoutMs: fc.constant(20_000),
 });
 
-const sights: fc.Arbitrary<Omit<Sight, 'now'> & { readonly ms: number; readonly performed: boolean }> = fc.record({
-  ms: fc.constantFrom(1, 20, 200, 1_500),
-  performed: fc.boolean(),
-  isAlive: fc.constant(true),
-  isGivenUp: fc.constant(false),
-  isConfirmed: fc.constant(false),
-  hasDialog: fc.boolean(),
-  inMode: fc.boolean(),
-  isReady: fc.boolean(),
-  isBusy: fc.boolean(),
-  hasWorked: fc.boolean(),
-  isQueued: fc.boolean(),
-  draft: fc.constantFrom('some', 'perhaps', 'none'),
-  row: fc.constantFrom('>', '> a', '> ab'),
-  holds: fc.constantFrom('yes', 'no', 'untold'),
-  screen: fc.constantFrom('one', 'two'),
-});
+const sights: fc.Arbitrary<Omit<Observation, 'now'> & { readonly ms: number; readonly performed: boolean }> = fc.record(
+  {
+    ms: fc.constantFrom(1, 20, 200, 1_500),
+    performed: fc.boolean(),
+    isAlive: fc.constant(true),
+    isGivenUp: fc.constant(false),
+    isConfirmed: fc.constant(false),
+    hasDialog: fc.boolean(),
+    inMode: fc.boolean(),
+    isReady: fc.boolean(),
+    isBusy: fc.boolean(),
+    hasWorked: fc.boolean(),
+    isQueued: fc.boolean(),
+    draft: fc.constantFrom('some', 'perhaps', 'none'),
+    row: fc.constantFrom('>', '> a', '> ab'),
+    holds: fc.constantFrom('yes', 'no', 'untold'),
+    screen: fc.constantFrom('one', 'two'),
+  },
+);
 
 describe('whatever is seen', () => {
   test('nothing is put in at a dialog; text goes in anew only unsubmitted; Enter only what is seen, and so often', () => {
     fc.assert(
       fc.property(
         plans,
-        fc.constantFrom<Beginning>('nothing', 'put', 'submitted'),
+        fc.constantFrom<InheritedState>('nothing', 'put', 'submitted'),
         fc.array(sights),
         (plan, from, seen) => {
           let state = beginDelivery(from, 0);
           let now = 0;
           const submitted = { times: from === 'submitted' ? 1 : 0 };
           let puts = 0;
-          for (const { ms, performed, ...sight } of seen) {
+          for (const { ms, performed, ...observation } of seen) {
             now += ms;
-            const step = nextStep(plan, state, { ...sight, now });
+            const step = nextStep(plan, state, { ...observation, now });
             state = performed ? step.done : step.state;
             const { act } = step;
             if (act.kind === 'finish') return;
             if (act.kind === 'press' || act.kind === 'put' || act.kind === 'leave-mode')
-              expect(sight.hasDialog).toBe(false);
+              expect(observation.hasDialog).toBe(false);
             if (act.kind === 'put' && performed) {
               puts += 1;
               expect(submitted.times).toBe(0);
-              expect(sight.isReady && (plan.clearKeys.length === 0 || sight.draft !== 'some')).toBe(true);
+              expect(observation.isReady && (plan.clearKeys.length === 0 || observation.draft !== 'some')).toBe(true);
             }
             if (act.kind === 'press' && act.what === 'submit') {
               expect(puts > 0 || from !== 'nothing').toBe(true);
-              if (submitted.times > 0) expect(sight.holds).toBe('yes');
+              if (submitted.times > 0) expect(observation.holds).toBe('yes');
               if (performed) submitted.times += 1;
             }
           }
@@ -339,12 +348,12 @@ describe('whatever is seen', () => {
       fc.property(plans, fc.array(sights), sights, (plan, seen, last) => {
         let state = beginDelivery('nothing', 0);
         let now = 0;
-        for (const { ms, performed, ...sight } of [
+        for (const { ms, performed, ...observation } of [
           ...seen,
           ...Array.from({ length: 100 }, () => ({ ...last, ms: 1_000 })),
         ]) {
           now += ms;
-          const step = nextStep(plan, state, { ...sight, hasDialog: false, inMode: false, now });
+          const step = nextStep(plan, state, { ...observation, hasDialog: false, inMode: false, now });
           state = performed ? step.done : step.state;
           if (step.act.kind === 'finish') return;
           // An act that never comes to pass is no end of it either: time is.
@@ -360,14 +369,14 @@ describe('whatever is seen', () => {
         let state = beginDelivery('nothing', 0);
         let now = 0;
         let hasSubmitted = false;
-        for (const { ms, performed, ...sight } of seen) {
+        for (const { ms, performed, ...observation } of seen) {
           now += ms;
-          const step = nextStep(plan, state, { ...sight, now });
+          const step = nextStep(plan, state, { ...observation, now });
           state = performed ? step.done : step.state;
           if (step.act.kind === 'press' && step.act.what === 'submit' && performed) hasSubmitted = true;
           if (step.act.kind !== 'finish') continue;
           if (step.act.outcome.kind === 'accepted') {
-            expect(hasSubmitted && !plan.byHook && sight.holds !== 'yes').toBe(true);
+            expect(hasSubmitted && !plan.byHook && observation.holds !== 'yes').toBe(true);
           }
           return;
         }

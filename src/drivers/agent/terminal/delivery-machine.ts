@@ -1,16 +1,16 @@
-// How a prompt gets into an agent that has a terminal: what to do next, by what is seen. Pure: looks and clocks come in,
-// acts go out; whoever performs them looks anew before each.
+// Decides how a prompt gets into an agent in a terminal: what to do next, given an observation. Pure: observations and
+// times go in, acts come out. The caller observes again before each act.
 //
-// V1  Nothing is pressed, typed or pasted at a sight that shows a dialog. While it does, no time passes.
-// V2  The text is put in once. It is put in again only where it is certain that the agent has not had it: its input can be
-//     read and is empty, and what submits it was never pressed.
-// V3  What submits it is pressed again only where the text is seen in the input, and so often at most.
-// V4  `accepted` needs a reason that is seen: the agent's own hook; where it has none, that the text has left the input and
-//     the agent is at work, or was; where that cannot be seen either, that its screen has gone on. A text that only vanished was
-//     not accepted.
-// V5  A draft that was there before is emptied, not added to: but not under the hands of somebody who types.
-// V6  In a later life, the hook and the screen decide. What they leave open is taken for done: a second prompt does more
-//     harm than a late one.
+// delivery/1  Never presses, types or pastes while a dialog is shown. That time does not count against the limit.
+// delivery/2  Puts the text in once. Repeats it only if the agent certainly did not get it: its input is readable and
+//             empty, and the submit keys were never pressed.
+// delivery/3  Presses the submit keys again only while the text is visible in the input, and a bounded number of times.
+// delivery/4  `accepted` needs evidence: the agent's hook; without a hook, that the text left the input and the agent
+//             works or worked; if work cannot be seen, that the screen changed. A text that merely vanished is not
+//             accepted.
+// delivery/5  Clears an existing draft before adding text, but not while a person is typing.
+// delivery/6  After an engine crash the hook and the screen decide. Doubt counts as delivered: a second prompt does
+//             more harm than a late one.
 
 import type { Delivery } from '../../../ir/effect.ts';
 
@@ -20,48 +20,48 @@ export interface DeliveryPlan {
   readonly postDelayMs: number;
   readonly postKeys: readonly string[];
   readonly clearKeys: readonly string[];
-  /** The hook tells; then nothing else counts. */
+  /** Only the hook decides. */
   readonly byHook: boolean;
-  /** It can be seen whether the agent is at work. */
+  /** The screen shows whether the agent works. */
   readonly showsBusy: boolean;
-  /** A prompt that comes while it works is kept for later. */
+  /** The agent queues prompts that arrive during work. */
   readonly canQueue: boolean;
-  /** Lines of the text are submitted one by one as they are put in. */
+  /** Each line of the text is submitted as it is put in. */
   readonly submitsLines: boolean;
-  /** What a program may need to take the text in, if it is slow. */
+  /** Time that a slow program may need to read the text. */
   readonly takesMs: number;
-  /** What the agent is given to confirm. */
+  /** Time limit for the confirmation. */
   readonly confirmMs: number;
-  /** For all of it, dialogs not counted. */
+  /** Time limit for the whole delivery, without dialogs. */
   readonly timeoutMs: number;
 }
 
-/** One look, with all that is known at its time. */
-export interface Sight {
-  /** Milliseconds of a clock that only goes forward. */
+/** One observation of the screen, with everything known at that moment. */
+export interface Observation {
+  /** Monotonic clock, in milliseconds. */
   readonly now: number;
   readonly isAlive: boolean;
-  /** Whoever sent it does not want it any more. */
+  /** The sender no longer wants the delivery. */
   readonly isGivenUp: boolean;
-  /** The agent's hook says that it has the text. */
+  /** The agent's hook reported that it received the text. */
   readonly isConfirmed: boolean;
   readonly hasDialog: boolean;
   readonly inMode: boolean;
   readonly isReady: boolean;
   readonly isBusy: boolean;
-  /** It has been at work since the text was last submitted, however shortly. */
+  /** The agent worked since the last submit, however briefly. */
   readonly hasWorked: boolean;
   readonly isQueued: boolean;
   readonly draft: 'some' | 'perhaps' | 'none';
-  /** Where the cursor is. */
+  /** The row of the cursor. */
   readonly row: string;
-  /** Whether the text is in the input. */
+  /** Whether the input contains the text. */
   readonly holds: 'yes' | 'no' | 'untold';
   readonly screen: string;
 }
 
 export type Act =
-  /** Until something has changed, or so many milliseconds have passed. */
+  /** Waits until something changes or the time is over. */
   | {
       readonly kind: 'wait';
       readonly ms: number;
@@ -75,16 +75,16 @@ export type Act =
 export type DeliveryOutcome =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'queued' }
-  /** V6. */
-  | { readonly kind: 'taken-for-done' }
-  /** `reason`: a part of a sentence. */
+  /** See delivery/6. */
+  | { readonly kind: 'assumed-delivered' }
+  /** `reason`: a clause. */
   | { readonly kind: 'failed'; readonly delivery: FailedDelivery; readonly reason: string };
 
 export type FailedDelivery = Exclude<Delivery, 'sending' | 'accepted' | 'queued'>;
 
 export interface DeliveryState {
   readonly phase: Phase;
-  /** Without what passed while a dialog was shown. */
+  /** Without time during dialogs. */
   readonly spentMs: number;
   readonly seenAt: number;
   readonly sawDialog: boolean;
@@ -100,13 +100,13 @@ interface Draft {
   readonly since: number;
   readonly clears: number;
   readonly clearedAt: number;
-  /** How often clearing has changed nothing. */
+  /** Clears that changed nothing. */
   readonly vain: number;
 }
 
 /**
- * `at`: since when; null where that is not known, or a dialog came up. `before`: the screen when it was put in; null where
- * an earlier life did that. `isInherited`: by that life, and nothing was done about it since.
+ * `at`: when the phase began; null if unknown or after a dialog. `before`: the screen at the time of the put; null if
+ * an earlier engine put the text in. `isInherited`: an earlier engine did it, and this one has not acted since.
  */
 type Phase =
   | { readonly kind: 'waiting' }
@@ -119,16 +119,18 @@ type Phase =
       readonly presses: number;
       readonly wasBusy: boolean;
       readonly wasQueued: boolean;
-      /** It was seen in the input at some time. */
+      /** The text was visible in the input at some time. */
       readonly wasSeen: boolean;
       readonly goneSince: number | null;
     }
-  | { readonly kind: 'taking-back' };
+  | { readonly kind: 'withdrawing' };
 
-/** What an earlier life may have left: nothing, a text that may be in the input, one that may have been submitted. */
-export type Beginning = 'nothing' | 'put' | 'submitted';
+/**
+ * What an earlier engine may have left: nothing, a text that may be in the input, or one that may have been submitted.
+ */
+export type InheritedState = 'nothing' | 'put' | 'submitted';
 
-export function beginDelivery(from: Beginning, now: number): DeliveryState {
+export function beginDelivery(from: InheritedState, now: number): DeliveryState {
   return {
     phase: PHASES[from],
     spentMs: 0,
@@ -142,7 +144,7 @@ export function beginDelivery(from: Beginning, now: number): DeliveryState {
   };
 }
 
-const PHASES: Readonly<Record<Beginning, Phase>> = {
+const PHASES: Readonly<Record<InheritedState, Phase>> = {
   nothing: { kind: 'waiting' },
   put: { kind: 'put', at: null, before: null, isInherited: true },
   submitted: {
@@ -158,55 +160,56 @@ const PHASES: Readonly<Record<Beginning, Phase>> = {
   },
 };
 
-/** `state`: from now on. `done`: in its place, once the act has been performed. */
-export interface Step {
+/** `state`: applies now. `done`: replaces it after the act succeeded. */
+export interface NextStep {
   readonly act: Act;
   readonly state: DeliveryState;
   readonly done: DeliveryState;
 }
 
-export function nextStep(plan: DeliveryPlan, before: DeliveryState, sight: Sight): Step {
-  const state = observed(before, sight);
-  if (sight.isConfirmed) return finish(state, { kind: isBehindWork(plan, state, sight) ? 'queued' : 'accepted' });
-  if (!sight.isAlive) return failed(state, 'dead', 'the agent has ended');
-  if (sight.hasDialog) {
-    if (sight.isGivenUp) return failed(state, 'blocked-on-dialog', 'the agent asks something else first');
-    return step({ kind: 'wait', ms: LOOK_MS, delivery: 'blocked-on-dialog' }, state);
+export function nextStep(plan: DeliveryPlan, before: DeliveryState, observation: Observation): NextStep {
+  const state = applyObservation(before, observation);
+  if (observation.isConfirmed)
+    return finish(state, { kind: isBehindWork(plan, state, observation) ? 'queued' : 'accepted' });
+  if (!observation.isAlive) return failed(state, 'dead', 'the agent has ended');
+  if (observation.hasDialog) {
+    if (observation.isGivenUp) return failed(state, 'blocked-on-dialog', 'the agent asks something else first');
+    return step({ kind: 'wait', ms: POLL_MS, delivery: 'blocked-on-dialog' }, state);
   }
-  if (state.phase.kind === 'taking-back') return takenBack(plan, state, sight);
-  if (sight.isGivenUp || state.spentMs >= plan.timeoutMs) return givenUp(plan, state, sight);
-  if (sight.inMode) return step({ kind: 'leave-mode' }, state);
+  if (state.phase.kind === 'withdrawing') return withdraw(plan, state, observation);
+  if (observation.isGivenUp || state.spentMs >= plan.timeoutMs) return giveUp(plan, state, observation);
+  if (observation.inMode) return step({ kind: 'leave-mode' }, state);
   switch (state.phase.kind) {
     case 'waiting':
-      return whileWaiting(plan, state, sight);
+      return whileWaiting(plan, state, observation);
     case 'put':
-      return oncePut(plan, state, state.phase, sight);
+      return afterPut(plan, state, state.phase, observation);
     case 'submitted':
-      return onceSubmitted(plan, state, state.phase, sight);
+      return afterSubmit(plan, state, state.phase, observation);
   }
 }
 
-/** Nothing tells more in less time. */
-const LOOK_MS = 1_000;
-/** Somebody who has typed nothing for so long is not typing. */
+/** Poll interval. */
+const POLL_MS = 1_000;
+/** A person who typed nothing for this long is not typing. */
 const QUIET_MS = 1_000;
-/** What clearing is given to show; longer than a second press of the same key would be taken for another command. */
+/** Time for a clear to show; longer than the interval in which a second press means another command. */
 const CLEAR_MS = 1_500;
-/** A key may take away a line at a time. */
+/** One key press may clear a single line. */
 const CLEARS_MAX = 400;
 const VAIN_MAX = 3;
 const TAKE_BACK_MS = 3_000;
-/** An agent is given this to end its turn, before a prompt is queued behind it. */
+/** Time for a busy agent to finish its turn before a prompt is queued. */
 const BUSY_MS = 2_000;
-/** A program that shows nothing of what it is given has it by then. */
+/** A program that echoes nothing has read its input by then. */
 const UNSEEN_MS = 500;
 const PUTS_MAX = 2;
 const PRESSES_MAX = 5;
-/** A text that is gone for so long was not just being drawn anew. */
+/** A text that is gone this long was not just being redrawn. */
 const SETTLED_MS = 150;
 
-function observed(before: DeliveryState, sight: Sight): DeliveryState {
-  const { now, hasDialog, isBusy, draft, row } = sight;
+function applyObservation(before: DeliveryState, observation: Observation): DeliveryState {
+  const { now, hasDialog, isBusy, draft, row } = observation;
   const isSameDraft = draft === 'none' || before.draft.row === row;
   return {
     ...before,
@@ -215,15 +218,15 @@ function observed(before: DeliveryState, sight: Sight): DeliveryState {
     sawDialog: hasDialog,
     busySince: isBusy ? (before.busySince ?? now) : null,
     draft: isSameDraft ? before.draft : { ...before.draft, row, since: now },
-    phase: hasDialog ? blocked(before.phase) : seen(before.phase, sight),
+    phase: hasDialog ? pausedByDialog(before.phase) : updatePhase(before.phase, observation),
   };
 }
 
-/** Its time begins anew when the dialog is gone. */
-function blocked(phase: Phase): Phase {
+/** Restarts the phase's time after the dialog. */
+function pausedByDialog(phase: Phase): Phase {
   switch (phase.kind) {
     case 'waiting':
-    case 'taking-back':
+    case 'withdrawing':
       return phase;
     case 'put':
       return { ...phase, at: null };
@@ -232,10 +235,10 @@ function blocked(phase: Phase): Phase {
   }
 }
 
-function seen(phase: Phase, { now, holds }: Sight): Phase {
+function updatePhase(phase: Phase, { now, holds }: Observation): Phase {
   switch (phase.kind) {
     case 'waiting':
-    case 'taking-back':
+    case 'withdrawing':
       return phase;
     case 'put':
       return { ...phase, at: phase.at ?? now };
@@ -249,23 +252,27 @@ function seen(phase: Phase, { now, holds }: Sight): Phase {
   }
 }
 
-function isBehindWork({ canQueue }: DeliveryPlan, { phase }: DeliveryState, { isQueued, isBusy }: Sight): boolean {
+function isBehindWork(
+  { canQueue }: DeliveryPlan,
+  { phase }: DeliveryState,
+  { isQueued, isBusy }: Observation,
+): boolean {
   return isQueued || (canQueue && isBusy && phase.kind === 'submitted' && phase.wasBusy);
 }
 
-function whileWaiting(plan: DeliveryPlan, state: DeliveryState, sight: Sight): Step {
-  const { now, isReady, isBusy, draft } = sight;
-  // Some are not ready as long as there is something in their input.
-  if (!isReady && draft !== 'some') return wait(state, LOOK_MS);
+function whileWaiting(plan: DeliveryPlan, state: DeliveryState, observation: Observation): NextStep {
+  const { now, isReady, isBusy, draft } = observation;
+  // Some agents are not ready while their input contains text.
+  if (!isReady && draft !== 'some') return wait(state, POLL_MS);
   if (isBusy) {
     const busyMs = now - (state.busySince ?? now);
-    if (!plan.canQueue) return wait(state, LOOK_MS);
+    if (!plan.canQueue) return wait(state, POLL_MS);
     if (busyMs < BUSY_MS) return wait(state, BUSY_MS - busyMs);
   }
   if (draft !== 'none') {
-    const next = clearing(plan, state, sight);
+    const next = clearDraft(plan, state, observation);
     if (next !== null) return next;
-    if (!isReady) return wait(state, LOOK_MS);
+    if (!isReady) return wait(state, POLL_MS);
   }
   const { preKeys, preDelayMs } = plan;
   if (state.preparedAt === null && preKeys.length > 0) {
@@ -273,16 +280,16 @@ function whileWaiting(plan: DeliveryPlan, state: DeliveryState, sight: Sight): S
   }
   const sinceMs = now - (state.preparedAt ?? Number.NEGATIVE_INFINITY);
   if (sinceMs < preDelayMs) return wait(state, preDelayMs - sinceMs);
-  return put(state, sight);
+  return put(state, observation);
 }
 
-function put(state: DeliveryState, { now, screen }: Sight): Step {
+function put(state: DeliveryState, { now, screen }: Observation): NextStep {
   const phase: Phase = { kind: 'put', at: now, before: screen, isInherited: false };
   return step({ kind: 'put' }, state, { ...state, phase, puts: state.puts + 1 });
 }
 
-/** Null: what seems to be a draft is none. */
-function clearing(plan: DeliveryPlan, state: DeliveryState, { now, draft }: Sight): Step | null {
+/** Null if the apparent draft is not a draft. */
+function clearDraft(plan: DeliveryPlan, state: DeliveryState, { now, draft }: Observation): NextStep | null {
   const { since, clears, clearedAt, vain } = state.draft;
   if (clears === 0 && now - since < QUIET_MS) return wait(state, QUIET_MS - (now - since));
   const isVain = clears > 0 && since <= clearedAt;
@@ -295,81 +302,88 @@ function clearing(plan: DeliveryPlan, state: DeliveryState, { now, draft }: Sigh
   return step({ kind: 'press', what: 'clear', keys: plan.clearKeys }, state, { ...state, draft: cleared });
 }
 
-function oncePut(plan: DeliveryPlan, state: DeliveryState, phase: Extract<Phase, { kind: 'put' }>, sight: Sight): Step {
-  const { now, holds, isReady, isBusy, draft } = sight;
+function afterPut(
+  plan: DeliveryPlan,
+  state: DeliveryState,
+  phase: Extract<Phase, { kind: 'put' }>,
+  observation: Observation,
+): NextStep {
+  const { now, holds, isReady, isBusy, draft } = observation;
   const sinceMs = now - (phase.at ?? now);
   if (holds === 'yes') {
     if (sinceMs < plan.postDelayMs) return wait(state, plan.postDelayMs - sinceMs);
-    return submit(plan, state, sight, phase.before);
+    return submit(plan, state, observation, phase.before);
   }
   if (holds === 'no' && !plan.submitsLines) {
-    if (!isReady || isBusy || draft === 'some') return wait(state, LOOK_MS);
+    if (!isReady || isBusy || draft === 'some') return wait(state, POLL_MS);
     const lateMs = Math.max(plan.confirmMs, UNSEEN_MS) + plan.takesMs;
     if (sinceMs < lateMs) return wait(state, lateMs - sinceMs);
     if (state.puts >= PUTS_MAX) return failed(state, 'draft-stuck', 'its input did not take the text');
-    return put(state, sight);
+    return put(state, observation);
   }
   const unseenMs = Math.max(phase.isInherited ? plan.confirmMs : plan.postDelayMs, UNSEEN_MS);
   if (sinceMs < unseenMs) return wait(state, unseenMs - sinceMs);
-  return phase.isInherited ? finish(state, { kind: 'taken-for-done' }) : submit(plan, state, sight, phase.before);
+  return phase.isInherited
+    ? finish(state, { kind: 'assumed-delivered' })
+    : submit(plan, state, observation, phase.before);
 }
 
-function submit(plan: DeliveryPlan, state: DeliveryState, sight: Sight, before: string | null): Step {
+function submit(plan: DeliveryPlan, state: DeliveryState, observation: Observation, before: string | null): NextStep {
   const presses = state.phase.kind === 'submitted' ? state.phase.presses : 0;
   const wasSeen = state.phase.kind === 'submitted' && state.phase.wasSeen;
   const phase: Phase = {
     kind: 'submitted',
-    at: sight.now,
+    at: observation.now,
     before,
     isInherited: false,
     presses: presses + 1,
-    wasBusy: sight.isBusy,
-    wasQueued: sight.isQueued,
-    wasSeen: wasSeen || sight.holds === 'yes',
+    wasBusy: observation.isBusy,
+    wasQueued: observation.isQueued,
+    wasSeen: wasSeen || observation.holds === 'yes',
     goneSince: null,
   };
   return step({ kind: 'press', what: 'submit', keys: plan.postKeys }, state, { ...state, phase });
 }
 
-function onceSubmitted(
+function afterSubmit(
   plan: DeliveryPlan,
   state: DeliveryState,
   phase: Extract<Phase, { kind: 'submitted' }>,
-  sight: Sight,
-): Step {
-  const { now, holds, isBusy, hasWorked, isQueued } = sight;
+  observation: Observation,
+): NextStep {
+  const { now, holds, isBusy, hasWorked, isQueued } = observation;
   const sinceMs = now - (phase.at ?? now);
   if (holds === 'yes') {
     if (sinceMs < plan.confirmMs) return wait(state, plan.confirmMs - sinceMs);
-    if (phase.presses >= PRESSES_MAX) return givenUp(plan, state, sight);
-    return submit(plan, state, sight, phase.before);
+    if (phase.presses >= PRESSES_MAX) return giveUp(plan, state, observation);
+    return submit(plan, state, observation, phase.before);
   }
   if (isQueued && !phase.wasQueued) return finish(state, { kind: 'queued' });
   if (phase.isInherited) {
     if (isBusy && !plan.byHook) return finish(state, { kind: 'accepted' });
     if (sinceMs < plan.confirmMs) return wait(state, plan.confirmMs - sinceMs);
-    return finish(state, { kind: 'taken-for-done' });
+    return finish(state, { kind: 'assumed-delivered' });
   }
-  if (plan.byHook) return wait(state, LOOK_MS);
+  if (plan.byHook) return wait(state, POLL_MS);
   if ((isBusy || hasWorked) && !phase.wasBusy) return finish(state, { kind: 'accepted' });
-  if (plan.showsBusy && !phase.wasBusy) return wait(state, LOOK_MS);
+  if (plan.showsBusy && !phase.wasBusy) return wait(state, POLL_MS);
   const goneMs = now - (phase.goneSince ?? now);
   if (goneMs < SETTLED_MS) return wait(state, SETTLED_MS - goneMs);
-  // One that shows nothing of what it is given has it.
-  if (sight.screen !== phase.before || !phase.wasSeen) return finish(state, { kind: 'accepted' });
+  // A program that echoes nothing received the text.
+  if (observation.screen !== phase.before || !phase.wasSeen) return finish(state, { kind: 'accepted' });
   return failed(state, 'draft-stuck', 'the text has left its input, and nothing came of it');
 }
 
-/** A text that is seen unsubmitted is taken back. */
-function givenUp(plan: DeliveryPlan, before: DeliveryState, sight: Sight): Step {
-  const { now, isReady, isBusy, holds, draft, row, inMode } = sight;
+/** Removes a text that is visible and not submitted. */
+function giveUp(plan: DeliveryPlan, before: DeliveryState, observation: Observation): NextStep {
+  const { now, isReady, isBusy, holds, draft, row, inMode } = observation;
   const state: DeliveryState = { ...before, givenUpAt: before.givenUpAt ?? now };
   if (state.phase.kind === 'waiting') {
     if (draft === 'some') return failed(state, 'draft-stuck', 'there is a draft in its input');
     return failed(state, 'not-ready', isReady && isBusy ? 'it was busy all the time' : 'it was not ready for it');
   }
   if (holds !== 'yes') {
-    // It may be about to be shown.
+    // The text may be about to appear.
     const leftMs = plan.clearKeys.length === 0 ? 0 : (state.givenUpAt ?? now) + UNSEEN_MS - now;
     return leftMs > 0 ? wait(state, leftMs) : failed(state, 'draft-stuck', 'it was put in, and not confirmed');
   }
@@ -377,7 +391,7 @@ function givenUp(plan: DeliveryPlan, before: DeliveryState, sight: Sight): Step 
   if (inMode) return step({ kind: 'leave-mode' }, state);
   const done: DeliveryState = {
     ...state,
-    phase: { kind: 'taking-back' },
+    phase: { kind: 'withdrawing' },
     draft: { row, since: now, clears: 1, clearedAt: now, vain: 0 },
   };
   return step({ kind: 'press', what: 'clear', keys: plan.clearKeys }, state, done);
@@ -385,29 +399,30 @@ function givenUp(plan: DeliveryPlan, before: DeliveryState, sight: Sight): Step 
 
 const UNSUBMITTED = 'it was in its input, and could not be submitted';
 
-function takenBack(plan: DeliveryPlan, state: DeliveryState, sight: Sight): Step {
-  if (sight.draft === 'none' || isTooLate(state, sight.now)) return failed(state, 'draft-stuck', UNSUBMITTED);
-  if (sight.inMode) return step({ kind: 'leave-mode' }, state);
-  return clearing(plan, state, sight) ?? failed(state, 'draft-stuck', UNSUBMITTED);
+function withdraw(plan: DeliveryPlan, state: DeliveryState, observation: Observation): NextStep {
+  if (observation.draft === 'none' || isTooLate(state, observation.now))
+    return failed(state, 'draft-stuck', UNSUBMITTED);
+  if (observation.inMode) return step({ kind: 'leave-mode' }, state);
+  return clearDraft(plan, state, observation) ?? failed(state, 'draft-stuck', UNSUBMITTED);
 }
 
-/** Whoever gave it up is not kept waiting. */
+/** Bounds the wait of a sender that gave up. */
 function isTooLate({ givenUpAt }: DeliveryState, now: number): boolean {
   return givenUpAt !== null && now - givenUpAt >= TAKE_BACK_MS;
 }
 
-function step(act: Act, state: DeliveryState, done: DeliveryState = state): Step {
+function step(act: Act, state: DeliveryState, done: DeliveryState = state): NextStep {
   return { act, state, done };
 }
 
-function wait(state: DeliveryState, ms: number): Step {
-  return step({ kind: 'wait', ms: Math.min(ms, LOOK_MS), delivery: 'sending' }, state);
+function wait(state: DeliveryState, ms: number): NextStep {
+  return step({ kind: 'wait', ms: Math.min(ms, POLL_MS), delivery: 'sending' }, state);
 }
 
-function finish(state: DeliveryState, outcome: DeliveryOutcome): Step {
+function finish(state: DeliveryState, outcome: DeliveryOutcome): NextStep {
   return step({ kind: 'finish', outcome }, state);
 }
 
-function failed(state: DeliveryState, delivery: FailedDelivery, reason: string): Step {
+function failed(state: DeliveryState, delivery: FailedDelivery, reason: string): NextStep {
   return finish(state, { kind: 'failed', delivery, reason });
 }

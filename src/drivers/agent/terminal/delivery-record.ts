@@ -1,36 +1,36 @@
-// What is kept of the delivery of each message, in `deliveries/` in the folder of the agent's start: enough for a later life
-// to tell what may have reached the agent. A state is written before the act that it tells of.
+// Stores the delivery state of each message in `deliveries/`, in the folder of the agent's start: enough for a later
+// engine to know what may have reached the agent. A state is written before the act that it describes.
 
 import { join } from 'node:path';
 import { fileName } from '../../step-folder.ts';
 import { makeFolder } from '../../../sys/private-file.ts';
 import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
 import type { AgentLimit } from '../host.ts';
-import type { Decided } from './post-dialog.ts';
+import type { DialogDecision } from './post-dialog.ts';
 import type { FailedDelivery } from './delivery-machine.ts';
 
 export interface DeliveryRecord {
-  readonly state: /** Nothing of it was put in. */
+  readonly state: /** Nothing was put in. */
     | { readonly kind: 'begun' }
-    /** It may be in the input. */
+    /** The text may be in the input. */
     | { readonly kind: 'put' }
-    /** It may have been submitted. */
+    /** The text may have been submitted. */
     | { readonly kind: 'submitted' }
     | { readonly kind: 'accepted' }
     | { readonly kind: 'queued' }
     | { readonly kind: 'failed'; readonly delivery: FailedDelivery; readonly reason: string };
-  /** How many prompts the agent's hooks had told of as accepted before. */
+  /** Prompts that hooks had reported as accepted before this one. */
   readonly acceptedBefore: number;
-  /** Limits that were on the screen before: they are not those of this message. */
+  /** Limits on the screen before the message: they do not belong to it. */
   readonly limitsBefore: readonly string[];
-  /** Errors that were; absent in what an older meow has kept. */
+  /** Errors on the screen before the message; absent in records of older versions. */
   readonly failuresBefore?: readonly string[];
-  /** Whether the agent is told to read it from a file; null: that is not decided yet. */
+  /** The agent is told to read the text from a file; null while undecided. */
   readonly isFile: boolean | null;
-  /** What keeps the agent from it. */
+  /** A usage limit that blocks the message. */
   readonly limit: AgentLimit | null;
-  /** What was decided last about something that the agent asked over it; absent where nothing was. */
-  readonly decided?: Decided;
+  /** The latest decision about a dialog during this message; absent if none. */
+  readonly decided?: DialogDecision;
 }
 
 export class DeliveryRecords {
@@ -40,7 +40,7 @@ export class DeliveryRecords {
     this.#folder = join(startFolder, 'deliveries');
   }
 
-  /** Null where its delivery was never begun. */
+  /** Null if delivery never began. */
   read(id: string): DeliveryRecord | null {
     return readJsonFile(this.#path(id)) as DeliveryRecord | null;
   }

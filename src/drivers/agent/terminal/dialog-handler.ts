@@ -1,55 +1,55 @@
-// Deals with what an agent asks on its screen, on behalf of those who wait for something from it: performs what dialogs.ts
-// decides. The first of them in line is told, and nobody else.
+// Handles dialogs on an agent's screen for those who wait for the agent: performs what dialogs.ts decides. Only the
+// first waiter in line is notified.
 
 import type { DialogVerdict, Note } from '../../../engine/ports.ts';
 import type { DialogPattern } from '../../../ir/adapter.ts';
 import { pause } from './screen-watcher.ts';
-import type { Console, Input } from './screen-watcher.ts';
+import type { ScreenWatcher, Input } from './screen-watcher.ts';
 import { Dialogs } from './dialogs.ts';
 import type { HookLog } from './hook-log.ts';
 import type { Screen, SeenDialog } from './screen.ts';
 
-/** Whoever the agent asks. */
-export interface Minder {
+/** A waiter that is notified of dialogs. */
+export interface DialogWaiter {
   readonly note: Note;
-  /** Keys are about to be pressed for what a person has decided. */
+  /** Called before keys are pressed for a person's decision. */
   readonly decided: (verdict: DialogVerdict) => void;
 }
 
-export class Minding {
-  readonly #console: Console;
+export class DialogHandler {
+  readonly #watcher: ScreenWatcher;
   readonly #hooks: HookLog | null;
   readonly #dialogs = new Dialogs();
-  readonly #minders: Minder[] = [];
+  readonly #waiters: DialogWaiter[] = [];
 
-  constructor(console: Console, hooks: HookLog | null) {
-    this.#console = console;
+  constructor(watcher: ScreenWatcher, hooks: HookLog | null) {
+    this.#watcher = watcher;
     this.#hooks = hooks;
   }
 
-  /** In line, for as long as this is held. */
-  join(minder: Minder): Disposable {
-    this.#minders.push(minder);
+  /** Keeps the waiter in line until disposed. */
+  join(waiter: DialogWaiter): Disposable {
+    this.#waiters.push(waiter);
     let isOver = false;
     return {
       [Symbol.dispose]: () => {
         if (isOver) return;
         isOver = true;
-        if (this.#minders[0] === minder) this.#dialogs.forget();
-        this.#minders.splice(this.#minders.indexOf(minder), 1);
+        if (this.#waiters[0] === waiter) this.#dialogs.forget();
+        this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
       },
     };
   }
 
   decide(verdict: DialogVerdict): void {
     this.#dialogs.decide(verdict);
-    this.#console.wake();
+    this.#watcher.wake();
   }
 
-  /** Deals with what the agent asks, for whoever is first in line. */
-  async mind(screen: Screen, minder: Minder): Promise<void> {
-    if (this.#minders[0] !== minder) return;
-    const act = this.#dialogs.consider(this.askedOn(screen), performance.now());
+  /** Handles a dialog on the screen if this waiter is first in line. */
+  async handle(screen: Screen, waiter: DialogWaiter): Promise<void> {
+    if (this.#waiters[0] !== waiter) return;
+    const act = this.#dialogs.consider(this.dialogOn(screen), performance.now());
     switch (act.kind) {
       case 'nothing':
         return;
@@ -57,16 +57,16 @@ export class Minding {
         this.#wakeIn(act.ms);
         return;
       case 'tell':
-        void minder.note({ dialog: act.dialog });
+        void waiter.note({ dialog: act.dialog });
         if (act.dialog === null) this.#wakeIn(0);
-        else this.#dialogs.told();
+        else this.#dialogs.reported();
         return;
       case 'press':
-        if (act.verdict !== null) minder.decided(act.verdict);
+        if (act.verdict !== null) waiter.decided(act.verdict);
         if (await this.#answer({ kind: 'keys', keys: act.keys }, screen)) this.#dialogs.pressed(performance.now());
         return;
       case 'type':
-        minder.decided(act.verdict);
+        waiter.decided(act.verdict);
         if (await this.#answer({ kind: 'text', text: act.text }, screen)) {
           this.#dialogs.pressed(performance.now());
           await this.#submitAnswer(screen.dialog?.name ?? null);
@@ -74,31 +74,31 @@ export class Minding {
     }
   }
 
-  /** Whether it was put in: at the question that was considered last, which may move between a look and a key. */
+  /** Whether the input arrived at the dialog considered last; the dialog may move between observation and key press. */
   #answer(input: Input, screen: Screen): Promise<boolean> {
-    return this.#putAt(input, screen, (seen) => this.#dialogs.shows(this.askedOn(seen)));
+    return this.#putAt(input, screen, (seen) => this.#dialogs.shows(this.dialogOn(seen)));
   }
 
-  /** The text of an answer has changed how its question looks. */
+  /** The typed answer changes the look of the dialog, so only its name is compared. */
   async #submitAnswer(name: string | null): Promise<void> {
     await pause(ANSWER_MS);
     const isThere = (seen: Screen): boolean => (seen.dialog?.name ?? null) === name;
-    const screen = await this.#console.look();
+    const screen = await this.#watcher.observe();
     if (screen !== null && isThere(screen)) await this.#putAt({ kind: 'keys', keys: ['Enter'] }, screen, isThere);
   }
 
   async #putAt(input: Input, screen: Screen, isThere: (seen: Screen) => boolean): Promise<boolean> {
     let seen: Screen | null = screen;
     for (let tries = 0; tries < PUTS_MAX && seen !== null && isThere(seen); tries += 1) {
-      const put = await this.#console.put(input, seen);
+      const put = await this.#watcher.put(input, seen);
       if (put !== 'changed') return put === 'done';
-      seen = await this.#console.look();
+      seen = await this.#watcher.observe();
     }
     return false;
   }
 
-  /** A question that only its hook tells of is one as well, if the agent does nothing else. */
-  askedOn(screen: Screen): SeenDialog | null {
+  /** A dialog reported only by a hook counts if the agent does nothing else. */
+  dialogOn(screen: Screen): SeenDialog | null {
     this.#hooks?.catchUp();
     const since = this.#hooks?.blockedSince ?? null;
     if (screen.dialog !== null || since === null || screen.isReady || screen.isBusy) return screen.dialog;
@@ -107,17 +107,17 @@ export class Minding {
   }
 
   #wakeIn(ms: number): void {
-    setTimeout(() => this.#console.wake(), ms).unref();
+    setTimeout(() => this.#watcher.wake(), ms).unref();
   }
 }
 
 const ANSWER_MS = 100;
-/** A screen that changes all the time is not waited for. */
+/** Bounds the attempts on a screen that never stops changing. */
 const PUTS_MAX = 20;
-/** A question that could be seen would have been seen by then. */
+/** A dialog that the adapter can recognize is visible by then. */
 const UNSEEN_MS = 1_500;
 
-/** What no pattern of the adapter fits. */
+/** A dialog that matches no pattern of the adapter. */
 const UNKNOWN: DialogPattern = {
   name: 'question',
   pattern: '',

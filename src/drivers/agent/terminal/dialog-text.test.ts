@@ -1,35 +1,35 @@
 import { describe, expect, test } from 'vitest';
-import { common, isSameInWords, isSameQuestion } from './dialog-text.ts';
+import { commonText, isSameInWords, isSameDialog } from './dialog-text.ts';
 
 const ask = (text: string) => ({ name: 'permission', text });
 
 describe('a question', () => {
   test('is the same whatever wheel turns in it and whichever answer is marked, and another with another text', () => {
     const one = ask('⠋ rm -r x (3s)\n ❯ 1. Yes\n   2. No');
-    expect(isSameQuestion(one, ask('⠙ rm -r x (14s)\n   1. Yes\n ❯ 2. No'))).toBe(true);
-    expect(isSameQuestion(one, ask('⠋ rm -r y (3s)\n ❯ 1. Yes\n   2. No'))).toBe(false);
-    expect(isSameQuestion(one, { ...one, name: 'trust' })).toBe(false);
+    expect(isSameDialog(one, ask('⠙ rm -r x (14s)\n   1. Yes\n ❯ 2. No'))).toBe(true);
+    expect(isSameDialog(one, ask('⠋ rm -r y (3s)\n ❯ 1. Yes\n   2. No'))).toBe(false);
+    expect(isSameDialog(one, { ...one, name: 'trust' })).toBe(false);
   });
 
   test('with more in it is another', () => {
-    expect(isSameQuestion(ask('rm x\nSure?'), ask('rm x\nrm y\nSure?'))).toBe(false);
+    expect(isSameDialog(ask('rm x\nSure?'), ask('rm x\nrm y\nSure?'))).toBe(false);
   });
 
   test('of which parts move is the same while all that does not is there, in its order', () => {
     const told = ask('rm x\ncloses in ⋯\n⋯\nSure?');
-    expect(isSameQuestion(told, ask('rm x\ncloses in 9\n##\nSure?'))).toBe(true);
-    expect(isSameQuestion(told, ask('rm x\ncloses in 9 minutes\n\nanything\n\nSure?'))).toBe(true);
-    expect(isSameQuestion(told, ask('rm y\ncloses in 9\n##\nSure?'))).toBe(false);
-    expect(isSameQuestion(told, ask('rm x\nopens in 9\n##\nSure?'))).toBe(false);
-    expect(isSameQuestion(told, ask('Sure?\nrm x\ncloses in 9\n##'))).toBe(false);
+    expect(isSameDialog(told, ask('rm x\ncloses in 9\n##\nSure?'))).toBe(true);
+    expect(isSameDialog(told, ask('rm x\ncloses in 9 minutes\n\nanything\n\nSure?'))).toBe(true);
+    expect(isSameDialog(told, ask('rm y\ncloses in 9\n##\nSure?'))).toBe(false);
+    expect(isSameDialog(told, ask('rm x\nopens in 9\n##\nSure?'))).toBe(false);
+    expect(isSameDialog(told, ask('Sure?\nrm x\ncloses in 9\n##'))).toBe(false);
   });
 });
 
 describe('what is common', () => {
   test('to two versions are their lines, and of one that has changed the words at its ends', () => {
-    expect(common('rm x\nSure? (9)\n ❯ 1. Yes', 'rm x\nSure? (8)\n   1. Yes')).toBe('rm x\nSure? ⋯\n ❯ 1. Yes');
-    expect(common('closes in 10 minutes', 'closes in 9 minutes')).toBe('closes in ⋯ minutes');
-    expect(common('rm x\n##\nSure?', 'rm x\n###\nSure?')).toBe('rm x\n⋯\nSure?');
+    expect(commonText('rm x\nSure? (9)\n ❯ 1. Yes', 'rm x\nSure? (8)\n   1. Yes')).toBe('rm x\nSure? ⋯\n ❯ 1. Yes');
+    expect(commonText('closes in 10 minutes', 'closes in 9 minutes')).toBe('closes in ⋯ minutes');
+    expect(commonText('rm x\n##\nSure?', 'rm x\n###\nSure?')).toBe('rm x\n⋯\nSure?');
   });
 
   test('to more of them is what none has changed', () => {
@@ -39,18 +39,18 @@ describe('what is common', () => {
       'a\nleft 1\nb',
       'a\nleft 0\nnow!\nor never\nb',
     ];
-    const all = versions.reduce(common);
+    const all = versions.reduce(commonText);
     expect(all).toBe('a\nleft ⋯\n⋯\nb');
-    for (const version of versions) expect(isSameQuestion(ask(all), ask(version))).toBe(true);
+    for (const version of versions) expect(isSameDialog(ask(all), ask(version))).toBe(true);
   });
 
   test('is told in the order of the lines, where some come and go', () => {
-    expect(common('a\nb\nc', 'a\nx\nc\nd')).toBe('a\n⋯\nc\n⋯');
-    expect(common('a\nb', 'c\nd\ne')).toBe('⋯');
+    expect(commonText('a\nb\nc', 'a\nx\nc\nd')).toBe('a\n⋯\nc\n⋯');
+    expect(commonText('a\nb', 'c\nd\ne')).toBe('⋯');
   });
 
   test('to one and itself is all of it', () => {
-    expect(common('a\n\nb\n c', 'a\n\nb\n c')).toBe('a\n\nb\n c');
+    expect(commonText('a\n\nb\n c', 'a\n\nb\n c')).toBe('a\n\nb\n c');
   });
 
   test('to a text and any version of it is in both, whatever is drawn', () => {
@@ -63,9 +63,9 @@ describe('what is common', () => {
     for (let times = 0; times < 500; times += 1) {
       const version = (): string => Array.from({ length: random(6) + 1 }, () => lines[random(lines.length)]).join('\n');
       const seen = Array.from({ length: random(4) + 2 }, version);
-      const all = seen.reduce(common);
+      const all = seen.reduce(commonText);
       for (const each of all.includes('⋯') ? seen : []) {
-        expect(isSameQuestion(ask(all), ask(each)), JSON.stringify([all, each])).toBe(true);
+        expect(isSameDialog(ask(all), ask(each)), JSON.stringify([all, each])).toBe(true);
       }
     }
   });

@@ -1,13 +1,13 @@
-// The text of a question, and how it is known again. Wheels, seconds, and which answer is marked make no difference. Where other
-// parts of it move, what is common to all its versions counts: what moves is left out, and GAP stands for it. Pure.
+// The text of a dialog, and how to recognize it again. Spinners, seconds and the marked choice do not matter. If other
+// parts change, only what all versions have in common counts; GAP stands for the rest. Pure.
 
 import type { Dialog } from '../../../ir/effect.ts';
 
-/** Stands for a part of a line, or for any number of lines. No program draws it for anything that it asks. */
+/** Stands for a part of a line or for any number of lines. Programs do not draw it in dialogs. */
 const GAP = '⋯';
 
-/** Whether a look shows the question that was told: all of it; or where parts of it move, all that does not, in its order. */
-export function isSameQuestion(told: Dialog, seen: Dialog): boolean {
+/** Whether `seen` is the dialog that was reported: all of it, or the unchanging parts in order. */
+export function isSameDialog(told: Dialog, seen: Dialog): boolean {
   if (told.name !== seen.name) return false;
   if (!told.text.includes(GAP)) return essence(told.text) === essence(seen.text);
   const lines = linesOf(seen.text);
@@ -21,8 +21,8 @@ export function isSameQuestion(told: Dialog, seen: Dialog): boolean {
   return true;
 }
 
-/** What is common to two versions of a text; in the first one something may have moved before. */
-export function common(one: string, other: string): string {
+/** The common part of two versions of a text; `one` may already contain gaps. */
+export function commonText(one: string, other: string): string {
   const [mine, theirs] = [linesOf(one), linesOf(other)];
   const kept: string[] = [];
   let [from, fromThere] = [0, 0];
@@ -34,7 +34,7 @@ export function common(one: string, other: string): string {
   return kept.filter((line, at) => line !== GAP || kept[at - 1] !== GAP).join('\n');
 }
 
-/** Whether two texts differ in figures and signs alone. */
+/** Whether two texts differ only in digits and symbols. */
 export function isSameInWords(one: string, other: string): boolean {
   const words = (text: string): string => text.replaceAll(/\P{L}+/gu, ' ').trim();
   return words(one) === words(other);
@@ -43,9 +43,9 @@ export function isSameInWords(one: string, other: string): boolean {
 interface Line {
   readonly text: string;
   readonly essence: string;
-  /** What it begins and ends with, where its middle moves. */
+  /** Text before and after the gap; null without a gap. */
   readonly ends: readonly [string, string] | null;
-  /** Nothing that is to be seen stays in it. */
+  /** Contains no visible fixed text. */
   readonly isBlank: boolean;
 }
 
@@ -64,13 +64,13 @@ function isSameLine({ essence: mine, ends }: Line, { essence: theirs }: Line): b
   return theirs.length >= head.length + tail.length && theirs.startsWith(head) && theirs.endsWith(tail);
 }
 
-/** The longest row of lines that is in both, by where they stand. */
+/** Longest common subsequence of lines, as pairs of indices. */
 function sharedLines(mine: readonly Line[], theirs: readonly Line[]): readonly (readonly [number, number])[] {
   const isShared = (at: number, there: number): boolean => {
     const [one, other] = [mine[at], theirs[there]];
     return one !== undefined && other !== undefined && one.essence !== GAP && isSameLine(one, other);
   };
-  // How many there are from each pair of places on.
+  // Length of the longest common subsequence from each pair of indices on.
   const ahead = Array.from({ length: mine.length + 1 }, () => new Uint16Array(theirs.length + 1));
   const count = (at: number, there: number): number => ahead[at]?.[there] ?? 0;
   for (let at = mine.length - 1; at >= 0; at -= 1) {
@@ -90,13 +90,13 @@ function sharedLines(mine: readonly Line[], theirs: readonly Line[]): readonly (
   return pairs;
 }
 
-/** As many lines on both sides are the same ones at another time. */
+/** Equally many lines on both sides are versions of the same lines. */
 function moved(mine: readonly Line[], theirs: readonly Line[]): readonly string[] {
   if (mine.length !== theirs.length) return [...mine, ...theirs].every(({ essence }) => essence === '') ? [] : [GAP];
   return mine.map(({ text }, at) => movedLine(text, theirs[at]?.text ?? ''));
 }
 
-/** Whole words at its beginning and at its end stay. */
+/** Keeps whole words at the start and at the end. */
 function movedLine(mine: string, theirs: string): string {
   const [one, other] = [mine.replaceAll(ANIMATED, ' '), theirs.replaceAll(ANIMATED, ' ')];
   const [head = '', tail = head] = one.split(GAP);
@@ -114,5 +114,5 @@ function essence(text: string): string {
   return text.replaceAll(ANIMATED, '').replaceAll(/\s+/g, ' ').trim();
 }
 
-/** Wheels, marks of a choice, and seconds that pass. */
+/** Spinners, markers of a choice, and seconds. */
 const ANIMATED = /[\u2800-\u28ff◐◓◑◒◴◷◶◵✳✶✻✽✢·❯›▶▸]|^\s*>|\b\d+s\b/gmu;

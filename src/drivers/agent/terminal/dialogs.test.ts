@@ -1,4 +1,4 @@
-// Q1–Q4.
+// Rules dialog/1 to dialog/4.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { DialogPattern } from '../../../ir/adapter.ts';
@@ -30,7 +30,7 @@ beforeEach(() => {
 function tell(question: SeenDialog, at = 0) {
   dialogs.consider(question, at);
   const act = dialogs.consider(question, at + 1_500);
-  if (act.kind === 'tell' && act.dialog !== null) dialogs.told();
+  if (act.kind === 'tell' && act.dialog !== null) dialogs.reported();
   return act;
 }
 
@@ -43,7 +43,7 @@ describe('a question', () => {
       kind: 'tell',
       dialog: { name: 'permission', text: 'rm x?' },
     });
-    dialogs.told();
+    dialogs.reported();
     expect(dialogs.consider(asked('rm x?'), 5_000)).toEqual({ kind: 'nothing' });
   });
 
@@ -68,7 +68,7 @@ describe('a question', () => {
     dialogs.pressed(100);
     expect(dialogs.consider(safe, 200)).toMatchObject({ kind: 'wait' });
     expect(dialogs.consider(safe, 3_100)).toMatchObject({ kind: 'tell', dialog: { text: 'Continue?' } });
-    dialogs.told();
+    dialogs.reported();
     expect(dialogs.consider(safe, 9_000)).toEqual({ kind: 'nothing' });
   });
 
@@ -90,7 +90,7 @@ describe('a question that moves', () => {
     for (let now = 0; now <= untilMs; now += 20) {
       const act = dialogs.consider(question(1_000 - Math.floor(now / everyMs)), now);
       if (act.kind === 'tell') acts.push(act.dialog);
-      if (act.kind === 'tell' && act.dialog !== null) dialogs.told();
+      if (act.kind === 'tell' && act.dialog !== null) dialogs.reported();
     }
     return acts;
   }
@@ -138,7 +138,7 @@ describe('a question that moves', () => {
     expect(tell(counting(3, 'rm y'), 3_040)).toMatchObject({ kind: 'tell' });
   });
 
-  test('is decided at its first sight by what was said of it in an earlier life', () => {
+  test('is decided at its first observation by what was said of it in an earlier life', () => {
     dialogs.decide({ dialog: COMMON, approved: true, answer: null });
     expect(dialogs.consider(counting(7), 0)).toMatchObject({ kind: 'press', keys: ['1'] });
   });

@@ -1,44 +1,44 @@
-// What an agent asks, from its first appearance to its end: answered by the adapter's rule, told to a person, or answered as a
-// person has decided. Pure: screens and verdicts go in, and what is to be done about them comes out.
+// An agent's dialogs from first appearance to end: answered by the adapter's rule, reported to a person, or answered as
+// the person decided. Pure: screens and decisions go in, acts come out.
 //
-// Q1  Keys are pressed once a question has stood still for a moment: one that is half drawn is another. A person is told a
-//     little later, when what ticks in it has ticked.
-// Q2  For one appearance keys are pressed once, by rule or by decision. A question that stands on is asked anew.
-// Q3  A decision is for the question that it was made about. It waits for it no longer than until the first screen that
-//     shows another, or none.
-// Q4  A question that never stands still is told by what is common to all that was seen of it (dialog-text.ts), and is the same
-//     for as long as all of that is there. What has changed since it was told is another question, unless only figures and
-//     signs have, over and over.
+// dialog/1  Presses keys after the dialog stood still for a moment: a half-drawn dialog is a different one. Reports to
+//           a person a little later, after its counters have moved once.
+// dialog/2  Presses keys once for each appearance, by rule or by decision. A dialog that stays is reported again.
+// dialog/3  A decision applies only to the dialog that it was made for. It expires with the first screen that shows
+//           another dialog or none.
+// dialog/4  A dialog that never stands still is identified by the common part of all its versions (dialog-text.ts). A
+//           change after the report makes it another dialog, unless only digits and symbols change repeatedly.
 //
-// Keys are pressed at the latest look, if that shows the question, and by tmux, if its screen is still that of the look (X5).
-// What has moved meanwhile is looked at anew, a few times; so they reach a question that moves, and nothing else.
+// Keys are pressed at the latest observation if it shows the dialog, and tmux compares the screen once more (tmux/5).
+// If the screen changed meanwhile, the handler observes again, a few times. So keys reach a moving dialog and nothing
+// else.
 
 import type { DialogVerdict } from '../../../engine/ports.ts';
 import type { Dialog } from '../../../ir/effect.ts';
 import { keyName } from '../../../ir/prompt-text.ts';
-import { common, isSameInWords, isSameQuestion } from './dialog-text.ts';
+import { commonText, isSameInWords, isSameDialog } from './dialog-text.ts';
 import type { SeenDialog } from './screen.ts';
 
 export type DialogAct =
   | { readonly kind: 'nothing' }
-  /** Look again then. */
+  /** Observe again after this time. */
   | { readonly kind: 'wait'; readonly ms: number }
-  /** By the adapter's rule, where it is for no verdict. */
+  /** `verdict` is null for the adapter's rule. */
   | { readonly kind: 'press'; readonly keys: readonly string[]; readonly verdict: DialogVerdict | null }
-  /** Text, and Enter. */
+  /** Types the text, then Enter. */
   | { readonly kind: 'type'; readonly text: string; readonly verdict: DialogVerdict }
-  /** To a person; null: what was told is over. */
+  /** Reports to a person; null: the reported dialog is over. */
   | { readonly kind: 'tell'; readonly dialog: Dialog | null };
 
 interface Appearance {
-  /** As it was seen last. */
+  /** Latest version. */
   readonly dialog: SeenDialog;
   readonly since: number;
   readonly changes: number;
   readonly changedAt: number;
-  /** To all that was seen of it. */
+  /** Common part of all versions. */
   readonly common: string;
-  /** By what it is known again; null: by how it was seen last. */
+  /** Identifies the dialog; null: use the latest version. */
   readonly known: Dialog | null;
   readonly isTold: boolean;
   readonly pressedAt: number | null;
@@ -63,22 +63,22 @@ export class Dialogs {
     return current === null ? { kind: 'nothing' } : this.#deal(current, now);
   }
 
-  /** Whether a look shows what was considered last. */
+  /** Whether an observation shows the dialog considered last. */
   shows(dialog: SeenDialog | null): boolean {
     return this.#current !== null && dialog !== null && isStill(this.#current, dialog);
   }
 
-  /** What was asked for has been put in. */
+  /** The keys or the text arrived. */
   pressed(now: number): void {
     this.#verdict = null;
     if (this.#current !== null) this.#current = { ...this.#current, pressedAt: now };
   }
 
-  told(): void {
+  reported(): void {
     if (this.#current !== null) this.#current = { ...this.#current, isTold: true };
   }
 
-  /** Whoever was told listens no longer. */
+  /** The waiter that was notified is gone. */
   forget(): void {
     if (this.#current !== null) this.#current = { ...this.#current, isTold: false };
   }
@@ -108,13 +108,13 @@ export class Dialogs {
 }
 
 const STEADY_MS = 100;
-/** A clock that goes by seconds has gone on by then. */
+/** A counter of seconds has moved by then. */
 const TICK_MS = 1_500;
-/** What has changed so often goes on changing; another question changes once. */
+/** A dialog that changed this often keeps changing; a new dialog changes once. */
 const MOVES = 2;
-/** What changes in the first moment is being drawn. */
+/** Changes in this time are still drawing. */
 const DRAWN_MS = 300;
-/** What answered it is given this to take effect. */
+/** Time for the answer to take effect. */
 const AGAIN_MS = 3_000;
 
 function seen(before: Appearance | null, dialog: SeenDialog, now: number): Appearance {
@@ -136,11 +136,11 @@ function seen(before: Appearance | null, dialog: SeenDialog, now: number): Appea
   if (isAnother && !isSameInWords(before.dialog.text, text)) return fresh;
   const changed = { ...before, dialog, changedAt: now, known: null, isTold: false };
   if (now - before.since < DRAWN_MS) return { ...changed, common: text };
-  return { ...changed, changes: before.changes + 1, common: common(before.common, text) };
+  return { ...changed, changes: before.changes + 1, common: commonText(before.common, text) };
 }
 
 function isStill({ dialog, known }: Appearance, seenNow: SeenDialog): boolean {
-  return known === null ? isSameQuestion(dialog, seenNow) : isSameQuestion(known, told(seenNow));
+  return known === null ? isSameDialog(dialog, seenNow) : isSameDialog(known, told(seenNow));
 }
 
 function answerTo(asked: SeenDialog, verdict: DialogVerdict): DialogAct | null {
@@ -154,10 +154,10 @@ function answerTo(asked: SeenDialog, verdict: DialogVerdict): DialogAct | null {
 }
 
 function isAbout({ dialog }: DialogVerdict, asked: SeenDialog): boolean {
-  return isSameQuestion(dialog, told(asked));
+  return isSameDialog(dialog, told(asked));
 }
 
-/** With what the adapter advises. */
+/** Includes the adapter's advice. */
 function told({ name, text, pattern: { cure } }: SeenDialog): Dialog {
   return { name, text: cure === null ? text : `${text}\n\n${cure}` };
 }

@@ -1,5 +1,5 @@
-// Ends what is left of a start: the agent by its own keys, by the signal that it knows, and by force, in this order; then
-// what its tools have left, by the marker; and its terminal at last, so that it can be seen until then.
+// Stops what is left of a start, in this order: the agent by its own keys, by its signal, by force; then processes of
+// its tools, by marker; the terminal last, so that it stays visible until then.
 
 import type { StopWays } from '../../../ir/adapter.ts';
 import { isErrno } from '../../../sys/errno.ts';
@@ -11,13 +11,13 @@ import type { Ending } from '../../kill-process-tree.ts';
 import { readProcess } from '../../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
 import { within } from '../../../sys/with-timeout.ts';
-import type { Console } from './screen-watcher.ts';
+import type { ScreenWatcher } from './screen-watcher.ts';
 
 export function endTerminal(
   start: AgentStart,
   stop: StopWays,
   graceMs: number,
-  { tmux, console }: { readonly tmux: Tmux; readonly console: Console },
+  { tmux, watcher }: { readonly tmux: Tmux; readonly watcher: ScreenWatcher },
 ): Ending {
   const hurry = new AbortController();
   let sweep: Ending | null = null;
@@ -28,7 +28,7 @@ export function endTerminal(
     if (leader !== null && graceMs > 0) {
       const isGone = new Promise<void>((resolve) => whenGone(leader, start.folder, () => resolve()));
       const waited = (ms: number): Promise<boolean> => within(isGone, ms, hurry.signal);
-      const isOver = (await hasPressed(stop.keys, console)) && (await waited(Math.min(stop.waitMs, leftMs())));
+      const isOver = (await hasPressed(stop.keys, watcher)) && (await waited(Math.min(stop.waitMs, leftMs())));
       if (!isOver) {
         signalTo(leader, stop.signal);
         await waited(leftMs());
@@ -50,30 +50,30 @@ export function endTerminal(
   };
 }
 
-/** What an agent has left running is given this to end, as far as there is time left. */
+/** Time for left-over processes to end, if the grace period allows. */
 const SWEEP_MS = 1_000;
 
-/** Not into a question (H6). */
-async function hasPressed(keys: readonly string[], console: Console): Promise<boolean> {
+/** Never presses into a dialog (host/6). */
+async function hasPressed(keys: readonly string[], watcher: ScreenWatcher): Promise<boolean> {
   if (keys.length === 0) return false;
   for (let tries = 0; tries < TRIES; tries += 1) {
-    const screen = await console.look();
+    const screen = await watcher.observe();
     if (screen === null || screen.dialog !== null) return false;
-    const put = await console.press(keys, screen);
+    const put = await watcher.press(keys, screen);
     if (put !== 'changed') return put === 'done';
   }
   return false;
 }
 
-/** A screen that changes all the time is not waited for. */
+/** Bounds the attempts on a screen that never stops changing. */
 const TRIES = 20;
 
-/** The shell that leads the group waits for the program, whatever it is sent. */
+/** The shell that leads the group waits for the program, whatever signal it gets. */
 function signalTo(leader: ProcessEntry, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader.group, signal);
   } catch (error) {
-    // Gone meanwhile, or not ours to signal.
+    // The process ended meanwhile, or belongs to someone else.
     if (!isErrno(error, 'ESRCH', 'EPERM')) throw error;
   }
 }

@@ -1,4 +1,4 @@
-// N1–N3.
+// Rules hook/1 to hook/3.
 
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -43,18 +43,18 @@ describe('hooks', () => {
     call('SessionStart', { session_id: 'one' });
     call('Submit', { session_id: 'one', prompt: 'do it' });
     log.refresh();
-    expect(log).toMatchObject({ session: 'one', events: 2, isAtRest: false });
+    expect(log).toMatchObject({ session: 'one', events: 2, isIdle: false });
     expect(log.accepted).toEqual([{ event: 2, prompt: 'do it' }]);
     call('Stop', { session_id: 'two' });
     log.refresh();
-    expect(log).toMatchObject({ session: 'two', isAtRest: true });
+    expect(log).toMatchObject({ session: 'two', isIdle: true });
   });
 
   test('tell whether it does something, which to ask and to be done with a tool is not', () => {
     const acts = ['SessionStart', 'Submit', 'Pre', 'Ask', 'Post', 'Stop', 'Ask', 'Fail'].map((hook) => {
       call(hook);
       log.refresh();
-      return log.lastAct;
+      return log.lastActivity;
     });
     expect(acts).toEqual([0, 2, 3, 3, 3, 6, 6, 8]);
   });
@@ -82,7 +82,7 @@ describe('hooks', () => {
     call('Fail', { message: 'overloaded' });
     log.refresh();
     expect(log.failure).toMatchObject({ message: 'overloaded' });
-    expect(log.isAtRest).toBe(true);
+    expect(log.isIdle).toBe(true);
     call('Pre');
     log.refresh();
     expect(log.failure).toBeNull();

@@ -1,10 +1,10 @@
-// What an agent's own hooks have told. Each call of one leaves a file in the folder `hooks` of the agent's start
-// (bin/hook.sh): TIME-PID-HOOK.json, with the payload in it, whole from the moment it has its name.
+// Events reported by an agent's own hooks. Each hook call leaves a file in `hooks/` in the folder of the agent's start
+// (bin/hook.sh): TIME-PID-HOOK.json with the payload, complete as soon as it has its name.
 //
-// N1  Order is that of the names, among those that come together; and in a later life among all.
-// N2  Files stay: a later life learns from them what the agent has accepted, and in which session it is. Those of a tool
-//     that has ended are taken away: there is no end to them.
-// N3  What cannot be read, or is no JSON, tells nothing and harms nobody.
+// hook/1  Events that arrive together are ordered by name; a later engine orders all events by name.
+// hook/2  Files stay, so that a later engine knows the accepted prompts and the session. Files of finished tools are
+//         deleted, since their number has no bound.
+// hook/3  A file that cannot be read or is not JSON is ignored.
 
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
@@ -17,9 +17,9 @@ import { watchFolder } from '../../session-leader.ts';
 import { makeFolder } from '../../../sys/private-file.ts';
 
 export interface AcceptedPrompt {
-  /** Counts all that the hooks told, from 1. */
+  /** Number of the event, from 1. */
   readonly event: number;
-  /** Null where the hook does not tell. */
+  /** Null if the hook does not report it. */
   readonly prompt: string | null;
 }
 
@@ -33,20 +33,20 @@ export class HookLog {
   #accepted: AcceptedPrompt[] = [];
   #session: string | null = null;
   #rested = 0;
-  #lastAct = 0;
+  #lastActivity = 0;
   #failure: { readonly event: number; readonly message: string } | null = null;
   #blocked: { readonly event: number; readonly at: number } | null = null;
-  /** Files of tools that have begun. */
+  /** Files of running tools. */
   #tools: string[] = [];
 
-  /** `told`: called whenever there is something new. */
+  /** `told` is called for each new event. */
   constructor(folder: string, names: HookNames, told: () => void) {
     this.#folder = folder;
     this.#names = names;
     this.#told = told;
   }
 
-  /** Keeps nobody from ending. */
+  /** Does not keep the process alive. */
   open(): void {
     if (this.#watcher !== null) return;
     makeFolder(this.#folder);
@@ -59,26 +59,26 @@ export class HookLog {
     this.#watcher = null;
   }
 
-  /** For whoever looks now and then: where no watch is to be had, nobody else tells. */
+  /** For callers that poll: without a watch, nothing else reads new events. */
   catchUp(): void {
     if (this.#watcher === null) this.refresh();
   }
 
-  /** Takes in what has come. */
+  /** Reads new events. */
   refresh(): void {
     const before = this.#events;
     for (const file of this.#unread()) this.#take(file);
     if (this.#events > before) this.#told();
   }
 
-  /** How much the hooks have told so far. */
+  /** Number of events so far. */
   get events(): number {
     return this.#events;
   }
 
-  /** The latest of them that tells of something the agent does: not of what it asks, or of what becomes of it. */
-  get lastAct(): number {
-    return this.#lastAct;
+  /** Number of the latest event about the agent's own activity, excluding dialogs and its exit. */
+  get lastActivity(): number {
+    return this.#lastActivity;
   }
 
   get session(): string | null {
@@ -89,22 +89,22 @@ export class HookLog {
     return this.#accepted;
   }
 
-  /** Whether they tell of it. */
-  get tellsRest(): boolean {
+  /** Whether the hooks report idleness. */
+  get reportsIdle(): boolean {
     return this.#names.stopped !== null;
   }
 
-  /** It has come to rest since it last accepted something. */
-  get isAtRest(): boolean {
+  /** The agent became idle after the last prompt that it accepted. */
+  get isIdle(): boolean {
     return this.#rested > (this.#accepted.at(-1)?.event ?? 0);
   }
 
-  /** What it came to rest with, if that was an error and it has not gone on. */
+  /** The error that the agent stopped with, unless it continued. */
   get failure(): { readonly event: number; readonly message: string } | null {
     return this.#failure;
   }
 
-  /** Since when it waits for a person, for all that the hooks tell, by `performance.now`; null: it does not. */
+  /** When the agent began to wait for a person, by `performance.now`; null if it does not. */
   get blockedSince(): number | null {
     return this.#blocked?.event === this.#events ? this.#blocked.at : null;
   }
@@ -131,7 +131,7 @@ export class HookLog {
     } catch (error) {
       if (error instanceof SyntaxError || isErrno(error, ...ABSENT, ...REFUSED)) return null;
       if (!isErrno(error, ...EXHAUSTED)) throw error;
-      // The next time, then.
+      // Tries again at the next read.
       this.#read.delete(file);
       return null;
     }
@@ -153,7 +153,7 @@ export class HookLog {
         return;
       case names.toolBegun:
         this.#failure = null;
-        this.#lastAct = this.#events;
+        this.#lastActivity = this.#events;
         this.#tools.push(file);
         return;
       case names.toolEnded:
@@ -176,10 +176,10 @@ export class HookLog {
     this.#goOn();
   }
 
-  /** A tool that was interrupted never tells of its end. */
+  /** An interrupted tool never reports its end. */
   #goOn(): void {
     this.#failure = null;
-    this.#lastAct = this.#events;
+    this.#lastActivity = this.#events;
     this.#forget(...this.#tools.splice(0));
   }
 
@@ -196,5 +196,5 @@ function textAt(payload: JsonMap, key: string | null): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-/** Others are on their way, or not ours. */
+/** Other files are incomplete or not ours. */
 const NAME = /^\d+(?:\.\d+)?-\d+-(.+)\.json$/;

@@ -1,5 +1,5 @@
-// Agents in terminals of tmux: one session for each start, whose only pane runs the shell that records who the agent is and
-// how it ended (agent-shell.ts). What an agent is, while it lives, stands in agent.ts.
+// Agents in tmux terminals: one tmux session for each start. Its only pane runs the shell that records the agent's
+// process and exit (agent-shell.ts). The living agent is in agent.ts.
 
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -24,17 +24,17 @@ import type { Tmux } from '../tmux/tmux.ts';
 import type { SessionLedger } from '../headless/session-registry.ts';
 import { findShell } from '../../recording-shell.ts';
 import { HOOKS, READY, TerminalAgent, TRANSCRIPT } from './agent.ts';
-import { Console } from './screen-watcher.ts';
+import { ScreenWatcher } from './screen-watcher.ts';
 import { endTerminal } from './ending.ts';
 import { Transcript } from './transcript.ts';
 
 export interface TerminalHostOptions extends RunSurroundings {
   readonly tmux: Tmux;
-  /** One that has terminals. */
+  /** Must have a terminal profile. */
   readonly adapter: Adapter;
-  /** The run's. */
+  /** The registry of the run. */
   readonly ledger: SessionLedger;
-  /** What an agent that has run into an error is given to go on by itself; a minute, save in tests. */
+  /** Time for an agent with an error to recover by itself; one minute except in tests. */
   readonly failedMs?: number;
 }
 
@@ -65,14 +65,14 @@ export function terminalHost(options: TerminalHostOptions): AgentHost {
       return { kind: 'gone', wasReady: existsSync(join(folder.path, READY)), exit };
     },
     clear: (start, graceMs) => {
-      const console = new Console({
+      const watcher = new ScreenWatcher({
         ways,
         folder: start.folder.path,
         pane: () => tmux.find(start.marker),
-        past: () => ({ wasReady: existsSync(join(start.folder.path, READY)), idleRow: null }),
+        history: () => ({ wasReady: existsSync(join(start.folder.path, READY)), idleRow: null }),
         lost: () => undefined,
       });
-      return endTerminal(start, ways.stop, graceMs, { tmux, console });
+      return endTerminal(start, ways.stop, graceMs, { tmux, watcher });
     },
   };
 }
@@ -85,14 +85,14 @@ const COLUMNS = 200;
 const ROWS = 50;
 const SCROLLBACK = 50_000;
 
-/** As the spec has it; what tmux keeps for itself in names is replaced, and a hash tells the agent from one that is called so. */
+/** Follows the specification, with characters reserved by tmux replaced; the hash keeps such names unique. */
 function sessionName(runId: string, agent: string): string {
   const plain = `meow-${runId}-${agent}`;
   const name = plain.replaceAll(/[.:#\\]/g, '_');
   return name === plain ? name : `${name}-${createHash('sha256').update(agent).digest('hex').slice(0, 6)}`;
 }
 
-/** Whatever keeps the agent from living is told as its end. */
+/** Reports every obstacle as the agent's exit. */
 async function open(
   agent: TerminalAgent,
   request: StartRequest,
@@ -110,7 +110,7 @@ async function open(
     name: agent.terminal,
     command: command.value,
     cwd: start.workdir,
-    // One that is not to know of a terminal around it must not find tmux's own word for it either.
+    // An adapter that hides the surrounding terminal must hide tmux's own variable too.
     environment: { ...request.environment, MEOW_HOOKS: join(path, HOOKS), ...blankTmux(options.adapter) },
     columns: COLUMNS,
     rows: ROWS,
@@ -118,12 +118,12 @@ async function open(
     transcript: join(path, TRANSCRIPT),
     marker: start.marker,
   });
-  // An earlier life may have opened it, and not have lived to see it begin.
+  // An earlier engine may have opened the terminal and died before it saw it begin.
   if (opened.ok || (await options.tmux.find(start.marker)) !== null) agent.adopt();
   else agent.refuse(opened.error);
 }
 
-/** The command of the pane; an error is a part of a sentence. */
+/** The command of the pane; the error is a clause. */
 function prepared(
   request: StartRequest,
   ways: TerminalWays,
@@ -144,7 +144,7 @@ function prepared(
   if (!filled.ok) return filled;
   try {
     makeFolder(join(path, HOOKS));
-    // Where the user's own home is, only the caller's environment tells.
+    // The user's home folder is known only from the caller's environment.
     const laidOut = layOut(adapter, holes, options.environment);
     if (!laidOut.ok) return laidOut;
   } catch (error) {
@@ -154,7 +154,7 @@ function prepared(
   return ok([shell.path, '-c', agentShellText(shellCommand(shell.path, filled.value), path, true), shell.name]);
 }
 
-/** A session that was chosen and never used is not there to be gone on with: it is begun as it was to be. */
+/** A session that was chosen but never used does not exist yet: start it as planned. */
 function inSession(request: StartRequest, ledger: SessionLedger): StartRequest {
   const { start, resumeSession, forks } = request;
   if (resumeSession === null || forks) {
@@ -167,13 +167,13 @@ function inSession(request: StartRequest, ledger: SessionLedger): StartRequest {
     : request;
 }
 
-/** Null where the adapter has none for it. */
+/** Null if the adapter has no such command. */
 function commandFor({ resumeSession, forks }: StartRequest, ways: TerminalWays): Text | null {
   if (resumeSession === null) return ways.command;
   return forks ? ways.forkCommand : ways.resumeCommand;
 }
 
-/** Of a fork: the session that it is made from, and its own, where that is known beforehand. */
+/** For a fork: the parent session, and the new session if it is known in advance. */
 function sessionHoles({ start: { session }, resumeSession, forks }: StartRequest): HoleValues {
   const id = resumeSession ?? session;
   return {

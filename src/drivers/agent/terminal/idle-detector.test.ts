@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { TerminalWays } from '../../../ir/adapter.ts';
-import { Rest } from './idle-detector.ts';
+import { IdleDetector } from './idle-detector.ts';
 import type { Screen } from './screen.ts';
 
 type Told = Pick<TerminalWays, 'acknowledge' | 'ready'>;
@@ -15,26 +15,26 @@ const screen = (more: Partial<Screen>): Screen =>
   ({ dialog: null, isReady: true, isBusy: false, isQueued: false, ...more }) as Screen;
 
 test('an agent of which nothing tells does not rest, and does not work', () => {
-  expect(new Rest(ways([], false), null).isTold).toBe(false);
+  expect(new IdleDetector(ways([], false), null).canDetect).toBe(false);
 });
 
 test('a screen tells of rest when it shows none of work for a moment', () => {
-  const rest = new Rest(ways(['busy'], true), null);
-  expect(rest.see(screen({ isBusy: true }), 0)).toBe(false);
-  expect(rest.see(screen({}), 100)).toBe(false);
-  expect(rest.see(screen({ isBusy: true }), 300)).toBe(false);
-  expect(rest.see(screen({}), 400)).toBe(false);
-  expect(rest.see(screen({}), 700)).toBe(true);
-  expect(rest.see(screen({ isReady: false }), 800)).toBe(false);
+  const rest = new IdleDetector(ways(['busy'], true), null);
+  expect(rest.observe(screen({ isBusy: true }), 0)).toBe(false);
+  expect(rest.observe(screen({}), 100)).toBe(false);
+  expect(rest.observe(screen({ isBusy: true }), 300)).toBe(false);
+  expect(rest.observe(screen({}), 400)).toBe(false);
+  expect(rest.observe(screen({}), 700)).toBe(true);
+  expect(rest.observe(screen({ isReady: false }), 800)).toBe(false);
 });
 
 test('a hook tells at once; without it, a screen that shows no work for longer', () => {
-  const hooks = { tellsRest: true, isAtRest: false };
-  const rest = new Rest(ways(['busy'], true), hooks);
-  expect(rest.see(screen({}), 0)).toBe(false);
-  expect(rest.see(screen({}), 2_999)).toBe(false);
-  expect(rest.see(screen({}), 3_000)).toBe(true);
-  hooks.isAtRest = true;
-  expect(rest.see(screen({ isReady: false }), 3_001)).toBe(true);
-  expect(rest.see(screen({ isBusy: true }), 3_002)).toBe(false);
+  const hooks = { reportsIdle: true, isIdle: false };
+  const rest = new IdleDetector(ways(['busy'], true), hooks);
+  expect(rest.observe(screen({}), 0)).toBe(false);
+  expect(rest.observe(screen({}), 2_999)).toBe(false);
+  expect(rest.observe(screen({}), 3_000)).toBe(true);
+  hooks.isIdle = true;
+  expect(rest.observe(screen({ isReady: false }), 3_001)).toBe(true);
+  expect(rest.observe(screen({ isBusy: true }), 3_002)).toBe(false);
 });

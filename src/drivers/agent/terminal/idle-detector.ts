@@ -1,40 +1,40 @@
-// Whether an agent has come to rest, as far as its hooks and its screen tell. Pure: screens go in.
+// Detects that an agent is idle, from its hooks and its screen. Pure.
 //
-// Its hook is right at once, unless the screen shows that it works again. But there is none when a person interrupts it: a
-// screen that shows no work for a while tells the same.
+// The hook decides at once, unless the screen shows new work. An interrupt by a person calls no hook: then a screen
+// without work for a while decides.
 
 import type { TerminalWays } from '../../../ir/adapter.ts';
 import type { HookLog } from './hook-log.ts';
 import type { Screen } from './screen.ts';
 
-export class Rest {
+export class IdleDetector {
   readonly #showsBusy: boolean;
   readonly #showsReady: boolean;
-  readonly #hooks: Pick<HookLog, 'tellsRest' | 'isAtRest'> | null;
-  #restingSince: number | null = null;
+  readonly #hooks: Pick<HookLog, 'reportsIdle' | 'isIdle'> | null;
+  #idleSince: number | null = null;
 
-  constructor({ acknowledge, ready }: TerminalWays, hooks: Pick<HookLog, 'tellsRest' | 'isAtRest'> | null) {
+  constructor({ acknowledge, ready }: TerminalWays, hooks: Pick<HookLog, 'reportsIdle' | 'isIdle'> | null) {
     this.#showsBusy = acknowledge.busy.length > 0;
     this.#showsReady = ready !== null;
-    this.#hooks = hooks?.tellsRest === true ? hooks : null;
+    this.#hooks = hooks?.reportsIdle === true ? hooks : null;
   }
 
-  /** Whether it can be told at all. */
-  get isTold(): boolean {
+  /** Whether idleness can be detected at all. */
+  get canDetect(): boolean {
     return this.#hooks !== null || this.#showsBusy || this.#showsReady;
   }
 
-  /** To be called with every screen that is seen. */
-  see({ dialog, isReady, isBusy, isQueued }: Screen, now: number): boolean {
+  /** Call with every observed screen. */
+  observe({ dialog, isReady, isBusy, isQueued }: Screen, now: number): boolean {
     const seems = dialog === null && isReady && !isBusy && !isQueued;
-    this.#restingSince = seems ? (this.#restingSince ?? now) : null;
-    if (this.#hooks === null) return seems && now - (this.#restingSince ?? now) >= STEADY_MS;
-    if (this.#hooks.isAtRest) return !isBusy && dialog === null;
-    return this.#showsBusy && seems && now - (this.#restingSince ?? now) >= UNTOLD_MS;
+    this.#idleSince = seems ? (this.#idleSince ?? now) : null;
+    if (this.#hooks === null) return seems && now - (this.#idleSince ?? now) >= STEADY_MS;
+    if (this.#hooks.isIdle) return !isBusy && dialog === null;
+    return this.#showsBusy && seems && now - (this.#idleSince ?? now) >= UNTOLD_MS;
   }
 }
 
-/** Between two pieces of work there is a moment without any. */
+/** Agents pause for a moment between two pieces of work. */
 const STEADY_MS = 300;
-/** A hook that was going to tell has told by then. */
+/** A hook would have reported by then. */
 const UNTOLD_MS = 3_000;

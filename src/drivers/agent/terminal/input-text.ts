@@ -1,44 +1,44 @@
-// A text in the input of an agent, as far as a screen tells. Inputs wrap, draw frames and show no more than the end of a long
-// text: so its end is looked for, where the cursor is, and white space and frames count for nothing. Pure.
+// Finds a text in an agent's input on the screen. Inputs wrap lines, draw frames and show only the end of a long text:
+// so this looks for the end of the text at the cursor, ignoring white space and frames. Pure.
 
-import type { Look } from '../tmux/terminal-pane.ts';
+import type { PaneCapture } from '../tmux/terminal-pane.ts';
 
-/** What is left of the cursor, in its row. */
-export function rowAtCursor({ lines, cursor }: Look): string {
+/** The text left of the cursor in its row. */
+export function rowAtCursor({ lines, cursor }: PaneCapture): string {
   return upToColumn(lines[cursor.row] ?? '', cursor.column).trimEnd();
 }
 
-/** Whether a text ends at the cursor. */
-export function endsAtCursor(look: Look, text: string): boolean {
-  // Of a long text, most need not be looked at.
-  const wanted = bare(text.slice(-TEXT_MAX)).slice(-TAIL_MAX);
-  const row = bare(unprompted(rowAtCursor(look)));
-  // A cursor in an empty row is behind whatever is above it, and in it stands nothing.
+/** Whether the text ends at the cursor. */
+export function endsAtCursor(capture: PaneCapture, text: string): boolean {
+  // The end of a long text is enough.
+  const wanted = withoutFrame(text.slice(-TEXT_MAX)).slice(-TAIL_MAX);
+  const row = withoutFrame(withoutPromptMark(rowAtCursor(capture)));
+  // A cursor in an empty row follows anything above it, so it proves nothing.
   if (wanted === '' || row === '') return false;
   if (row.length >= wanted.length) return row.endsWith(wanted);
-  const { lines, cursor } = look;
-  const above = lines.slice(Math.max(0, cursor.row - ROWS_MAX), cursor.row).map(unprompted);
-  return bare([...above, unprompted(rowAtCursor(look))].join('')).endsWith(wanted);
+  const { lines, cursor } = capture;
+  const above = lines.slice(Math.max(0, cursor.row - ROWS_MAX), cursor.row).map(withoutPromptMark);
+  return withoutFrame([...above, withoutPromptMark(rowAtCursor(capture))].join('')).endsWith(wanted);
 }
 
 const TEXT_MAX = 1_000;
 const TAIL_MAX = 40;
 const ROWS_MAX = 6;
 
-/** Without the frame, and without the mark that an input begins with. */
-function unprompted(row: string): string {
+/** Removes the frame and the prompt character. */
+function withoutPromptMark(row: string): string {
   return row.replace(/^[\s│┃║▏▎▌|]*[>❯›»$%#*•]?[\s]/u, '');
 }
 
-function bare(text: string): string {
+function withoutFrame(text: string): string {
   return text.normalize('NFC').replaceAll(/[\s\p{C}│┃║▏▎▌▕▐|]+/gu, '');
 }
 
 /**
- * Whether what an agent says that it was given is this text, or has it in it together with more. What an input may change
- * without harm makes no difference; a short text could be in anything, and is in nothing but itself.
+ * Whether the text that an agent reports is this text or contains it, ignoring harmless changes by the input. A short
+ * text must be equal, since it could be part of anything.
  */
-export function wasGiven(told: string, text: string): boolean {
+export function containsPrompt(told: string, text: string): boolean {
   const [whole, part] = [essence(told), essence(text)];
   return whole === part || (part.length >= FOUND_MIN && whole.includes(part));
 }
@@ -49,7 +49,7 @@ function essence(text: string): string {
   return text.normalize('NFC').replaceAll(/[\s\p{C}]+/gu, '');
 }
 
-/** Columns are those of a screen, of which wide characters take two and marks none. */
+/** Counts screen columns: wide characters take two, combining marks none. */
 function upToColumn(row: string, column: number): string {
   let taken = 0;
   let text = '';

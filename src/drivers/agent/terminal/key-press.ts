@@ -1,25 +1,25 @@
-// A key that is pressed for an agent: once, whatever becomes of it, and never into a question, save where it is what the
-// adapter rejects that question with (H6).
+// Presses one key for an agent: once, whatever the result, and never into a dialog, unless it is the key that the
+// adapter rejects that dialog with (host/6).
 
-import type { Console } from './screen-watcher.ts';
+import type { ScreenWatcher } from './screen-watcher.ts';
 import type { DeliveryOutcome } from './delivery-machine.ts';
 import type { DeliveryRequest } from './deliver-prompt.ts';
 
 export async function deliverKey(
-  console: Console,
+  watcher: ScreenWatcher,
   key: string,
   request: Omit<DeliveryRequest, 'text' | 'isBracketed' | 'isConfirmed'>,
 ): Promise<DeliveryOutcome> {
-  const { record, keep, note, isAlive, isGivenUp, mind, timeoutMs } = request;
-  if (record.state.kind !== 'begun') return { kind: 'taken-for-done' };
+  const { record, save, note, isAlive, isGivenUp, handleDialog, timeoutMs } = request;
+  if (record.state.kind !== 'begun') return { kind: 'assumed-delivered' };
   const finish = (outcome: Extract<DeliveryOutcome, { kind: 'failed' }>): DeliveryOutcome => {
-    keep(outcome);
+    save(outcome);
     return outcome;
   };
   let [spentMs, seenAt, wasAsked] = [0, performance.now(), false];
   for (;;) {
-    const since = console.changes;
-    const screen = await console.look();
+    const since = watcher.changes;
+    const screen = await watcher.observe();
     if (!isAlive()) return finish({ kind: 'failed', delivery: 'dead', reason: 'the agent has ended' });
     const now = performance.now();
     if (!wasAsked) spentMs += now - seenAt;
@@ -29,12 +29,12 @@ export async function deliverKey(
     if (isAsked !== wasAsked) void note({ delivery: isAsked ? 'blocked-on-dialog' : 'sending' });
     wasAsked = isAsked;
     if (screen !== null && !isAsked && !isGivenUp()) {
-      keep({ kind: 'submitted' });
-      const put = await console.press([key], screen);
-      keep({ kind: put === 'done' ? 'accepted' : 'begun' });
+      save({ kind: 'submitted' });
+      const put = await watcher.press([key], screen);
+      save({ kind: put === 'done' ? 'accepted' : 'begun' });
       if (put === 'done') return { kind: 'accepted' };
     }
-    if (screen !== null) await mind(screen);
+    if (screen !== null) await handleDialog(screen);
     if (isGivenUp() || spentMs >= timeoutMs) {
       return finish({
         kind: 'failed',
@@ -42,11 +42,11 @@ export async function deliverKey(
         reason: isAsked ? 'the agent asks something else first' : 'the key could not be pressed',
       });
     }
-    await console.changed(since, { ms: LOOK_MS });
+    await watcher.untilChanged(since, { ms: POLL_MS });
   }
 }
 
-const LOOK_MS = 200;
+const POLL_MS = 200;
 
 export function rejects(keys: readonly string[] | null, ...pressed: readonly string[]): boolean {
   return keys !== null && keys.length === pressed.length && keys.every((key, at) => key === pressed[at]);

@@ -1,31 +1,31 @@
-// O1, O2.
+// Rules post-dialog/1 and post-dialog/2.
 
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { TerminalWays } from '../../../ir/adapter.ts';
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
-import { AfterAnswer, afterAnswer, decidedBy } from './post-dialog.ts';
-import type { Decided } from './post-dialog.ts';
+import { PostDialog, postDialogMessage, decisionFrom } from './post-dialog.ts';
+import type { DialogDecision } from './post-dialog.ts';
 import type { Screen } from './screen.ts';
 
 const WAYS = { ready: { patterns: ['x'], deadlineMs: 1 }, acknowledge: { busy: ['y'] } } as unknown as TerminalWays;
 const RESTS = { dialog: null, isReady: true, isBusy: false, isQueued: false, draft: 'none' } as Screen;
 const DIALOG = { name: 'permission', text: 'rm x?' };
-const REJECTED: Decided = { number: 1, name: 'permission', isRejected: true, reason: null, isOver: false };
+const REJECTED: DialogDecision = { number: 1, name: 'permission', isRejected: true, reason: null, isOver: false };
 
 describe('an agent after a decision', () => {
-  let hooks: { tellsRest: boolean; lastAct: number };
-  let after: AfterAnswer;
+  let hooks: { reportsIdle: boolean; lastActivity: number };
+  let after: PostDialog;
   beforeEach(() => {
-    hooks = { tellsRest: true, lastAct: 3 };
-    after = new AfterAnswer(WAYS, hooks);
+    hooks = { reportsIdle: true, lastActivity: 3 };
+    after = new PostDialog(WAYS, hooks);
     after.begin(REJECTED, 0);
   });
 
   test('is told to go on when it has rested for a while, once', () => {
-    expect(after.see(RESTS, 100)).toBeNull();
-    expect(after.see(RESTS, 3_099)).toBeNull();
-    expect(after.see(RESTS, 3_100)).toEqual(REJECTED);
-    expect(after.see(RESTS, 9_000)).toBeNull();
+    expect(after.observe(RESTS, 100)).toBeNull();
+    expect(after.observe(RESTS, 3_099)).toBeNull();
+    expect(after.observe(RESTS, 3_100)).toEqual(REJECTED);
+    expect(after.observe(RESTS, 9_000)).toBeNull();
   });
 
   test.each([
@@ -35,62 +35,62 @@ describe('an agent after a decision', () => {
     ['has a draft in its input', { draft: 'some' }],
     ['shows no input', { isReady: false }],
   ])('does not rest while it %s', (_, more) => {
-    after.see(RESTS, 100);
-    expect(after.see({ ...RESTS, ...more } as Screen, 3_100)).toBeNull();
-    expect(after.see(RESTS, 3_200)).toBeNull();
-    expect(after.see(RESTS, 6_200)).toEqual(REJECTED);
+    after.observe(RESTS, 100);
+    expect(after.observe({ ...RESTS, ...more } as Screen, 3_100)).toBeNull();
+    expect(after.observe(RESTS, 3_200)).toBeNull();
+    expect(after.observe(RESTS, 6_200)).toEqual(REJECTED);
   });
 
   test('needs nothing once its hooks tell that it has gone on', () => {
-    hooks.lastAct = 4;
-    after.see(RESTS, 100);
-    expect(after.see(RESTS, 9_000)).toBeNull();
+    hooks.lastActivity = 4;
+    after.observe(RESTS, 100);
+    expect(after.observe(RESTS, 9_000)).toBeNull();
   });
 
   test('without hooks needs nothing once it is seen at work, later than the answer would show', () => {
-    after = new AfterAnswer(WAYS, null);
+    after = new PostDialog(WAYS, null);
     after.begin(REJECTED, 0);
-    after.see({ ...RESTS, isBusy: true }, 500);
-    after.see(RESTS, 600);
-    expect(after.see(RESTS, 3_600)).toEqual(REJECTED);
+    after.observe({ ...RESTS, isBusy: true }, 500);
+    after.observe(RESTS, 600);
+    expect(after.observe(RESTS, 3_600)).toEqual(REJECTED);
     after.begin(REJECTED, 10_000);
-    after.see({ ...RESTS, isBusy: true }, 11_000);
-    after.see(RESTS, 12_000);
-    expect(after.see(RESTS, 30_000)).toBeNull();
+    after.observe({ ...RESTS, isBusy: true }, 11_000);
+    after.observe(RESTS, 12_000);
+    expect(after.observe(RESTS, 30_000)).toBeNull();
   });
 
   test('is left alone where nobody can tell whether it rests, and where it was told before', () => {
     after.begin({ ...REJECTED, isOver: true }, 0);
-    after.see(RESTS, 0);
-    expect(after.see(RESTS, 9_000)).toBeNull();
-    after = new AfterAnswer({ ...WAYS, ready: null }, hooks);
+    after.observe(RESTS, 0);
+    expect(after.observe(RESTS, 9_000)).toBeNull();
+    after = new PostDialog({ ...WAYS, ready: null }, hooks);
     after.begin(REJECTED, 0);
-    after.see(RESTS, 0);
-    expect(after.see(RESTS, 9_000)).toBeNull();
+    after.observe(RESTS, 0);
+    expect(after.observe(RESTS, 9_000)).toBeNull();
   });
 });
 
 test('decisions are counted, and told with what the person said', () => {
-  const first = decidedBy({ dialog: DIALOG, approved: false, answer: null }, null);
+  const first = decisionFrom({ dialog: DIALOG, approved: false, answer: null }, null);
   expect(first).toEqual(REJECTED);
-  expect(decidedBy({ dialog: DIALOG, approved: true, answer: null, notes: ' no \n' }, first)).toEqual({
+  expect(decisionFrom({ dialog: DIALOG, approved: true, answer: null, notes: ' no \n' }, first)).toEqual({
     number: 2,
     name: 'permission',
     isRejected: false,
     reason: 'no',
     isOver: false,
   });
-  expect(decidedBy({ dialog: DIALOG, approved: true, answer: '2' }, null)).toMatchObject({ isRejected: false });
+  expect(decisionFrom({ dialog: DIALOG, approved: true, answer: '2' }, null)).toMatchObject({ isRejected: false });
 });
 
 test('what it is told has the task in it, and an id for each decision', () => {
   const message = { kind: 'prompt', id: 'make#1', text: 'Make it.' } as PromptMessage;
-  const { id, text } = afterAnswer(message, { ...REJECTED, reason: 'not here' });
+  const { id, text } = postDialogMessage(message, { ...REJECTED, reason: 'not here' });
   expect(id).toBe('make#1 decided 1');
   expect(text).toMatch(
     /^A person has rejected what you asked for \(permission\)\. They say: not here\n[^]*\n\nMake it\.$/,
   );
-  expect(afterAnswer(message, { ...REJECTED, isRejected: false, number: 2 })).toMatchObject({
+  expect(postDialogMessage(message, { ...REJECTED, isRejected: false, number: 2 })).toMatchObject({
     id: 'make#1 decided 2',
     text: expect.stringMatching(/^You stopped before this step was reported[^]*Make it\.$/),
   });

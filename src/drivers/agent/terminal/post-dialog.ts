@@ -1,9 +1,10 @@
-// An agent after a person has decided about what it asked. Keys that answer a question may end the agent's turn as well, and no
-// hook tells of that: it sits at its prompt, and waits for somebody to say what it is to do instead. Pure: screens go in.
+// An agent after a person decided about its dialog. The keys of the answer may also end the agent's turn, and no hook
+// reports that: the agent sits at its prompt and waits for instructions. Pure.
 //
-// O1  It is told to go on once it has rested for a while, with nothing in its input, and nothing has told that it went on by
-//     itself: no hook, and where it has none, no work that is to be seen.
-// O2  Once for each decision, in all lives of the engine: what it is told has an id of its own, made from the decision's.
+// post-dialog/1  The agent is told to continue after it was idle for a while with an empty input, if neither a hook nor
+//                (without hooks) visible work shows that it continued by itself.
+// post-dialog/2  At most once for each decision, across engine restarts: the message has an id derived from the
+//                decision.
 
 import { nudgeText } from '../../../ir/prompt-text.ts';
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
@@ -12,20 +13,23 @@ import type { HookLog } from './hook-log.ts';
 import type { DialogVerdict } from '../../../engine/ports.ts';
 import type { Screen } from './screen.ts';
 
-/** What was decided last about what an agent asked while it worked on a message. */
-export interface Decided {
+/** The latest decision about a dialog while the agent worked on a message. */
+export interface DialogDecision {
   /** From 1, for each message. */
   readonly number: number;
-  /** What was asked: `permission`. */
+  /** Name of the dialog, such as `permission`. */
   readonly name: string;
   readonly isRejected: boolean;
-  /** What the person said about it. */
+  /** The person's comment. */
   readonly reason: string | null;
-  /** The agent has gone on, or was told to. */
+  /** The agent continued or was told to. */
   readonly isOver: boolean;
 }
 
-export function decidedBy({ dialog, approved, answer, notes }: DialogVerdict, before: Decided | null): Decided {
+export function decisionFrom(
+  { dialog, approved, answer, notes }: DialogVerdict,
+  before: DialogDecision | null,
+): DialogDecision {
   const reason = notes?.trim() ?? '';
   return {
     number: (before?.number ?? 0) + 1,
@@ -36,39 +40,39 @@ export function decidedBy({ dialog, approved, answer, notes }: DialogVerdict, be
   };
 }
 
-/** The same of an agent that nobody has watched for a while: what was decided in that time is not known, nor whether it rests. */
-export function leftAlone(before: Decided | null): Decided {
+/** For an agent that was not watched for a while: neither decisions in that time nor idleness are known. */
+export function unwatchedDecision(before: DialogDecision | null): DialogDecision {
   if (before?.isOver === false) return before;
   return { number: (before?.number ?? 0) + 1, name: '', isRejected: false, reason: null, isOver: false };
 }
 
-export class AfterAnswer {
-  /** Whether it can be seen that the agent rests. */
-  readonly canTell: boolean;
-  readonly #hooks: Pick<HookLog, 'tellsRest' | 'lastAct'> | null;
-  #decided: Decided | null = null;
+export class PostDialog {
+  /** Whether idleness of the agent can be seen. */
+  readonly canDetect: boolean;
+  readonly #hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null;
+  #decided: DialogDecision | null = null;
   #decidedAt = 0;
   #actBefore = 0;
   #restingSince: number | null = null;
 
-  constructor({ ready, acknowledge }: TerminalWays, hooks: Pick<HookLog, 'tellsRest' | 'lastAct'> | null) {
-    this.canTell = ready !== null && acknowledge.busy.length > 0;
-    this.#hooks = hooks?.tellsRest === true ? hooks : null;
+  constructor({ ready, acknowledge }: TerminalWays, hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null) {
+    this.canDetect = ready !== null && acknowledge.busy.length > 0;
+    this.#hooks = hooks?.reportsIdle === true ? hooks : null;
   }
 
-  begin(decided: Decided, now: number): void {
+  begin(decided: DialogDecision, now: number): void {
     this.#decided = decided.isOver ? null : decided;
     this.#decidedAt = now;
-    this.#actBefore = this.#hooks?.lastAct ?? 0;
+    this.#actBefore = this.#hooks?.lastActivity ?? 0;
     this.#restingSince = null;
   }
 
-  /** To be called with every screen that is seen. Null: there is nothing to be said, for now or at all. */
-  see({ dialog, isReady, isBusy, isQueued, draft }: Screen, now: number): Decided | null {
+  /** Call with every observed screen. Returns null if nothing is to be said. */
+  observe({ dialog, isReady, isBusy, isQueued, draft }: Screen, now: number): DialogDecision | null {
     const decided = this.#decided;
-    if (decided === null || !this.canTell) return null;
+    if (decided === null || !this.canDetect) return null;
     const isAtWork = this.#hooks === null && isBusy && now - this.#decidedAt >= LEFT_MS;
-    if (isAtWork || (this.#hooks?.lastAct ?? 0) > this.#actBefore) this.#decided = null;
+    if (isAtWork || (this.#hooks?.lastActivity ?? 0) > this.#actBefore) this.#decided = null;
     const rests = dialog === null && isReady && !isBusy && !isQueued && draft === 'none';
     this.#restingSince = rests ? (this.#restingSince ?? now) : null;
     if (this.#decided === null || this.#restingSince === null || now - this.#restingSince < RESTED_MS) return null;
@@ -77,12 +81,15 @@ export class AfterAnswer {
   }
 }
 
-/** What is still shown of the work before the answer is gone by then. */
+/** Traces of the work before the answer are gone by then. */
 const LEFT_MS = 1_000;
-/** Who was going to go on, or to report, has done so by then; and a person who was going to type has begun to. */
+/** By then the agent has continued or reported, or a person has started to type. */
 const RESTED_MS = 3_000;
 
-export function afterAnswer(message: PromptMessage, { number, name, isRejected, reason }: Decided): PromptMessage {
+export function postDialogMessage(
+  message: PromptMessage,
+  { number, name, isRejected, reason }: DialogDecision,
+): PromptMessage {
   const id = `${message.id} decided ${number}`;
   if (!isRejected) return { ...message, id, text: nudgeText(message.text) };
   const said = reason === null ? '' : ` They say: ${reason}`;

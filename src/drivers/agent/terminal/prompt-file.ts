@@ -1,16 +1,16 @@
-// Texts that an input would not take as they are: they are written into a file, and the agent is told to read it.
+// Texts that an input would not accept unchanged: they are written to a file, and the agent is told to read it.
 //
-// B1  What would end a bracketed paste is never in one.
-// B2  A program that takes no bracketed paste reads keys: control characters would be commands to it or to its terminal,
-//     and a terminal that reads lines for it cuts those that are too long.
-// B3  What the adapter says that the agent's input alters, or takes for something else than a prompt, is not put into it.
+// prompt-file/1  A text that contains the end of a bracketed paste is never pasted.
+// prompt-file/2  A program without bracketed paste reads keys: control characters would be commands for it or its
+//                terminal, and a terminal that reads lines truncates long ones.
+// prompt-file/3  A text that the agent's input alters or misreads, according to the adapter, is never put into it.
 
 import { join } from 'node:path';
 import type { Alteration, Injection } from '../../../ir/adapter.ts';
 import { fileName } from '../../step-folder.ts';
 import { makeFolder, writePrivate } from '../../../sys/private-file.ts';
 
-/** `isBracketed`: the program has asked for pastes to be told from keys. */
+/** `isBracketed`: the program enabled bracketed paste. */
 export function needsFile(text: string, injection: Injection, isBracketed: boolean): boolean {
   const { method, alters } = injection;
   if (NEVER_PASTED.some((piece) => text.includes(piece))) return true;
@@ -20,16 +20,16 @@ export function needsFile(text: string, injection: Injection, isBracketed: boole
   return CONTROLS.test(text) || text.split('\n').some((line) => Buffer.byteLength(line) > LINE_BYTES_MAX);
 }
 
-/** The input would take it for something else than a prompt. */
+/** The input would not treat the text as a prompt. */
 export function isMisread(text: string, { misread }: Pick<Injection, 'misread'>): boolean {
   return misread.some((pattern) => new RegExp(pattern, 'mu').test(text));
 }
 
-/** The end of a paste, in both spellings; and what no terminal can be given. */
+/** The end of a paste in both encodings, and NUL. */
 const NEVER_PASTED = ['\u001b[201~', '\u009b201~', '\0'];
-/** All but what a terminal passes on to a program that reads lines. */
+/** All control characters except those that a terminal passes to a program that reads lines. */
 const CONTROLS = /[^\P{Cc}\n\t]/u;
-/** A terminal keeps 4,095 of a line that it reads for a program. */
+/** A terminal in line mode keeps 4,095 bytes of a line. */
 const LINE_BYTES_MAX = 4_000;
 
 const ALTERED: Readonly<Record<Alteration, (text: string) => boolean>> = {
@@ -40,7 +40,7 @@ const ALTERED: Readonly<Record<Alteration, (text: string) => boolean>> = {
   composition: (text) => text !== text.normalize('NFC'),
 };
 
-/** Returns what the agent is told instead: one line. */
+/** Returns the single line that the agent is told instead. */
 export function putIntoFile(startFolder: string, id: string, text: string): string {
   const folder = join(startFolder, 'prompts');
   const path = join(folder, `${fileName(id)}.md`);

@@ -1,40 +1,40 @@
-// The terminal of an agent, as whoever waits for something in it needs it: looks, and the moment to look again. Nothing is
-// watched, and no timer is set, while nobody waits.
+// Observes the terminal of an agent, and tells waiters when to observe again. Without waiters it watches nothing and
+// sets no timer.
 
 import type { FSWatcher } from 'node:fs';
 import type { TerminalWays } from '../../../ir/adapter.ts';
 import { watchFolder } from '../../session-leader.ts';
-import type { Put, TerminalPane } from '../tmux/terminal-pane.ts';
+import type { InputResult, TerminalPane } from '../tmux/terminal-pane.ts';
 import { ScreenReader } from './screen.ts';
-import type { Past, Screen } from './screen.ts';
+import type { AgentHistory, Screen } from './screen.ts';
 
-export interface ConsoleOptions {
+export interface ScreenWatcherOptions {
   readonly ways: TerminalWays;
-  /** Of the agent's start: whatever the terminal prints changes a file in it. */
+  /** Folder of the agent's start: terminal output changes a file in it. */
   readonly folder: string;
-  /** Null: it is gone. */
+  /** Null if the terminal is gone. */
   readonly pane: () => Promise<TerminalPane | null>;
-  readonly past: () => Past;
-  /** It was not to be found. */
+  readonly history: () => AgentHistory;
+  /** Called when the terminal is not found. */
   readonly lost: () => void;
 }
 
 export type Input =
   | { readonly kind: 'keys'; readonly keys: readonly string[] }
-  /** As keys, or as one paste. */
+  /** Typed as keys, or pasted at once. */
   | { readonly kind: 'text' | 'paste'; readonly text: string };
 
 export interface Pause {
-  /** No longer than this. */
+  /** Time limit. */
   readonly ms: number;
-  /** What has changed may change again: so long is waited before it is looked at. */
+  /** Waits this long after a change, since more changes may follow. */
   readonly calmMs?: number;
-  /** The process may end meanwhile. */
+  /** Does not keep the process alive. */
   readonly background?: boolean;
 }
 
-export class Console {
-  readonly #options: ConsoleOptions;
+export class ScreenWatcher {
+  readonly #options: ScreenWatcherOptions;
   readonly #reader: ScreenReader;
   #pane: TerminalPane | null = null;
   #changes = 0;
@@ -42,55 +42,55 @@ export class Console {
   #watchers = 0;
   #watcher: FSWatcher | null = null;
 
-  constructor(options: ConsoleOptions) {
+  constructor(options: ScreenWatcherOptions) {
     this.#options = options;
     this.#reader = new ScreenReader(options.ways);
   }
 
-  /** Null where it is gone. */
+  /** Null if the terminal is gone. */
   async pane(): Promise<TerminalPane | null> {
     this.#pane ??= await this.#options.pane();
     return this.#pane;
   }
 
-  async look(): Promise<Screen | null> {
-    const look = (await (await this.pane())?.look()) ?? null;
-    if (look !== null) return this.#reader.read(look, this.#options.past());
+  async observe(): Promise<Screen | null> {
+    const capture = (await (await this.pane())?.capture()) ?? null;
+    if (capture !== null) return this.#reader.read(capture, this.#options.history());
     this.#pane = null;
     this.#options.lost();
     return null;
   }
 
-  /** Puts something in, if the screen is still the one that was looked at. */
-  async put(input: Input, { look }: Screen): Promise<Put> {
+  /** Puts input in if the screen is still the observed one. */
+  async put(input: Input, { capture }: Screen): Promise<InputResult> {
     const pane = await this.pane();
     if (pane === null) return 'gone';
     switch (input.kind) {
       case 'keys':
-        return pane.press(input.keys, look);
+        return pane.press(input.keys, capture);
       case 'text':
-        return pane.type(input.text, look);
+        return pane.type(input.text, capture);
       case 'paste':
-        return pane.paste(Buffer.from(input.text), look);
+        return pane.paste(Buffer.from(input.text), capture);
     }
   }
 
-  press(keys: readonly string[], screen: Screen): Promise<Put> {
+  press(keys: readonly string[], screen: Screen): Promise<InputResult> {
     return this.put({ kind: 'keys', keys }, screen);
   }
 
-  /** To be taken before a look: what changes from then on is not missed. */
+  /** Read before an observation, so that no later change is missed. */
   get changes(): number {
     return this.#changes;
   }
 
-  /** Something has changed: whoever waits looks again. */
+  /** Makes all waiters observe again. */
   wake(): void {
     this.#changes += 1;
     for (const end of this.#waiting) end();
   }
 
-  /** As long as this is held, changes of the screen are noticed. */
+  /** Watches for changes of the screen until disposed. */
   watch(): Disposable {
     this.#watchers += 1;
     if (this.#watchers === 1) this.#watcher = watchFolder(this.#options.folder, () => this.wake());
@@ -104,8 +104,8 @@ export class Console {
     };
   }
 
-  /** Until something has changed since, or the time is over. */
-  async changed(since: number, { ms, calmMs = 0, background = false }: Pause): Promise<void> {
+  /** Resolves after a change since then, or when the time is over. */
+  async untilChanged(since: number, { ms, calmMs = 0, background = false }: Pause): Promise<void> {
     if (this.#changes === since) await this.#waitFor(ms, background);
     if (this.#changes !== since && calmMs > 0) await pause(calmMs, background);
   }
@@ -117,7 +117,7 @@ export class Console {
         this.#waiting.delete(end);
         resolve();
       };
-      // Without a watch there is only looking.
+      // Without a watch, poll.
       const timer = setTimeout(end, this.#watcher === null ? Math.min(ms, UNWATCHED_MS) : ms);
       if (background) timer.unref();
       this.#waiting.add(end);

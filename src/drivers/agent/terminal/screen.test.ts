@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { DialogPattern, TerminalWays } from '../../../ir/adapter.ts';
-import type { Look } from '../tmux/terminal-pane.ts';
-import { failureAfter, failuresOn, limitsOn, ScreenReader, shownBy } from './screen.ts';
-import type { Past } from './screen.ts';
+import type { PaneCapture } from '../tmux/terminal-pane.ts';
+import { errorAfter, errorsOn, limitsOn, ScreenReader, describeScreen } from './screen.ts';
+import type { AgentHistory } from './screen.ts';
 
 const RULE = '─'.repeat(40);
 
@@ -40,10 +40,10 @@ const WAYS: TerminalWays = {
   stop: { interruptKeys: [], keys: [], waitMs: 0, signal: 'SIGTERM' },
 };
 
-const BEFORE: Past = { wasReady: false, idleRow: null };
-const LATER: Past = { wasReady: true, idleRow: '❯' };
+const BEFORE: AgentHistory = { wasReady: false, idleRow: null };
+const LATER: AgentHistory = { wasReady: true, idleRow: '❯' };
 
-function look(text: string, more: Partial<Look> = {}): Look {
+function captureOf(text: string, more: Partial<PaneCapture> = {}): PaneCapture {
   const lines = text.split('\n');
   const rows = lines.length;
   const cursor = { row: rows - 1, column: 0 };
@@ -51,8 +51,8 @@ function look(text: string, more: Partial<Look> = {}): Look {
   return { lines, cursor, ...rest, ...more };
 }
 
-function read(text: string, more: Partial<Look> = {}, past = LATER, ways: Partial<TerminalWays> = {}) {
-  return new ScreenReader({ ...WAYS, ...ways }).read(look(text, more), past);
+function read(text: string, more: Partial<PaneCapture> = {}, history = LATER, ways: Partial<TerminalWays> = {}) {
+  return new ScreenReader({ ...WAYS, ...ways }).read(captureOf(text, more), history);
 }
 
 describe('a screen', () => {
@@ -118,14 +118,14 @@ describe('an error', () => {
   const PATTERNS = ['^■ ([^\\n]+(?:\\n[^\\n]+)*)'];
   const BOX = '\n\n› Ask anything\n\n  model · ~/x';
   const after = (text: string, said = 'Do it.\n  meow done', before: readonly string[] = []) =>
-    failureAfter(read(text), PATTERNS, { said, before });
+    errorAfter(read(text), PATTERNS, { said, before });
 
   test('is told in one line, with where it stands', () => {
-    expect(failuresOn('a\n■ one\nline\n\n■ two', PATTERNS)).toEqual([
+    expect(errorsOn('a\n■ one\nline\n\n■ two', PATTERNS)).toEqual([
       { message: 'one line', line: 1 },
       { message: 'two', line: 4 },
     ]);
-    expect(failuresOn('a\nno luck', ['no luck'])).toEqual([{ message: 'no luck', line: 1 }]);
+    expect(errorsOn('a\nno luck', ['no luck'])).toEqual([{ message: 'no luck', line: 1 }]);
   });
 
   test('counts at the end of the screen, and nowhere else', () => {
@@ -148,6 +148,6 @@ describe('an error', () => {
 });
 
 test('what is shown is told for people', () => {
-  expect(shownBy(read('\n one\n\n two\n'))).toBe('its screen ends with:\n one\n two');
-  expect(shownBy(read('\n'))).toBe('its screen is empty');
+  expect(describeScreen(read('\n one\n\n two\n'))).toBe('its screen ends with:\n one\n two');
+  expect(describeScreen(read('\n'))).toBe('its screen is empty');
 });

@@ -1,21 +1,20 @@
-// What is on the screen of an agent, in the words of its adapter: whether it asks something, can take a prompt, is at work,
-// holds a draft, has reached a limit or run into an error. Pure: a look goes in, and comes out understood.
+// Reads an agent's screen with the patterns of its adapter: dialogs, readiness, work, drafts, limits and errors. Pure.
 
 import type { DialogPattern, LimitPattern, TerminalWays } from '../../../ir/adapter.ts';
 import type { Dialog } from '../../../ir/effect.ts';
-import type { Look } from '../tmux/terminal-pane.ts';
+import type { PaneCapture } from '../tmux/terminal-pane.ts';
 import { rowAtCursor } from './input-text.ts';
 
 export interface Screen {
-  readonly look: Look;
+  readonly capture: PaneCapture;
   readonly text: string;
   readonly dialog: SeenDialog | null;
-  /** It can take a prompt, for all that is to be seen; it may be busy all the same. */
+  /** The agent can take a prompt, as far as the screen shows; it may be busy as well. */
   readonly isReady: boolean;
   readonly isBusy: boolean;
-  /** A prompt waits for the end of the present work. */
+  /** A prompt is queued behind the current work. */
   readonly isQueued: boolean;
-  /** Text in the input. `perhaps`: the row of the cursor is not as it was when the agent was ready. */
+  /** Text in the input. `perhaps`: the cursor row differs from the one when the agent was ready. */
   readonly draft: 'some' | 'perhaps' | 'none';
 }
 
@@ -23,11 +22,11 @@ export interface SeenDialog extends Dialog {
   readonly pattern: DialogPattern;
 }
 
-/** What the reader of a screen must know of the agent's past. */
-export interface Past {
-  /** It has been ready: what only a start shows is no dialog any more. */
+/** History of the agent that affects reading the screen. */
+export interface AgentHistory {
+  /** The agent was ready before: dialogs of the start no longer count. */
   readonly wasReady: boolean;
-  /** The row of the cursor when it was; null where that is not known. */
+  /** The cursor row at that time; null if unknown. */
   readonly idleRow: string | null;
 }
 
@@ -49,37 +48,37 @@ export class ScreenReader {
     this.#dialogs = dialogs.map((dialog) => [compiled(dialog.pattern), dialog]);
   }
 
-  read(look: Look, past: Past): Screen {
-    const text = look.lines.map((line) => line.trimEnd()).join('\n');
+  read(capture: PaneCapture, history: AgentHistory): Screen {
+    const text = capture.lines.map((line) => line.trimEnd()).join('\n');
     const fits = (pattern: RegExp): boolean => pattern.test(text);
-    const dialog = this.#dialogOn(text, past);
+    const dialog = this.#dialogOn(text, history);
     const isQueued = this.#queued.some(fits);
     return {
-      look,
+      capture,
       text,
       dialog,
       isReady: dialog === null && this.#ready.every(fits),
-      // Some say it in the title alone.
-      isBusy: dialog === null && this.#busy.some((pattern) => pattern.test(text) || pattern.test(look.title)),
+      // Some agents show it only in the title.
+      isBusy: dialog === null && this.#busy.some((pattern) => pattern.test(text) || pattern.test(capture.title)),
       isQueued,
-      draft: isQueued ? 'none' : this.#draftOn(text, look, past),
+      draft: isQueued ? 'none' : this.#draftOn(text, capture, history),
     };
   }
 
-  #dialogOn(text: string, { wasReady }: Past): SeenDialog | null {
+  #dialogOn(text: string, { wasReady }: AgentHistory): SeenDialog | null {
     for (const [regex, pattern] of this.#dialogs) {
       if (pattern.atStart && wasReady) continue;
       const match = regex.exec(text);
-      if (match !== null) return { pattern, name: pattern.name, text: questionAround(text, match.index) };
+      if (match !== null) return { pattern, name: pattern.name, text: dialogAround(text, match.index) };
     }
     return null;
   }
 
-  #draftOn(text: string, look: Look, { idleRow }: Past): Screen['draft'] {
+  #draftOn(text: string, capture: PaneCapture, { idleRow }: AgentHistory): Screen['draft'] {
     if (this.#draft.length > 0) return this.#draft.some((pattern) => pattern.test(text)) ? 'some' : 'none';
-    // Without a way to empty it, there is no use in guessing what is in it.
+    // Without clear keys there is no use in guessing.
     if (this.#ways.injection.clearKeys.length === 0 || idleRow === null) return 'none';
-    const row = rowAtCursor(look);
+    const row = rowAtCursor(capture);
     return row === '' || row === idleRow ? 'none' : 'perhaps';
   }
 }
@@ -88,8 +87,8 @@ function compiled(source: string): RegExp {
   return new RegExp(source, 'mu');
 }
 
-/** A question as a person would see it: from the line that is drawn above it, if there is one near, to the last on screen. */
-function questionAround(text: string, index: number): string {
+/** The dialog as a person sees it: from a ruled line above it, if one is near, to the end of the screen. */
+function dialogAround(text: string, index: number): string {
   const lines = text.split('\n');
   const at = text.slice(0, index).split('\n').length - 1;
   const above = lines.slice(Math.max(0, at - ABOVE_MAX), at).findLastIndex((line) => RULE.test(line));
@@ -104,13 +103,13 @@ const RULE = /^\s*[╭┌╔]?([─━═])\1{19,}/u;
 const ABOVE_MAX = 30;
 const ABOVE_UNRULED = 15;
 
-/** What in it tells of limits. */
+/** Matches of limit patterns. */
 export function limitsOn(text: string, patterns: readonly LimitPattern[]): readonly string[] {
   return patterns.flatMap(({ pattern }) => [...text.matchAll(new RegExp(pattern, 'gmu'))].map(([told]) => told));
 }
 
-/** What tells of errors, each in one line, from top to bottom. */
-export function failuresOn(text: string, patterns: readonly string[]): readonly Failed[] {
+/** Error messages, one line each, from top to bottom. */
+export function errorsOn(text: string, patterns: readonly string[]): readonly ShownError[] {
   return patterns
     .flatMap((pattern) => [...text.matchAll(new RegExp(pattern, 'gmu'))])
     .toSorted((one, other) => one.index - other.index)
@@ -120,19 +119,22 @@ export function failuresOn(text: string, patterns: readonly string[]): readonly 
     }));
 }
 
-export interface Failed {
+export interface ShownError {
   readonly message: string;
-  /** Where it begins, from 0. */
+  /** First line, from 0. */
   readonly line: number;
 }
 
-/** The last error, if it is at the end of the screen, and came after a text: below it, where that is seen; else one more than before. */
-export function failureAfter(
+/**
+ * The last error if it is at the end of the screen and newer than a text: below the text if that is visible, otherwise
+ * one more than before.
+ */
+export function errorAfter(
   { text }: Screen,
   patterns: readonly string[],
   { said, before }: { readonly said: string; readonly before: readonly string[] },
 ): string | null {
-  const failures = failuresOn(text, patterns);
+  const failures = errorsOn(text, patterns);
   const last = failures.at(-1);
   const lines = text.split('\n');
   if (last === undefined || lines.slice(last.line).filter((line) => line !== '').length > END_LINES) return null;
@@ -144,11 +146,11 @@ export function failureAfter(
   return isFresh ? last.message : null;
 }
 
-/** A long message, and below it an input with what is around it: some draw that at the bottom, and nothing in between. */
+/** Enough for a long message and the input area below it. */
 const END_LINES = 20;
 
-/** For people: a part of a sentence. */
-export function shownBy({ text }: Screen): string {
+/** A clause for messages. */
+export function describeScreen({ text }: Screen): string {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return lines.length === 0 ? 'its screen is empty' : `its screen ends with:\n${lines.slice(-SHOWN_LINES).join('\n')}`;
 }

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import { Opening } from './startup-wait.ts';
+import { StartupWait } from './startup-wait.ts';
 
 test('a program is given the time that it should need', () => {
-  const opening = new Opening(3_000);
+  const opening = new StartupWait(3_000);
   opening.leftMs(10, 500);
   expect(opening.leftMs(10, 1_000)).toBe(2_000);
   expect(opening.leftMs(10, 3_000)).toBe(0);
 });
 
 test('then it is waited for until it has printed something, and is quiet', () => {
-  const opening = new Opening(100);
+  const opening = new StartupWait(100);
   expect(opening.leftMs(0, 100)).toBe(2_000);
   expect(opening.leftMs(20, 900)).toBe(300);
   expect(opening.leftMs(40, 1_100)).toBe(300);
@@ -17,8 +17,8 @@ test('then it is waited for until it has printed something, and is quiet', () =>
 });
 
 test('one that prints nothing, or all the time, is waited for no longer than a while', () => {
-  expect(new Opening(100).leftMs(0, 2_100)).toBe(0);
-  const opening = new Opening(100);
+  expect(new StartupWait(100).leftMs(0, 2_100)).toBe(0);
+  const opening = new StartupWait(100);
   for (let now = 0; now < 2_000; now += 100) expect(opening.leftMs(now + 1, now)).toBeGreaterThan(0);
   expect(opening.leftMs(5_000, 2_100)).toBe(0);
 });

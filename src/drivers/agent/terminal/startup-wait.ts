@@ -1,18 +1,18 @@
-// When to type at a program of which no pattern tells that it is ready: what it is given while it starts, it may throw away, and
-// its terminal shows the text all the same. So it is given the time that the adapter names, and then until it has printed
-// something and is quiet; but one that prints nothing, or all the time, is not waited for much longer. Pure.
+// Decides when to type at a program without a ready pattern: input during start-up may be lost although the terminal
+// echoes it. Waits for the adapter's start-up time, then for output followed by silence; a program that prints nothing,
+// or never stops, is not waited for much longer. Pure.
 
-export class Opening {
+export class StartupWait {
   readonly #startedBy: number;
   #printed = 0;
   #printedAt = 0;
 
-  /** `startedBy`: by then it should be ready. */
+  /** `startedBy`: when the program should be ready. */
   constructor(startedBy: number) {
     this.#startedBy = startedBy;
   }
 
-  /** Milliseconds that are left, for all that is known. `printed`: how much, in all. */
+  /** Milliseconds left to wait. `printed`: total output so far. */
   leftMs(printed: number, now: number): number {
     if (printed !== this.#printed) this.#printedAt = now;
     this.#printed = printed;

@@ -1,19 +1,19 @@
-// Everything that a terminal has printed, as bytes in files that tmux has written (drivers/agent/tmux/transcript-segments.ts): what mode the program has
-// asked for, and its last words.
+// Everything that a terminal printed, as bytes in files written by tmux (agent/tmux/transcript-segments.ts). Reads the
+// bracketed-paste mode and the last output from it.
 
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import { endOfFile } from '../../../sys/read-file-end.ts';
-import { partPath, partsOf } from '../tmux/transcript-segments.ts';
-import type { Part } from '../tmux/transcript-segments.ts';
+import { segmentPath, segmentsOf } from '../tmux/transcript-segments.ts';
+import type { Segment } from '../tmux/transcript-segments.ts';
 
 export class Transcript {
   readonly path: string;
-  /** The last one that is known. */
-  #part: Omit<Part, 'size'> | null = null;
+  /** The last known segment. */
+  #part: Omit<Segment, 'size'> | null = null;
   #scanned = 0;
-  /** The end of what was scanned: a sequence may be cut in two. */
+  /** The unscanned end: an escape sequence may be cut in two. */
   #rest = '';
   #isBracketed = false;
 
@@ -21,10 +21,10 @@ export class Transcript {
     this.path = path;
   }
 
-  /** In bytes, those that are forgotten included. */
+  /** In bytes, including deleted segments. */
   size(): number {
     try {
-      // Of many looks most find the part that was the last before.
+      // In most calls the last segment is the known one.
       if (this.#part === null) return this.#sizeByParts();
       const end = this.#part.at + statSync(this.#part.path).size;
       return hasPart(this.path, end) ? this.#sizeByParts() : end;
@@ -35,15 +35,15 @@ export class Transcript {
   }
 
   #sizeByParts(): number {
-    const last = partsOf(this.path).at(-1);
+    const last = segmentsOf(this.path).at(-1);
     this.#part = last ?? null;
     return last === undefined ? 0 : last.at + last.size;
   }
 
-  /** Whether the program has asked for pastes to be told from keys. Reads what has come since it was last asked. */
+  /** Whether the program enabled bracketed paste. Scans only new output. */
   async isBracketed(): Promise<boolean> {
     try {
-      for (const { path, at, size } of partsOf(this.path)) {
+      for (const { path, at, size } of segmentsOf(this.path)) {
         if (at + size <= this.#scanned) continue;
         this.#scanned = Math.max(this.#scanned, at);
         await using file = await open(path, 'r');
@@ -71,12 +71,12 @@ export class Transcript {
     this.#rest = last === -1 || text.length - last > SEQUENCE_MAX ? '' : text.slice(last);
   }
 
-  /** What was printed from there on, without what commands a terminal; not all of it, if it is much. */
+  /** Output since the offset without control sequences, up to a limit. */
   textSince(offset: number): string {
     try {
       const bytes = Buffer.alloc(SINCE_BYTES);
       let length = 0;
-      for (const { path, at, size } of partsOf(this.path)) {
+      for (const { path, at, size } of segmentsOf(this.path)) {
         if (at + size > offset && length < bytes.length) {
           length += readAt(path, bytes.subarray(length), Math.max(0, offset - at));
         }
@@ -88,11 +88,11 @@ export class Transcript {
     }
   }
 
-  /** The end of what was printed, without what commands a terminal; null where that is nothing. */
+  /** The last output without control sequences; null if empty. */
   tail(): string | null {
     try {
-      // The last part may have begun a moment ago.
-      const last = partsOf(this.path).slice(-2);
+      // The last segment may have started a moment ago.
+      const last = segmentsOf(this.path).slice(-2);
       return lastWords(last.map(({ path }) => endOfFile(path, TAIL_BYTES)).join(''));
     } catch (error) {
       if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
@@ -102,7 +102,7 @@ export class Transcript {
 }
 
 function hasPart(path: string, at: number): boolean {
-  return at > 0 && existsSync(partPath(path, at));
+  return at > 0 && existsSync(segmentPath(path, at));
 }
 
 function readAt(path: string, bytes: Buffer, from: number): number {
@@ -120,10 +120,10 @@ const SINCE_BYTES = 65_536;
 const WORDS_MAX = 4_096;
 
 /* oxlint-disable no-control-regex -- control sequences are what is looked for */
-/** Modes that are set or reset, and a reset of the whole terminal. */
+/** Mode changes, and a reset of the whole terminal. */
 const MODES = /\u001b\[\?([\d;]+)([hl])|\u001bc/g;
 const RESET = '\u001bc';
-/** No sequence of modes is longer. */
+/** Longest mode sequence. */
 const SEQUENCE_MAX = 64;
 
 export function lastWords(text: string): string | null {
@@ -134,7 +134,7 @@ export function lastWords(text: string): string | null {
   return words === '' ? null : words.slice(-WORDS_MAX);
 }
 
-/** What moves the cursor ends a line: a screen that was drawn is read as lines. */
+/** Cursor movement ends a line, so that a drawn screen reads as lines. */
 function plain(text: string): string {
   return text
     .replaceAll(STRINGS, '')
@@ -143,7 +143,7 @@ function plain(text: string): string {
     .replaceAll(/[^\P{C}\n\t]/gu, '');
 }
 
-/** Titles and the like. */
+/** Titles and other string sequences. */
 const STRINGS = /\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)/g;
 const MOVES = /\u001b\[[\d;]*[ABEFHJf]|\r(?!\n)/g;
 const SEQUENCES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|[ -/]*[0-~])|\u001b/g;

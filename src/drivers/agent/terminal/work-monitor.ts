@@ -1,12 +1,12 @@
-// Watches over an agent that has a message and works on it: what it asks, limits that it reaches, errors that it does not go
-// on from, silence. Ordinary ends are reported by the agent itself, and that it is gone is told by others.
+// Monitors an agent that works on a message: dialogs, limits, errors, silence. The agent itself reports normal
+// completion, and its exit is reported elsewhere.
 //
-// L1  A limit counts if it was not on the screen before the message was; and once the agent has come to rest over it.
-// L2  Signs of life are what is printed, what hooks tell, and what its processes do (drivers/agent/headless/process-activity.ts); a tool that runs is
-//     one for as long as it does. What is printed by an agent that rests, or while it asks something, is none.
-// L3  Nobody is too long silent who waits for a person.
-// L4  An error counts if a hook tells of it; or if the end of the screen does, the agent rests over it, and it came after the
-//     message. What stands anywhere else on the screen is none.
+// work/1  A limit counts if it was not on the screen before the message, and after the agent became idle.
+// work/2  Signs of life are output, hook events and process activity (agent/headless/process-activity.ts); a running
+//         tool counts as long as it runs. Output of an idle agent or during a dialog does not count.
+// work/3  Time spent waiting for a person does not count as silence.
+// work/4  An error counts if a hook reports it; or if it is at the end of the screen, newer than the message, and the
+//         agent is idle.
 
 import type { Note } from '../../../engine/ports.ts';
 import type { Adapter, TerminalWays } from '../../../ir/adapter.ts';
@@ -16,12 +16,12 @@ import type { AgentLimit, WorkEnd } from '../host.ts';
 import { IdleWatch } from '../headless/idle-watch.ts';
 import { lifeSigns } from '../headless/process-activity.ts';
 import { limitIn } from '../headless/limit.ts';
-import type { AfterAnswer, Decided } from './post-dialog.ts';
-import type { Console } from './screen-watcher.ts';
+import type { PostDialog, DialogDecision } from './post-dialog.ts';
+import type { ScreenWatcher } from './screen-watcher.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import type { HookLog } from './hook-log.ts';
-import { Rest } from './idle-detector.ts';
-import { failureAfter, limitsOn, shownBy } from './screen.ts';
+import { IdleDetector } from './idle-detector.ts';
+import { errorAfter, limitsOn, describeScreen } from './screen.ts';
 import type { Screen } from './screen.ts';
 import type { Transcript } from './transcript.ts';
 
@@ -30,43 +30,43 @@ export interface WorkRequest {
   readonly ways: TerminalWays;
   readonly hooks: HookLog | null;
   readonly transcript: Transcript;
-  /** Of its processes. */
+  /** Marker of the agent's processes. */
   readonly marker: string;
-  /** An agent that has run into an error may go on by itself for so long. */
+  /** Time for an agent with an error to recover by itself. */
   readonly failedMs: number;
   readonly over: AbortSignal;
   readonly note: Note;
   readonly isAlive: () => boolean;
-  /** The message, as it was put in; empty where it was none of words. */
-  readonly said: string;
-  /** As its delivery left it. */
+  /** The message as it was put in; empty for a key. */
+  readonly prompt: string;
+  /** Result of the delivery. */
   readonly record: DeliveryRecord | null;
-  readonly keep: (change: Partial<DeliveryRecord>) => void;
-  /** Deals with what the agent asks, if it does. */
-  readonly mind: (screen: Screen) => Promise<void>;
-  readonly after: AfterAnswer;
-  /** The agent rests over what was decided. */
-  readonly goOn: (decided: Decided) => void;
+  readonly save: (change: Partial<DeliveryRecord>) => void;
+  /** Handles a dialog, if the screen shows one. */
+  readonly handleDialog: (screen: Screen) => Promise<void>;
+  readonly postDialog: PostDialog;
+  /** Tells an agent that is idle after a decision to continue. */
+  readonly resume: (decided: DialogDecision) => void;
 }
 
-/** Never resolves where the agent is gone, or is not watched any more. */
-export async function watchWork(console: Console, request: WorkRequest): Promise<WorkEnd> {
-  const watching = new Work(request);
-  using _ = console.watch();
-  request.over.addEventListener('abort', () => console.wake());
+/** Never resolves if the agent is gone or monitoring was stopped. */
+export async function monitorWork(watcher: ScreenWatcher, request: WorkRequest): Promise<WorkEnd> {
+  const watching = new WorkMonitor(request);
+  using _ = watcher.watch();
+  request.over.addEventListener('abort', () => watcher.wake());
   try {
     while (!request.over.aborted && request.isAlive()) {
-      const since = console.changes;
-      const screen = await console.look();
+      const since = watcher.changes;
+      const screen = await watcher.observe();
       if (screen !== null) {
-        await request.mind(screen);
+        await request.handleDialog(screen);
         const now = performance.now();
-        const end = watching.see(screen, now);
+        const end = watching.observe(screen, now);
         if (end !== null) return end;
-        const rested = request.after.see(screen, now);
-        if (rested !== null) request.goOn(rested);
+        const rested = request.postDialog.observe(screen, now);
+        if (rested !== null) request.resume(rested);
       }
-      await console.changed(since, { ms: LOOK_MS, calmMs: CALM_MS, background: true });
+      await watcher.untilChanged(since, { ms: POLL_MS, calmMs: CALM_MS, background: true });
     }
   } finally {
     watching.close();
@@ -74,20 +74,20 @@ export async function watchWork(console: Console, request: WorkRequest): Promise
   return new Promise(() => undefined);
 }
 
-/** What is printed wakes us; this is for what is not. */
-const LOOK_MS = 2_000;
-/** A screen at work changes many times a second. */
+/** Poll interval; output wakes the loop earlier. */
+const POLL_MS = 2_000;
+/** A busy screen changes many times a second. */
 const CALM_MS = 250;
 
-class Work {
+class WorkMonitor {
   readonly #request: WorkRequest;
-  readonly #rest: Rest;
+  readonly #idleDetector: IdleDetector;
   readonly #limitsBefore: readonly string[];
-  #idle: IdleWatch | null = null;
-  #isIdle: number | null = null;
+  #silence: IdleWatch | null = null;
+  #silentMs: number | null = null;
   #hasShownLife = false;
   #isAsked = false;
-  #isResting = false;
+  #isIdle = false;
   #printed: number;
   #told: number;
   #isQueued: boolean;
@@ -97,7 +97,7 @@ class Work {
   constructor(request: WorkRequest) {
     const { ways, hooks, transcript, record, note } = request;
     this.#request = request;
-    this.#rest = new Rest(ways, hooks);
+    this.#idleDetector = new IdleDetector(ways, hooks);
     this.#limitsBefore = record?.limitsBefore ?? [];
     this.#limit = record?.limit ?? null;
     this.#printed = transcript.size();
@@ -108,28 +108,28 @@ class Work {
     this.#watchLife(firstMs ?? idleMs);
   }
 
-  /** Null: it goes on. */
-  see(screen: Screen, now: number): WorkEnd | null {
+  /** Null while the work continues. */
+  observe(screen: Screen, now: number): WorkEnd | null {
     this.#isAsked = screen.dialog !== null;
-    this.#isResting = this.#rest.see(screen, now) && this.#rest.isTold;
+    this.#isIdle = this.#idleDetector.observe(screen, now) && this.#idleDetector.canDetect;
     this.#noteBegun(screen);
     this.#noteLife(screen);
     this.#limit ??= this.#limitOn(screen);
     if (this.#limit !== null) return { kind: 'limit', limit: this.#limit };
-    if (this.#isIdle !== null) return { kind: 'idle', reason: silence(this.#isIdle, screen) };
+    if (this.#silentMs !== null) return { kind: 'idle', reason: silence(this.#silentMs, screen) };
     return this.#failed(screen, now);
   }
 
   close(): void {
-    this.#idle?.close();
+    this.#silence?.close();
   }
 
-  /** What was queued is begun with when the work before it is over. */
+  /** A queued prompt begins when the work before it ends. */
   #noteBegun({ isQueued }: Screen): void {
-    const { keep, note } = this.#request;
+    const { save, note } = this.#request;
     if (!this.#isQueued || isQueued) return;
     this.#isQueued = false;
-    keep({ state: { kind: 'accepted' } });
+    save({ state: { kind: 'accepted' } });
     void note({ delivery: 'accepted' });
   }
 
@@ -137,7 +137,7 @@ class Work {
     const { hooks, transcript } = this.#request;
     const printed = transcript.size();
     const told = hooks?.events ?? 0;
-    const hasPrinted = printed > this.#printed && screen.dialog === null && !this.#isResting;
+    const hasPrinted = printed > this.#printed && screen.dialog === null && !this.#isIdle;
     const isSign = hasPrinted || told > this.#told || screen.dialog !== null;
     this.#printed = printed;
     this.#told = told;
@@ -146,38 +146,38 @@ class Work {
       this.#hasShownLife = true;
       this.#watchLife(this.#request.ways.liveness.idleMs);
     }
-    this.#idle?.sign();
+    this.#silence?.sign();
   }
 
   #watchLife(idleMs: number | null): void {
-    this.#idle?.close();
+    this.#silence?.close();
     if (idleMs === null) return;
-    this.#idle = new IdleWatch({
+    this.#silence = new IdleWatch({
       idleMs,
       signs: () => lifeSigns(this.#request.marker),
-      toolInFlight: () => this.#isAsked || (this.#request.hooks?.toolInFlight === true && !this.#isResting),
+      toolInFlight: () => this.#isAsked || (this.#request.hooks?.toolInFlight === true && !this.#isIdle),
       idle: () => {
-        this.#isIdle = idleMs;
+        this.#silentMs = idleMs;
       },
       background: true,
     });
   }
 
   #limitOn(screen: Screen): AgentLimit | null {
-    const { adapter, hooks, keep } = this.#request;
+    const { adapter, hooks, save } = this.#request;
     const told = hooks?.failure?.message ?? '';
     const fresh = difference(limitsOn(screen.text, adapter.limits), this.#limitsBefore);
-    // One that is still at work may only warn, or try again.
+    // A busy agent may only show a warning, or retry.
     const shown = screen.isBusy ? '' : fresh.join('\n');
     const limit = limitIn(told, adapter.limits, Date.now()) ?? limitIn(shown, adapter.limits, Date.now());
-    if (limit !== null) keep({ limit });
+    if (limit !== null) save({ limit });
     return limit;
   }
 
   #failed(screen: Screen, now: number): WorkEnd | null {
-    const { hooks, ways, said, record } = this.#request;
+    const { hooks, ways, prompt: said, record } = this.#request;
     const before = record?.failuresBefore ?? [];
-    const shown = this.#isResting ? failureAfter(screen, ways.liveness.failed ?? [], { said, before }) : null;
+    const shown = this.#isIdle ? errorAfter(screen, ways.liveness.failed ?? [], { said, before }) : null;
     const error = hooks?.failure?.message ?? shown;
     if (error === null || screen.isBusy || screen.dialog !== null) {
       this.#failedSince = null;
@@ -191,10 +191,10 @@ class Work {
 }
 
 function silence(ms: number, screen: Screen): string {
-  return `for ${formatDuration(ms)} it has printed nothing, called no hook and done no work; ${shownBy(screen)}`;
+  return `for ${formatDuration(ms)} it has printed nothing, called no hook and done no work; ${describeScreen(screen)}`;
 }
 
-/** Those that come more often than before. */
+/** Items that occur more often than before. */
 function difference(now: readonly string[], before: readonly string[]): readonly string[] {
   const left = [...before];
   return now.filter((each) => {

@@ -5,7 +5,7 @@ import type { Result } from '../../../base/result.ts';
 import type { Command } from './command-line.ts';
 import { connect } from './connection.ts';
 import type { Answer, Connection, LinesDue, ServerLife, TmuxOptions } from './connection.ts';
-import { inTurn } from './connect-mutex.ts';
+import { withConnectMutex } from './connect-mutex.ts';
 
 export interface Question {
   /** A server that is not there is started for it. */
@@ -38,14 +38,14 @@ export class Line {
   reach(start: boolean): Promise<Result<Connection, string>> {
     this.#last = this.#last.then((last) => {
       if (last.ok && !last.value.isOver) return last;
-      return inTurn(this.#place, () => connect(this.#options, start));
+      return withConnectMutex(this.#place, () => connect(this.#options, start));
     });
     return this.#last;
   }
 
   async ask(commands: readonly Command[], question: Question = {}): Promise<Answer> {
     const { start = false, server, repeatable = false, linesDue = null } = question;
-    const turn = question.inTurn === true ? inTurn : outOfTurn;
+    const turn = question.inTurn === true ? withConnectMutex : outOfTurn;
     for (let tries = 1; ; tries += 1) {
       const reached = await this.reach(start);
       if (!reached.ok) return { kind: 'lost', error: reached.error };
@@ -60,7 +60,7 @@ export class Line {
   /** What is asked from now on is asked over another connection. */
   close(): void {
     this.#last = this.#last.then(async (last) => {
-      if (last.ok) await inTurn(this.#place, () => last.value.close());
+      if (last.ok) await withConnectMutex(this.#place, () => last.value.close());
       return last;
     });
   }

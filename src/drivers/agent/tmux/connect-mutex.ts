@@ -13,7 +13,7 @@ import { isErrno } from '../../../sys/errno.ts';
 /** Far longer than anything takes that is done in turn. */
 const PATIENCE_MS = 5_000;
 
-export async function inTurn<T>(what: string, act: () => Promise<T>): Promise<T> {
+export async function withConnectMutex<T>(what: string, act: () => Promise<T>): Promise<T> {
   if (process.platform !== 'linux') return act();
   const hash = createHash('sha256').update(what).digest('hex').slice(0, 32);
   const turn = await takeTurn(`\0meow-${process.getuid?.() ?? 0}-${hash}`);

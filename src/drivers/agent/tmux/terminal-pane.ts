@@ -23,15 +23,15 @@ export interface TerminalPane {
   /** tmux's own: `%7`. */
   readonly id: string;
   /** Null once it is gone. All of one moment. */
-  look(): Promise<Look | null>;
+  capture(): Promise<PaneCapture | null>;
   /** The last so many lines of what is on the screen and of what has left it at its top, without blank ones at the end. */
   history(lines: number): Promise<readonly string[]>;
   /** As one paste, byte for byte, bracketed where the program has asked for it. */
-  paste(text: Buffer, seen?: Look): Promise<Put>;
+  paste(text: Buffer, seen?: PaneCapture): Promise<InputResult>;
   /** Keys by tmux's names. */
-  press(keys: readonly string[], seen?: Look): Promise<Put>;
+  press(keys: readonly string[], seen?: PaneCapture): Promise<InputResult>;
   /** Text as keys. */
-  type(text: string, seen?: Look): Promise<Put>;
+  type(text: string, seen?: PaneCapture): Promise<InputResult>;
   /** Ends copy mode, and any other mode that a person has left it in. */
   leaveMode(): Promise<void>;
   /** For what is started in its session from now on. */
@@ -42,9 +42,9 @@ export interface TerminalPane {
 }
 
 /** Nothing was put in where it is `gone`, nor where the screen has `changed`; nor, told as that, where tmux cannot have it. */
-export type Put = 'done' | 'changed' | 'gone';
+export type InputResult = 'done' | 'changed' | 'gone';
 
-export interface Look {
+export interface PaneCapture {
   /** As many as there are rows, each without blanks at its end. */
   readonly lines: readonly string[];
   /** From 0; columns are those of the screen, of which a character may take two. */
@@ -90,7 +90,7 @@ export class Pane implements TerminalPane {
     this.#identity = identity;
   }
 
-  async look(): Promise<Look | null> {
+  async capture(): Promise<PaneCapture | null> {
     const read = await this.#read(
       '#{pane_height} #{pane_width} #{cursor_y} #{cursor_x} #{pane_in_mode} #{alternate_on} #{pane_title}',
       ['capture-pane', '-p', '-t', this.id],
@@ -124,7 +124,7 @@ export class Pane implements TerminalPane {
     return printed.slice(0, printed.findLastIndex((line) => line !== '') + 1).slice(-lines);
   }
 
-  async paste(text: Buffer, seen?: Look): Promise<Put> {
+  async paste(text: Buffer, seen?: PaneCapture): Promise<InputResult> {
     if (text.length === 0) return (await this.#tell('')) === null ? 'gone' : 'done';
     const { server, transcript } = this.#identity;
     const name = `meow-${randomBytes(8).toString('hex')}`;
@@ -141,11 +141,11 @@ export class Pane implements TerminalPane {
     }
   }
 
-  press(keys: readonly string[], seen?: Look): Promise<Put> {
+  press(keys: readonly string[], seen?: PaneCapture): Promise<InputResult> {
     return this.#put([['send-keys', '-t', this.id, '--', ...keys]], seen);
   }
 
-  type(text: string, seen?: Look): Promise<Put> {
+  type(text: string, seen?: PaneCapture): Promise<InputResult> {
     // NUL cannot be said to tmux, but by the name of its key.
     const [first = [], ...more] = text.split('\0').map((part) => ['send-keys', '-l', '-t', this.id, '--', part]);
     return this.#put([first, ...more.flatMap((part) => [['send-keys', '-t', this.id, 'C-Space'], part])], seen);
@@ -172,7 +172,7 @@ export class Pane implements TerminalPane {
   }
 
   /** `before`: what may take its time. */
-  async #put(commands: readonly Command[], seen?: Look, before: readonly Command[] = []): Promise<Put> {
+  async #put(commands: readonly Command[], seen?: PaneCapture, before: readonly Command[] = []): Promise<InputResult> {
     const mark = randomBytes(8).toString('hex');
     const line = [
       ...before,
@@ -193,7 +193,7 @@ export class Pane implements TerminalPane {
   }
 
   /** The last of these fails where the screen is another. */
-  #guard({ print }: Look): readonly Command[] {
+  #guard({ print }: PaneCapture): readonly Command[] {
     return [
       ['capture-pane', '-t', this.id],
       ['set-option', '-F', '-p', '-t', this.id, PRINT_OPTION, PRINT],

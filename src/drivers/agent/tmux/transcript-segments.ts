@@ -6,7 +6,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { ABSENT, isErrno } from '../../../sys/errno.ts';
 
-export interface Part {
+export interface Segment {
   readonly path: string;
   /** The place of its first byte. */
   readonly at: number;
@@ -14,12 +14,12 @@ export interface Part {
 }
 
 /** Of the part that begins there, be it there or not. */
-export function partPath(path: string, at: number): string {
+export function segmentPath(path: string, at: number): string {
   return `${path}.${at}`;
 }
 
 /** In their order; there may be a gap behind the first. */
-export function partsOf(path: string): readonly Part[] {
+export function segmentsOf(path: string): readonly Segment[] {
   const prefix = `${basename(path)}.`;
   const later = namesIn(dirname(path)).flatMap((name) => {
     const at = name.startsWith(prefix) ? name.slice(prefix.length) : '';
