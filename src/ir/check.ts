@@ -48,7 +48,7 @@ function movesControl({ kind }: Follow): boolean {
 
 function targetsOf({ routes, act, onError }: Step): readonly string[] {
   const targets = Object.values(routes).flatMap(blocksOf);
-  if (act.kind === 'each') targets.push(...blocksOfTarget(act.target));
+  if (act.kind === 'each' || act.kind === 'block') targets.push(...blocksOfTarget(act.target));
   if (onError.kind === 'recover') targets.push(...blocksOfTarget(onError.target));
   return targets;
 }

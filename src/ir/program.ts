@@ -104,6 +104,12 @@ export type Act =
   | { readonly kind: 'effect'; readonly effect: EffectSpec<Text> }
   /** Nothing to ask of the world: the route `done` follows at once. */
   | { readonly kind: 'pass' }
+  /**
+   * A block below the step performs it: the outcome of the block's last step is the outcome of the step, with its route. A
+   * step of the block that fails without being handled ends the block, and its failure is the outcome. Each attempt has
+   * the block anew. Views show the step, and fold what is below it into it.
+   */
+  | { readonly kind: 'block'; readonly target: Target }
   | Each;
 
 /** A block for each item of a list. */
@@ -172,6 +178,7 @@ export const UNLIMITED: Allowance = { usd: null, tokens: null, transitions: null
 export function canGrow(step: Step): boolean {
   return (
     step.act.kind === 'each' ||
+    step.act.kind === 'block' ||
     step.onError.kind === 'recover' ||
     Object.values(step.routes).some(({ kind }) => kind === 'expand')
   );

@@ -14,7 +14,7 @@ import { descend, insert } from './id-tree.ts';
 import { awaitNeeds, becomeReady, fulfil, grow, settle } from './needs.ts';
 import { reopen } from './reopen.ts';
 import type { FrameState, LaneState, RunState, StepState } from './state.ts';
-import { effectId, frameOf, retryTimer, stepOf, timeoutTimer } from './state.ts';
+import { effectId, frameOf, isAwaited, retryTimer, stepOf, timeoutTimer } from './state.ts';
 
 export function apply(state: RunState, decision: Decision, at: number): void {
   switch (decision.kind) {
@@ -34,6 +34,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.status = 'running';
       step.attempt = decision.attempt;
       step.failure = null;
+      step.usage = null;
       step.startedAt = at;
       step.beganIn = step.frame.nextSession;
       step.items = decision.items;
@@ -140,6 +141,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       answered(state, step, decision.session);
       step.outputs = decision.outputs;
       step.kept = decision.kept;
+      step.route = decision.route ?? null;
       finish(state, step, 'done', at);
       settle(state, step, 'met');
       return;
@@ -222,6 +224,8 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       return applyToAgents(state, decision);
     case 'usage-counted': {
       const { usd, tokens } = decision.usage;
+      const step = state.steps.get(decision.step);
+      if (step !== undefined) step.usage = decision.usage;
       // Ten times 20 cents are 2 dollars.
       state.cost.usd = Math.round((state.cost.usd + (usd ?? 0)) * 1e9) / 1e9;
       state.cost.tokens += tokens ?? 0;
@@ -319,10 +323,8 @@ function openFrame(state: RunState, opening: FrameOpening): void {
   const owner = stepOf(state, frame.owner);
   owner.children.push(frame);
   if (owner.names !== null) owner.namesBegun.add(frame.prefix.slice(owner.id.length + 1, -1));
-  if (frame.join === 'wait' || frame.join === 'loose') {
-    owner.blocks += 1;
-    owner.openChildren += 1;
-  }
+  if (frame.join === 'wait' || frame.join === 'loose') owner.blocks += 1;
+  if (isAwaited(frame)) owner.openChildren += 1;
   if (frame.join === 'inline') owner.frame.open += 1;
 }
 
@@ -347,7 +349,7 @@ function closeFrame(state: RunState, frame: FrameState, ok: boolean, value: Fram
   if (frame.join === 'loose' && !ok) state.looseFailure = true;
   if (frame.owner === null) return;
   const owner = stepOf(state, frame.owner);
-  if (frame.join === 'wait' || frame.join === 'loose') {
+  if (isAwaited(frame)) {
     owner.openChildren -= 1;
     if (!ok && frame.join === 'wait') owner.childFailed = true;
     if (owner.status === 'running' || !owner.grown) state.agenda.joinable.add(owner);
@@ -373,6 +375,8 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       failure: null,
       outputs: {},
       kept: [],
+      route: null,
+      usage: null,
       agent: null,
       agentGeneration: 0,
       queuedFor: null,

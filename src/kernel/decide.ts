@@ -37,7 +37,7 @@ import {
 } from './ending.ts';
 import { allowanceSpent } from './allowance.ts';
 import { approversOf, askGate, askingOf, expiredAt, outputsOf, verdictFor } from './gates.ts';
-import { advanceEach, follow, openEntry, openRecovery, returnToCaller } from './grow.ts';
+import { advanceEach, follow, openBody, openEntry, openRecovery, returnToCaller } from './grow.ts';
 import type { Input } from './input.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
 import { CLEANUP_STEP, effectId, isOver, stepOf, waits } from './state.ts';
@@ -238,7 +238,9 @@ function startStep(turn: Turn, step: StepState): void {
     if (!waits(step.effect)) return complete(turn, step, success({}, { route: 'completed' }));
     return hearGate(turn, step);
   }
-  if (step.definition.act.kind === 'pass') return complete(turn, step, success());
+  const { act } = step.definition;
+  if (act.kind === 'pass') return complete(turn, step, success());
+  if (act.kind === 'block') return openBody(turn, step, act.target, fail);
   if (step.items !== null) return iterate(turn, step);
 }
 
@@ -478,11 +480,25 @@ function joinBlocks(turn: Turn, step: StepState): void {
     if (isOver(step) || !step.grown) return;
   }
   if (step.status !== 'running' || step.openChildren > 0 || !step.grown) return;
+  const body = step.children.findLast(({ join, abandoned }) => join === 'answer' && !abandoned);
+  if (body !== undefined) return answerFrom(turn, step, body);
   if (step.childFailed) return fail(turn, step, childFailure(step));
   const value =
     step.definition.act.kind === 'each' ? null : (step.children.findLast(({ join }) => join === 'wait')?.value ?? null);
   const outputs = value === null ? step.outputs : { ...step.outputs, result: value };
   turn.emit({ kind: 'step-done', step: step.id, outputs, kept: step.kept, session: null });
+}
+
+/** The block that performs the step is over: what it came to is the step's own. */
+function answerFrom(turn: Turn, step: StepState, body: FrameState): void {
+  const session = body.nextSession.kind === 'resume' ? body.nextSession.id : null;
+  const last = body.failing
+    ? body.steps.find(({ status, settlement }) => status === 'failed' && settlement === 'broken')
+    : body.steps.at(-1);
+  // When it may be tried again, and what it cost, was that step's own business.
+  if (last?.failure) return fail(turn, step, { ...last.failure, session, retryAt: null, usage: null });
+  if (body.failing || last === undefined) return fail(turn, step, childFailure(step));
+  complete(turn, step, success(last.outputs, { kept: last.kept, route: last.route, session }));
 }
 
 /** Steps wait for each other, or for something that can no longer come into being: said at once instead of hanging. */
@@ -523,7 +539,7 @@ function resume(turn: Turn, { retryFailed, allowance }: Extract<Input, { kind: '
   const { state } = turn;
   if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
   const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
-    if (frame.abandoned) return false;
+    if (frame.abandoned || isOfSettledStep(state, frame)) return false;
     if (skipped === 'run-ending') return true;
     return retryFailed && settlement === 'broken' && (status === 'skipped' || status === 'failed');
   };
@@ -534,4 +550,14 @@ function resume(turn: Turn, { retryFailed, allowance }: Extract<Input, { kind: '
   if (state.phase === 'ended' && state.end === 'failed' && reopened.length === 0) return;
   const allowed = allowance === null ? null : { ...state.allowance, ...allowance };
   turn.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id), withdrawn, allowance: allowed });
+}
+
+/** What performed a step that has been answered is history: that step is tried again, or nothing is. */
+function isOfSettledStep(state: RunState, frame: FrameState): boolean {
+  for (let now = frame; now.owner !== null; ) {
+    const owner = stepOf(state, now.owner);
+    if (now.join === 'answer' && owner.settlement !== 'open' && owner.skipped !== 'run-ending') return true;
+    now = owner.frame;
+  }
+  return false;
 }

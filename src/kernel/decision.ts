@@ -87,6 +87,8 @@ export type Decision =
       /** Which of the outputs are kept in files. */
       readonly kept: readonly string[];
       readonly session: string | null;
+      /** The route of its outcome, where it stands in a block that performs another step; absent elsewhere. */
+      readonly route?: string | null;
     }
   /** `handling`: what becomes of those who need it. A recovery settles the step later. */
   | {
@@ -229,9 +231,10 @@ export interface FrameOpening {
 
 /**
  * What the end of a frame means to its owner. `wait`: the owner step ends as the frame does. `inline`: the frame is a part
- * of the owner's frame. `recover`: it settles the failed owner. `loose`: nobody waits, the run counts it.
+ * of the owner's frame. `recover`: it settles the failed owner. `answer`: it performs the owner, whose outcome is that of the
+ * frame's last step. `loose`: nobody waits, the run counts it.
  */
-export type FrameJoin = 'wait' | 'inline' | 'recover' | 'loose';
+export type FrameJoin = 'wait' | 'inline' | 'recover' | 'answer' | 'loose';
 
 export interface JournalRecord {
   /** From 1, without a gap. */

@@ -55,8 +55,9 @@ export function follow(turn: Turn, step: StepState, answer: Success, follows: re
   // Successors first: a frame that hands over must not be seen without anything open in it.
   for (const move of moves) move();
   if (step.settlement === 'open') {
-    const { outputs, kept } = answer;
-    turn.emit({ kind: 'step-done', step: step.id, outputs, kept, session: answer.session });
+    const { outputs, kept, route } = answer;
+    const inBody = step.frame.join === 'answer' ? { route } : {};
+    turn.emit({ kind: 'step-done', step: step.id, outputs, kept, session: answer.session, ...inBody });
   }
 }
 
@@ -84,6 +85,14 @@ export function openRecovery(turn: Turn, step: StepState, problem: Failure, targ
   if (opened.ok) return;
   turn.emit({ kind: 'recovery-failed', step: step.id });
   fail(turn, step, opened.error);
+}
+
+/** The block that performs the step, for its present attempt. */
+export function openBody(turn: Turn, step: StepState, target: Target, fail: Fail): void {
+  const part = step.attempt === 1 ? null : String(step.attempt);
+  const opened = openBelow(turn, step, target, 'answer', part, {});
+  if (!opened.ok) return fail(turn, step, opened.error);
+  turn.emit({ kind: 'step-grown', step: step.id });
 }
 
 /** Opens as many further iterations as may be open at once. */
@@ -301,7 +310,8 @@ function prepareBelow(
   if (limit !== null) return err(limit);
   const prefix = part === null ? `${step.id}.` : `${step.id}.${part}.`;
   return ok(() =>
-    enter(turn, block, FRESH, {
+    // What performs the step goes on in its session.
+    enter(turn, block, join === 'answer' ? step.frame.nextSession : FRESH, {
       ...PLAIN,
       variables,
       prefix,

@@ -5,7 +5,7 @@
 import { canGrow } from '../ir/program.ts';
 import { awaitNeeds } from './needs.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
-import { effectId, frameOf, stepOf, timeoutTimer } from './state.ts';
+import { effectId, frameOf, isAwaited, stepOf, timeoutTimer } from './state.ts';
 
 export function reopen(state: RunState, ids: readonly string[]): void {
   state.phase = 'running';
@@ -44,7 +44,10 @@ function reopenStep(step: StepState): void {
   const { act } = step.definition;
   // Its list may have changed; iterations that have names are known again by them.
   if (act.kind === 'each' && act.key !== null) step.items = step.names = null;
-  const waitsBelow = act.kind === 'each' ? step.items !== null : step.children.some(({ join }) => join === 'wait');
+  const waitsBelow =
+    act.kind === 'each'
+      ? step.items !== null
+      : step.children.some(({ join, abandoned }) => join === 'wait' || (join === 'answer' && !abandoned));
   step.status = waitsBelow ? 'running' : 'pending';
   step.settlement = 'open';
   step.grown = step.items === null ? waitsBelow || !canGrow(step.definition) : step.blocks === step.items.length;
@@ -60,7 +63,9 @@ function abandonRecoveries(state: RunState, again: ReadonlySet<string>): void {
   for (const frame of state.frames.values()) {
     const owner = frame.owner === null ? null : stepOf(state, frame.owner);
     const above = frame.caller === null ? owner?.frame : frameOf(state, frame.caller);
-    const superseded = frame.join === 'recover' && frame.owner !== null && again.has(frame.owner);
+    const isTriedAgain = owner !== null && again.has(owner.id);
+    const superseded =
+      isTriedAgain && (frame.join === 'recover' || (frame.join === 'answer' && owner.status === 'failed'));
     if (!superseded && above?.abandoned !== true) continue;
     frame.abandoned = true;
     frame.closed = true;
@@ -107,9 +112,7 @@ function reindex(state: RunState): void {
     step.waiters.length = 0;
     step.hopes.length = 0;
     step.queuedFor = null;
-    step.openChildren = step.children.filter(
-      ({ join, closed }) => (join === 'wait' || join === 'loose') && !closed,
-    ).length;
+    step.openChildren = step.children.filter((child) => isAwaited(child) && !child.closed).length;
     step.childFailed = step.children.some(({ join, closed, failing }) => join === 'wait' && closed && failing);
   }
   for (const frame of state.frames.values()) {

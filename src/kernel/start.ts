@@ -36,6 +36,7 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
   const rest = { agent: agent.value, timeoutAt: timeoutAt.value, effect: null, items: null, width: null };
   switch (definition.act.kind) {
     case 'pass':
+    case 'block':
       return ok(rest);
     case 'effect': {
       const effect = fillEffect(definition.act.effect, lookup);
@@ -43,7 +44,7 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
       const name = rest.agent ?? agentOf(effect.value);
       if (name === '') return unresolved('agent: its name is empty');
       if (effect.value.kind === 'prompt' && effect.value.prompt === '') return unresolved('prompt: it is empty');
-      return ok({ ...rest, effect: reprompted(step, effect.value), agent: name });
+      return ok({ ...rest, effect: reprompted(turn, step, effect.value), agent: name });
     }
     case 'each': {
       const width = widthOf(definition.act, lookup);
@@ -54,9 +55,17 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
   }
 }
 
-/** In the session of the attempt before, which knows what is asked; where it has none, that is told again. */
-function reprompted({ reprompt, frame }: StepState, effect: EffectSpec<FilledText>): EffectSpec<FilledText> {
-  if (reprompt !== null && effect.kind === 'evaluate') return { ...effect, reprompt };
+/**
+ * In the session of the attempt before, which knows what is asked; where it has none, that is told again. In a block that
+ * performs a step, what that step is told.
+ */
+function reprompted(
+  { state }: Turn,
+  { reprompt: own, frame }: StepState,
+  effect: EffectSpec<FilledText>,
+): EffectSpec<FilledText> {
+  const performed = frame.join === 'answer' ? state.steps.get(frame.owner ?? '') : undefined;
+  const reprompt = own ?? performed?.reprompt ?? null;
   if (reprompt === null || effect.kind !== 'turn') return effect;
   if (frame.nextSession.kind === 'resume') return { ...effect, prompt: reprompt };
   const prompt = typeof effect.prompt === 'string' ? [effect.prompt] : effect.prompt;

@@ -11,6 +11,7 @@ import type { Outputs } from '../ir/output.ts';
 import type { Allowance, Program, RunRequest, Step } from '../ir/program.ts';
 import { UNLIMITED } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
+import type { Usage } from '../ir/usage.ts';
 import type { AgentOpening, FrameOpening, OpenDialog, RunEnd, StopReason } from './decision.ts';
 import type { EmittedEvent, GateVerdict } from './input.ts';
 import { ByOrder } from './ordered-set.ts';
@@ -99,6 +100,10 @@ export interface StepState {
   outputs: Outputs;
   /** Names of the outputs that are kept in files. */
   kept: readonly string[];
+  /** The route of its outcome, where it stands in a block that performs another step. */
+  route: string | null;
+  /** What its latest attempt has cost; null where that is nothing, or not known yet. */
+  usage: Usage | null;
   agent: string | null;
   /** Which life of the agent it was asked of. */
   agentGeneration: number;
@@ -345,6 +350,21 @@ export function stepOf(state: RunState, id: string): StepState {
 
 export function frameOf(state: RunState, id: string): FrameState {
   return present(state.frames.get(id), `no frame ${JSON.stringify(id)} in this run`);
+}
+
+/** Whether the step that it stands below goes on when it is over, by whatever it comes to. */
+export function isAwaited({ join }: Pick<FrameState, 'join'>): boolean {
+  return join === 'wait' || join === 'loose' || join === 'answer';
+}
+
+/** Whether it stands in a block that performs a step, or below one that does: a part of that step. */
+export function performsAnother(state: RunState, { frame }: StepState): boolean {
+  for (let now = frame; ; ) {
+    if (now.join === 'answer') return true;
+    const above = now.caller !== null ? state.frames.get(now.caller) : state.steps.get(now.owner ?? '')?.frame;
+    if (above === undefined) return false;
+    now = above;
+  }
 }
 
 /** Who asks for a gate. A step that is a gate asks anew with each attempt; a command that is run again asks no more. */

@@ -5,6 +5,7 @@
 //   a
 //   b needs a,x.* retry 3 delay 10s backoff linear timeout 1m on_error continue|recover:fix
 //   c pass route done=inline:child    d gate deploy for ann,bob     n note review (a gate nobody waits for)
+//   o by body (the block `body` performs it)
 //   e turn     f agent w1
 //   g each [1,2,3] child width 2      h each [1] child join false     i each file:items.json child key {{item}}
 //   a gives NAME (an output)
@@ -132,6 +133,7 @@ function parseStep(line: string): Step {
       act({ ...step.act, effect: { ...step.act.effect, captures } });
     } else if (word === 'strict') step = { ...step, unrouted: 'fail' };
     else if (word === 'pass') act({ kind: 'pass' });
+    else if (word === 'by') act({ kind: 'block', target: target(next()) });
     else if (word === 'says') act({ kind: 'effect', effect: command(template(next())) });
     else if (word === 'turn') act({ kind: 'effect', effect: turn(template(next())) });
     else if (word === 'spawn') act({ kind: 'effect', effect: spawn(next()) });
