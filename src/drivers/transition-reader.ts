@@ -48,9 +48,8 @@ export function steered(driver: Driver, place: SteeringPlace): Driver {
   };
 }
 
-/** Runs of earlier versions have none. */
 function steeringOf({ spec }: Effect): string | null {
-  return spec.kind === 'turn' || spec.kind === 'command' ? (spec.steering ?? null) : null;
+  return spec.kind === 'turn' || spec.kind === 'command' ? spec.steering : null;
 }
 
 function followed(effect: Effect, key: string, outcome: Outcome, place: SteeringPlace): Outcome {

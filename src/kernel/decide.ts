@@ -40,7 +40,7 @@ import { approversOf, askGate, askingOf, expiredAt, outputsOf, verdictFor } from
 import { advanceEach, follow, openBody, openEntry, openRecovery, returnToCaller } from './grow.ts';
 import type { Input } from './input.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
-import { CLEANUP_STEP, effectId, isOver, stepOf, waits } from './state.ts';
+import { CLEANUP_STEP, effectId, isOver, stepOf } from './state.ts';
 import { judgeReport } from './report.ts';
 import { asList, prepare } from './start.ts';
 import type { Turn } from './deciding.ts';
@@ -235,7 +235,7 @@ function startStep(turn: Turn, step: StepState): void {
   turn.emit({ kind: 'step-started', step: step.id, attempt: step.attempt + 1, ...prepared.value });
   if (step.effect?.kind === 'gate' && typeof step.effect.gate === 'string') {
     askGate(turn, step.effect.gate, step, typeof step.effect.prompt === 'string' ? step.effect.prompt : null);
-    if (!waits(step.effect)) return complete(turn, step, success({}, { route: 'completed' }));
+    if (!step.effect.blocks) return complete(turn, step, success({}, { route: 'completed' }));
     return hearGate(turn, step);
   }
   const { act } = step.definition;

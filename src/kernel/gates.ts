@@ -31,10 +31,7 @@ export function askingOf(state: RunState, step: StepState, gate: string | null):
 export function approversOf({ program }: RunState, gate: string): readonly string[] | null {
   const lists = Object.values(program.blocks).flatMap(({ steps }) =>
     steps.flatMap(({ act }) =>
-      act.kind === 'effect' && act.effect.kind === 'gate' && act.effect.gate === gate
-        ? // Runs of earlier versions have no word for it.
-          [act.effect.approvers ?? null]
-        : [],
+      act.kind === 'effect' && act.effect.kind === 'gate' && act.effect.gate === gate ? [act.effect.approvers] : [],
     ),
   );
   return lists.length === 0 || lists.includes(null) ? null : lists.flatMap((list) => list ?? []);

@@ -5,7 +5,7 @@
 import type { Json } from '../base/json.ts';
 import { present } from '../base/assert.ts';
 import { isTurn } from '../ir/effect.ts';
-import type { CommandSpec, Delivery, EffectSpec, GateSpec, Session } from '../ir/effect.ts';
+import type { CommandSpec, Delivery, EffectSpec, Session } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Allowance, Program, RunRequest, Step } from '../ir/program.ts';
@@ -372,18 +372,13 @@ export function askerOf(step: StepState): string {
   return step.effect?.kind === 'gate' ? effectId(step.id, step.attempt) : step.id;
 }
 
-/** Whether somebody waits for the decision. Runs of earlier versions have no word for it, and always do. */
-export function waits({ blocks }: Partial<Pick<GateSpec<unknown>, 'blocks'>>): boolean {
-  return blocks ?? true;
-}
-
 /** Somebody waits for a decision about it, or has left the question. */
 export function isOpenGate(state: RunState, { askers }: GateState): boolean {
   for (const [asker, { verdict, expired }] of askers) {
     if (verdict !== null || expired) continue;
     const step = state.asked.get(asker) ?? state.steps.get(asker) ?? state.steps.get(asker.replace(/#\d+$/, ''));
     const act = step?.definition.act;
-    if (act?.kind === 'effect' && act.effect.kind === 'gate' && !waits(act.effect)) return true;
+    if (act?.kind === 'effect' && act.effect.kind === 'gate' && !act.effect.blocks) return true;
     const status = step?.status;
     if (status === 'running' || (state.end === 'paused' && status === 'pending')) return true;
   }

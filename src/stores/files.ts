@@ -405,10 +405,13 @@ function decode(at: Places, bytes: Buffer): JournalText {
   const decoded = decodeRecords(bytes);
   if (decoded.ok) return decoded.value;
   const damage = decoded.error;
-  if (damage.kind === 'later-format') {
+  if (damage.kind === 'other-format') {
+    const [age, hint] = damage.isLater
+      ? ['a later', 'update meow, then try again']
+      : ['an earlier', 'use the version that recorded it, or start the workflow again'];
     throw new UsageError(
-      `run ${at.runId} was recorded by a later version of meow (journal format ${damage.format})`,
-      'update meow, then try again',
+      `run ${at.runId} was recorded by ${age} version of meow (journal format ${damage.format})`,
+      hint,
     );
   }
   const path = shellPath(at.journal);

@@ -1,7 +1,7 @@
 // Records as lines of JSON: `{"seq":2,"at":"2026-…Z","durable":1,"input":…,"decisions":[…],"crc":"1a2b3c4d"}`.
 //
 // J1  The CRC is that of the line's text without its `crc` member, and is the last member of the line.
-// J2  The first line begins with `"format":2` (1 knew neither `durable` nor `under`), so that a later version can tell what it reads before it trusts a CRC.
+// J2  The first line begins with `"format":2`, so that another version can tell what it reads before it trusts a CRC.
 // J3  A line counts once it is whole, with its line end: only then can it have been acknowledged.
 // J4  What follows the last whole line, or a last line whose CRC is wrong, is a write that was cut off: it is dropped.
 // J5  So is a line with a hole in it (bytes that never came are zero) and whole lines behind it, where none of those was
@@ -27,7 +27,7 @@ export interface JournalText {
 export type JournalDamage =
   /** Line and record count from 1 alike. */
   | { readonly kind: 'damaged'; readonly line: number; readonly why: string }
-  | { readonly kind: 'later-format'; readonly format: number };
+  | { readonly kind: 'other-format'; readonly format: number; readonly isLater: boolean };
 
 /** `durable`: the number of the last record that is known to be durable. */
 export function encodeRecords(records: readonly JournalRecord[], durable: number): string {
@@ -46,7 +46,9 @@ export function encodeRecords(records: readonly JournalRecord[], durable: number
 
 export function decodeRecords(bytes: Buffer): Result<JournalText, JournalDamage> {
   const format = formatOf(bytes);
-  if (format !== null && format > FORMAT) return err({ kind: 'later-format', format });
+  if (format !== null && format !== FORMAT) {
+    return err({ kind: 'other-format', format, isLater: format > FORMAT });
+  }
 
   const records: JournalRecord[] = [];
   let start = 0;
@@ -113,8 +115,7 @@ const CRC_LENGTH = CRC_BEFORE.length + 8 + 2;
 interface Line {
   readonly seq: number;
   readonly at: string;
-  /** Absent in journals of older versions: then it knew of all before it. */
-  readonly durable?: number;
+  readonly durable: number;
   /** Where ids are long (long-ids.ts). */
   readonly under?: string;
   readonly input: Input;
@@ -145,7 +146,7 @@ function wasNeverDurable(bytes: Buffer, from: number, wrong: number): boolean {
     if (end === -1) break;
     const line = readLine(bytes, start, end);
     if (line !== null) {
-      if ((line.durable ?? line.seq - 1) >= wrong) return false;
+      if (line.durable >= wrong) return false;
       whole += 1;
     }
     start = end + 1;

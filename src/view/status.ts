@@ -285,8 +285,7 @@ function comingViews(state: RunState): readonly AgentView[] {
 
 /** Lines of control whose steps are turns: agents without a name of their own. */
 function laneViews(state: RunState): readonly AgentView[] {
-  // Runs of earlier versions have none.
-  if (Object.keys(state.program.machines ?? {}).length === 0) return [];
+  if (Object.keys(state.program.machines).length === 0) return [];
   const names = stateNames(state.program);
   const views: AgentView[] = [];
   for (const [name, { frame }] of state.lanes) {

@@ -244,8 +244,8 @@ describe('damage (F4)', () => {
       await writeFile(journalPath, bytes);
       const refusal = await refusalOf(store.read('wf-1'));
       const before = countLines(whole.subarray(0, offset));
-      // A bit more in the format's number is another format.
-      if (refusal.message.includes('later version')) expect(offset).toBeLessThan(20);
+      // Another bit in the format's number is another format.
+      if (refusal.message.includes('version of meow')) expect(offset).toBeLessThan(20);
       else expect(refusal.message).toContain(`record ${before + 1} cannot be trusted`);
       if (offset % 50 > 0) continue;
       await refusalOf(store.open('wf-1'));
@@ -295,11 +295,19 @@ describe('damage (F4)', () => {
     expect((await refusalOf(store.read('wf-1'))).message).toContain('it is numbered 2');
   });
 
-  test('a journal of a later format is left to a later version', async () => {
+  test.each([
+    [3, 'a later version of meow (journal format 3)', 'update meow, then try again'],
+    [
+      1,
+      'an earlier version of meow (journal format 1)',
+      'use the version that recorded it, or start the workflow again',
+    ],
+  ])('a journal of format %i is left to the version that knows it', async (format, message, hint) => {
     await begin(store, 'wf-1', 1);
-    await writeFile(journalPath, '{"format":3,"and":"whatever it says"}\n');
+    await writeFile(journalPath, `{"format":${format},"and":"whatever it says"}\n`);
     const refusal = await refusalOf(store.open('wf-1'));
-    expect(refusal.message).toContain('later version of meow (journal format 3)');
+    expect(refusal.message).toContain(message);
+    expect(refusal.hint).toBe(hint);
   });
 
   test.each([

@@ -369,7 +369,8 @@ class Attempt {
     if (script.value.includes('\0')) return err('the script contains a NUL byte, which no shell can read');
     const cwd = this.#cwd();
     if (!cwd.ok) return cwd;
-    const own: (readonly [string, string])[] = isSteered(this.#spec) ? [...namedAsTheyAre(this.effect.variables)] : [];
+    const own: (readonly [string, string])[] =
+      this.#spec.steering !== null ? [...namedAsTheyAre(this.effect.variables)] : [];
     for (const [name, text] of Object.entries(this.#spec.env)) {
       const value = wholeText(text, options.runFolder);
       if (!value.ok) return value;
@@ -587,9 +588,4 @@ function watchFolder(path: string, changed: () => void): FSWatcher | null {
     if (isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) return null;
     throw error;
   }
-}
-
-/** Runs of earlier versions have no word for it. */
-function isSteered({ steering }: CommandSpec<FilledText>): boolean {
-  return (steering ?? null) !== null;
 }

@@ -26,8 +26,8 @@ export interface SessionPlan {
   readonly from: string | null;
   /** The one that the turn takes place in; null where only the agent can tell it. */
   readonly session: string | null;
-  /** Of a fresh one: the session whose transcript it is told first. Null where it is none, absent in older runs. */
-  readonly replays?: string | null;
+  /** Of a fresh one: the session whose transcript it is told first. Absent if there is none. */
+  readonly replays?: string;
   /** What that had cost before; null where it is not known. */
   readonly before: Usage | null;
 }

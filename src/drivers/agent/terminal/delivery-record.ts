@@ -23,8 +23,8 @@ export interface DeliveryRecord {
   readonly acceptedBefore: number;
   /** Limits on the screen before the message: they do not belong to it. */
   readonly limitsBefore: readonly string[];
-  /** Errors on the screen before the message; absent in records of older versions. */
-  readonly failuresBefore?: readonly string[];
+  /** Errors on the screen before the message. */
+  readonly failuresBefore: readonly string[];
   /** The agent is told to read the text from a file; null while undecided. */
   readonly isFile: boolean | null;
   /** A usage limit that blocks the message. */
