@@ -14,7 +14,7 @@ import { headlessHost } from '../drivers/agent/headless/host.ts';
 import { hostsByChannel } from '../drivers/agent/host-registry.ts';
 import { keptScript, simHost } from '../drivers/agent/sim-host.ts';
 import { terminalHost } from '../drivers/agent/terminal/host.ts';
-import { placeOfSocket, privateSocket } from '../drivers/agent/tmux/private-socket.ts';
+import { socketPaths, privateSocket } from '../drivers/agent/tmux/private-socket.ts';
 import { Tmux } from '../drivers/agent/tmux/tmux.ts';
 import { SessionLedger } from '../drivers/agent/headless/session-registry.ts';
 import { turnDriver } from '../drivers/agent/headless/turn-driver.ts';
@@ -107,7 +107,7 @@ export function reachingTerminals(
   );
   if (!starts || config.tmux === 'shared') return environment;
   const { TMUX: _around, ...without } = environment;
-  return { ...without, TMUX_TMPDIR: placeOfSocket(run).folder };
+  return { ...without, TMUX_TMPDIR: socketPaths(run).folder };
 }
 
 /** An error is a sentence. */

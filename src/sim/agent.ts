@@ -1,14 +1,14 @@
-// The simulated agent: a program that stays, takes prompts from its mailbox one after the other, and does about them
-// what its script says. Without a script it reports a fitting value for whatever it is asked for.
+// The simulated agent: a long-lived program that takes prompts from its mailbox one by one and follows its script.
+// Without a script it reports a suitable value for each requested output.
 //
-// What it says goes to stdout: that is its transcript. What it must remember when it is started anew (how often it
-// followed a rule) is written down before it acts. It ends when it is asked to, when its folder is gone, and when it has
-// had neither a prompt nor an engine for an hour: it has no terminal in which anybody could find it.
+// Its words go to stdout, which is its transcript. It writes what it must remember after a restart (how often it
+// followed each rule) before it acts. It exits on request, when its folder is gone, and after an hour without prompts
+// and engine: it has no terminal in which a person could find it.
 
 import { existsSync, watch } from 'node:fs';
 import type { PromptMessage } from '../ir/prompt-text.ts';
 import { isInterrupt } from '../ir/prompt-text.ts';
-import type { Letter } from './mail.ts';
+import type { Mail } from './mail.ts';
 import { mailboxIn, readMail, tellLimit } from './mail.ts';
 import { readMemory, writeMemory } from './memory-file.ts';
 import type { Memory } from './rules.ts';
@@ -19,24 +19,24 @@ import { Turn } from './turn.ts';
 export interface SimAgentOptions {
   readonly name: string;
   readonly script: SimScript;
-  /** Has its mailbox. */
+  /** Contains the mailbox. */
   readonly folder: string;
-  /** The file of what it remembers; it may be absent. */
+  /** File with the agent's memory; may be absent. */
   readonly memory: string;
-  /** The engine's socket: there as long as the run has an engine. */
+  /** The engine's socket: exists while the run has an engine. */
   readonly socket: string | null;
 }
 
 const LOOK_MS = 5_000;
-/** Where the system has no watches left. */
+/** Poll interval if the system has no file watches left. */
 const LOOK_UNWATCHED_MS = 100;
 const USELESS_MS = 60 * 60_000;
 
 export class SimAgent {
   readonly #options: SimAgentOptions;
   readonly #queue: { readonly message: PromptMessage; readonly begin: () => void }[] = [];
-  /** Interrupts that are taken once the agent is idle. */
-  readonly #interrupts: Letter[] = [];
+  /** Interrupts, handled when the agent becomes idle. */
+  readonly #interrupts: Mail[] = [];
   #memory: Memory;
   #turn: AbortController | null = null;
   #deaf = false;
@@ -47,7 +47,7 @@ export class SimAgent {
     this.#memory = readMemory(options.memory);
   }
 
-  /** From here on prompts are taken. */
+  /** Starts taking prompts. */
   open(): void {
     for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => this.#askedToEnd(signal));
     process.on('SIGINT', () => this.#turn?.abort());
@@ -78,7 +78,7 @@ export class SimAgent {
     else if (Date.now() - this.#usefulAt > USELESS_MS) process.exit(0);
   }
 
-  #receive(letter: Letter): void {
+  #receive(letter: Mail): void {
     const { message } = letter;
     this.#usefulAt = Date.now();
     if (message.kind === 'prompt') {
@@ -109,7 +109,7 @@ export class SimAgent {
         this.#next();
       })
       .catch((error: unknown) => {
-        // As a program that has a fault of its own does.
+        // Fails as a program with a bug would.
         process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
         process.exit(70);
       });
@@ -128,7 +128,7 @@ export class SimAgent {
       say,
       toolBegun: (call) => say(`$ ${call}`),
       toolEnded: (lines) => lines.forEach(say),
-      // Nobody asks an agent that stays what it costs.
+      // A long-lived agent does not report costs.
       spend: () => undefined,
       fail: say,
       goDeaf: () => {

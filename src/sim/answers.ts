@@ -1,12 +1,12 @@
-// What a simulated agent answers without a script: for each output that is asked for a value of its type, so that what
-// follows can go on, and comes to an end. What asks for more (`has_more`, `retry`, `issues_found`) is answered no.
+// Answers of a simulated agent without a script: a value of the right type for each requested output, so that the
+// workflow continues and ends. Outputs that ask for more work (`has_more`, `retry`, `issues_found`) are false.
 
 import type { Json } from '../base/json.ts';
 import type { Expectation } from '../ir/output.ts';
 
 export interface SimAnswer {
   readonly outputs: Readonly<Record<string, Json>>;
-  /** To be there when the outputs are reported, seen from the agent's folder. */
+  /** Must exist when the outputs are reported; relative to the agent's folder. */
   readonly files: readonly { readonly path: string; readonly text: string }[];
 }
 
@@ -44,7 +44,7 @@ function asksForMore(name: string): boolean {
   return !denied && words.some((word) => MORE.test(word));
 }
 
-/** Maps have the keys that the description shows. A list has one item: what is done for each is tried once. */
+/** Maps have the keys shown in the description. Lists have one item, so that loops run once. */
 function jsonFor(name: string, description: string): Json {
   const shown = /\{([^{}]*)\}/.exec(description)?.[1]?.match(/[A-Za-z_]\w*/g) ?? [];
   const map = (keys: readonly string[]): Json => Object.fromEntries(keys.map((key) => [key, `sim-${key}`]));

@@ -1,11 +1,11 @@
-// What a prompt asks for, read from its text as an agent reads it: the other way round to `promptText`.
+// Parses the requests in a prompt, as an agent would read them: the inverse of `promptText`.
 
 import type { Expectation } from '../ir/output.ts';
 
 export interface AskedOutputs {
-  /** What the workflow says, without what is said about outputs and reports. */
+  /** The workflow's text without the instructions about outputs and reports. */
   readonly prompt: string;
-  /** Whether a report is asked for. */
+  /** A report is requested. */
   readonly reports: boolean;
   readonly expects: readonly Expectation[];
 }
@@ -23,7 +23,7 @@ export function askedOutputs(text: string): AskedOutputs {
   };
 }
 
-/** Whether it asks for a judgement in the form that a planner's has. */
+/** Whether the prompt asks for a planner's verdict. */
 export function asksForStatus(text: string): boolean {
   return /\nAnswer with exactly one JSON object .*\n\n {2}"status" +one of "success"/.test(text);
 }

@@ -1,5 +1,5 @@
-// Programs that a simulated agent starts: shell commands of its script, and `meow`, from PATH as a real agent finds it.
-// Each knows the step that it is started for, so that a report that comes late can complete no other step.
+// Programs started by a simulated agent: shell commands of its script, and `meow` from PATH, as a real agent finds it.
+// Each knows its step, so that a late report cannot complete another step.
 
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
@@ -8,12 +8,12 @@ export interface ChildRequest {
   readonly program: string;
   readonly args: readonly string[];
   readonly step: string;
-  /** Ends it. */
+  /** Kills the program. */
   readonly signal: AbortSignal;
 }
 
 export interface ChildEnd {
-  /** 128 + N where a signal ended it, 127 where it could not be started. */
+  /** 128 + N after signal N; 127 if it could not start. */
   readonly status: number;
   readonly stdout: string;
   readonly stderr: string;
@@ -22,7 +22,7 @@ export interface ChildEnd {
 export function runChild({ program, args, step, signal }: ChildRequest): Promise<ChildEnd> {
   return new Promise((resolve) => {
     const env = { ...process.env, MEOW_STEP: step };
-    // A group of its own: an interrupt ends all of it.
+    // Own process group: an interrupt kills all of it.
     const child = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     const said = { stdout: '', stderr: '' };
     for (const name of ['stdout', 'stderr'] as const) {
@@ -46,7 +46,7 @@ export function runChild({ program, args, step, signal }: ChildRequest): Promise
     });
     child.once('exit', (code, killedBy) => {
       const status = killedBy === null ? (code ?? 0) : 128 + constants.signals[killedBy];
-      // What the child leaves running keeps the pipes open.
+      // Processes left running by the child keep the pipes open.
       const late = setTimeout(() => end(status), LAST_WORDS_MS);
       child.once('close', () => {
         clearTimeout(late);
@@ -67,5 +67,5 @@ function endGroup(pid: number | undefined, signal: NodeJS.Signals): void {
 
 const GRACE_MS = 1_000;
 const LAST_WORDS_MS = 200;
-/** What is kept of either stream. */
+/** Limit for each stream. */
 const OUTPUT_MAX = 1_000_000;

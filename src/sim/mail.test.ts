@@ -19,7 +19,7 @@ test('messages are read in the order in which they were sent', () => {
   expect(readMail(folder).map(({ message: { id } }) => id)).toEqual(['b', 'a', 'c']);
 });
 
-test('a message that was sent is not sent again (M2)', () => {
+test('a message that was sent is not sent again (mailbox/2)', () => {
   sendMail(folder, 'a', message('a'));
   sendMail(folder, 'a', message('a'));
   expect(readMail(folder)).toHaveLength(1);
@@ -28,7 +28,7 @@ test('a message that was sent is not sent again (M2)', () => {
   expect(readMail(folder)).toEqual([]);
 });
 
-test('what was taken cannot be taken back, and the other way round (M1)', () => {
+test('what was taken cannot be taken back, and the other way round (mailbox/1)', () => {
   const first = sendMail(folder, 'a', message('a'));
   expect(readMail(folder)[0]?.take()).toBe(true);
   expect(first.withdraw()).toBe(false);
@@ -46,7 +46,7 @@ test('an id that ends as another does is another', () => {
   expect(readdirSync(folder)).toEqual(['000001-x-a#1.json', '000002-a#1.json']);
 });
 
-test('what was taken is begun with later, and is not sent again then either (M4)', () => {
+test('what was taken is begun with later, and is not sent again then either (mailbox/4)', () => {
   const sent = sendMail(folder, 'a#1', message('a#1'));
   const [letter] = readMail(folder);
   letter?.take();

@@ -1,41 +1,41 @@
 // The mailbox between the driver and a simulated agent: a folder with a file for each message.
 //
-// M1  A message is taken once: to take it is to rename `N-ID.json` to `N-ID.taken`, and to take it back is to rename it
-//     too. Of the two, one succeeds.
-// M2  A message that was sent is not sent again, whatever became of it: its name is made of its id.
-// M3  Messages are read in the order in which they were sent, and never half: each gets its name when it is complete.
-// M4  Of those that were taken it is told which the reader has begun with, by a file `N-ID.begun` beside each. Until then
-//     they wait with it.
+// mailbox/1  A message is taken once: taking renames `N-ID.json` to `N-ID.taken`, and withdrawing renames it as well,
+//            so only one of the two succeeds.
+// mailbox/2  A message is never sent twice: its file name is derived from its id.
+// mailbox/3  Messages are read in the order of sending, and never half written: a file gets its name when it is
+//            complete.
+// mailbox/4  A file `N-ID.begun` marks each taken message that the reader has started with.
 //
-// A mailbox has one sender and one reader at a time. Keys are taken when they have had their effect.
+// A mailbox has one sender and one reader at a time. Key presses are taken after they had their effect.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentMessage } from '../ir/prompt-text.ts';
 
-export interface Letter {
+export interface Mail {
   readonly message: AgentMessage;
   readonly take: () => boolean;
-  /** For one that was taken. */
+  /** Marks a taken message as started. */
   readonly begin: () => void;
 }
 
 export interface SentLetter {
   readonly state: () => 'waiting' | 'taken' | 'withdrawn';
-  /** Takes it back, where the reader has not taken it; whether it did. */
+  /** Withdraws the message if the reader has not taken it; returns whether it did. */
   readonly withdraw: () => boolean;
 }
 
-/** Made by the agent when it can take messages, beside its mailbox. */
+/** Created by the agent, beside its mailbox, when it can take messages. */
 export const READY = 'ready';
 
-/** What the agent says beside its mailbox when it may not work any more; the latest such message counts. */
+/** A usage limit that the agent reports beside its mailbox; the latest counts. */
 export interface Limit {
-  /** Of the message that it was to work on. */
+  /** Id of the blocked message. */
   readonly id: string;
-  /** A part of a sentence. */
+  /** A clause. */
   readonly text: string;
-  /** When it ends, in milliseconds since 1970; null where that is not known. */
+  /** End of the limit in milliseconds since 1970; null if unknown. */
   readonly until: number | null;
 }
 
@@ -47,14 +47,14 @@ export function tellLimit(folder: string, limit: Limit): void {
   renameSync(unfinished, join(folder, LIMITED));
 }
 
-/** The limit that kept the agent from working on this message; null where none did. */
+/** The limit that blocked this message; null if none. */
 export function limitOf(folder: string, id: string): Limit | null {
   const text = readIfThere(join(folder, LIMITED));
   try {
     const limit = text === null ? null : (JSON.parse(text) as Limit);
     return limit?.id === id ? limit : null;
   } catch (error) {
-    // The machine has lost its end.
+    // The file was truncated by a machine crash.
     if (error instanceof SyntaxError) return null;
     throw error;
   }
@@ -68,7 +68,7 @@ export function makeMailbox(folder: string): void {
   mkdirSync(folder, { mode: 0o700, recursive: true });
 }
 
-/** `name` is the message's id as a file name. */
+/** `name`: the message id as a file name. */
 export function sendMail(folder: string, name: string, message: AgentMessage): SentLetter {
   const sent = readdirSync(folder).filter((file) => NUMBERED.test(file));
   const earlier = sent.find((file) => idIn(file) === name);
@@ -87,13 +87,13 @@ export function sendMail(folder: string, name: string, message: AgentMessage): S
   };
 }
 
-/** Whether the reader has begun with it. `name` as in `sendMail`. */
+/** Whether the reader has started with it. `name` as in `sendMail`. */
 export function hasBegun(folder: string, name: string): boolean {
   return readdirSync(folder).some((file) => file.endsWith('.begun') && idIn(file) === name);
 }
 
-/** Those that wait to be taken, in their order. */
-export function readMail(folder: string): readonly Letter[] {
+/** Messages waiting to be taken, in order. */
+export function readMail(folder: string): readonly Mail[] {
   return readdirSync(folder)
     .filter((file) => NUMBERED.test(file) && file.endsWith('.json'))
     .toSorted()

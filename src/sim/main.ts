@@ -1,6 +1,6 @@
-// `meow sim-agent FOLDER SCRIPT MEMORY`: the simulated agent as a program. It is started by the driver (sim-host.ts) in
-// the folder that it works in, with MEOW_AGENT in its environment. FOLDER has its mailbox; a file `ready` there says
-// that it can take prompts. And `meow sim-turn`: one that does not stay (turn-program.ts).
+// `meow sim-agent FOLDER SCRIPT MEMORY`: the simulated agent as a program. The driver (sim-host.ts) starts it in its
+// working directory, with MEOW_AGENT set. FOLDER contains the mailbox; a file `ready` there means that it can take
+// prompts. Also `meow sim-turn`: a single headless turn (turn-program.ts).
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,9 +8,9 @@ import { SimAgent } from './agent.ts';
 import { READY } from './mail.ts';
 import type { SimScript } from './script.ts';
 import { readSimScript } from './script.ts';
-import { takeTurn, turnWish } from './turn-program.ts';
+import { takeTurn, parseTurnArguments } from './turn-program.ts';
 
-/** Resolves to an exit status where it cannot begin; else the program stays until it is ended. */
+/** Returns an exit code if it cannot start; otherwise the program runs until it is stopped. */
 export function main(args: readonly string[]): number {
   const [folder, scriptFile, memory] = args;
   const name = process.env['MEOW_AGENT'];
@@ -26,9 +26,9 @@ export function main(args: readonly string[]): number {
   return 0;
 }
 
-/** One turn, with the prompt on stdin. Resolves to the exit status. */
+/** One turn with the prompt on stdin. Resolves to the exit code. */
 export async function mainOfTurn(args: readonly string[]): Promise<number> {
-  const wish = turnWish(args, process.env);
+  const wish = parseTurnArguments(args, process.env);
   if (!wish.ok) {
     process.stderr.write(`meow sim-turn: ${wish.error}\n`);
     return 2;
@@ -37,7 +37,7 @@ export async function mainOfTurn(args: readonly string[]): Promise<number> {
   return script === null ? 2 : takeTurn(wish.value, script, readFileSync(0, 'utf8'));
 }
 
-/** Null where it is none, which has been said then. */
+/** Null if the script is invalid; the errors have been printed. */
 function scriptIn(file: string): SimScript | null {
   const { script, diagnostics } = readSimScript(readFileSync(file, 'utf8'), file);
   if (script !== null) return script;

@@ -1,4 +1,4 @@
-// What a simulated agent remembers from one start to the next, in a file that may be absent.
+// Memory of a simulated agent between starts, in a file that may be absent.
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { Memory } from './rules.ts';
@@ -14,7 +14,7 @@ export function readMemory(path: string): Memory {
     return JSON.parse(readFileSync(path, 'utf8')) as Memory;
   } catch (error) {
     const isAbsent = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    // The machine may have lost its end.
+    // The file may be truncated by a machine crash.
     if (isAbsent || error instanceof SyntaxError) return NOTHING_REMEMBERED;
     throw error;
   }

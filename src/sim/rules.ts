@@ -1,13 +1,13 @@
-// Which rule of a script an agent follows for a prompt, and what it remembers of those it has followed. Pure: the memory
-// is handed in and out, so that an agent that is started anew goes on counting where the one before it was.
+// Chooses the script rule for a prompt, and counts the rules that were followed. Pure: the memory is passed in and
+// returned, so a restarted agent continues counting.
 
 import { segmentMatcher } from '../base/segment-pattern.ts';
 import type { Rule } from './script.ts';
 
 export interface Memory {
-  /** How many prompts there have been. */
+  /** Prompts so far. */
   readonly prompts: number;
-  /** How often each rule was followed, by its number in the script. */
+  /** Uses of each rule, by index in the script. */
   readonly followed: Readonly<Record<number, number>>;
 }
 
@@ -19,7 +19,7 @@ export interface Situation {
   readonly prompt: string;
 }
 
-/** The number of the first rule that fits, from a number on; null where none does. */
+/** Index of the first matching rule from `from` on; null if none. */
 export function ruleFor(
   rules: readonly Rule[],
   situation: Situation,

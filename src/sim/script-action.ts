@@ -1,4 +1,4 @@
-// What a simulated agent can be told to do, one verb in each table. Half of them are misbehaviour.
+// Actions of a simulated agent, one verb for each table. Half of them are misbehaviour.
 
 import type { JsonMap } from '../base/json.ts';
 import type { Report } from '../languages/report.ts';
@@ -13,21 +13,21 @@ export type Action =
   | { readonly kind: 'write'; readonly path: string; readonly text: string }
   | { readonly kind: 'run'; readonly command: string }
   | { readonly kind: 'event'; readonly event: string; readonly data: JsonMap }
-  /** Without a gate it is a question into the void, as agents ask them: the turn is over. */
+  /** Without a gate, asks into the void as real agents do: the turn ends. */
   | { readonly kind: 'ask'; readonly question: string; readonly gate: string | null }
-  /** Outputs null: a fitting value for each that is asked for. */
+  /** `outputs` null: a suitable value for each requested output. */
   | { readonly kind: 'done'; readonly outputs: JsonMap | null; readonly notes: string | null; readonly twice: boolean }
-  /** What the stop hook does; the turn is over where it is given no prompt. */
+  /** Acts as the stop hook; ends the turn if no prompt is pending. */
   | { readonly kind: 'prime' }
-  /** Reports what will be refused; null: nothing that was asked for. */
+  /** Reports outputs that will be rejected; null: reports no outputs. */
   | { readonly kind: 'wrong'; readonly outputs: JsonMap | null }
   | { readonly kind: 'crash'; readonly how: number | NodeJS.Signals }
-  /** `hard`: no interrupt reaches it, and it does not end when it is asked to. */
+  /** `hard`: ignores interrupts and requests to exit. */
   | { readonly kind: 'hang'; readonly hard: boolean }
-  /** Swallows the prompt. */
+  /** Ignores the prompt. */
   | { readonly kind: 'ignore' }
   | { readonly kind: 'stop' }
-  /** What the turn has cost, where an agent tells that. Null: that is not told. */
+  /** Costs of the turn, for agents that report them; null: not reported. */
   | { readonly kind: 'cost'; readonly usd: number | null; readonly tokens: number | null }
   | { readonly kind: 'fail'; readonly text: string }
   | { readonly kind: 'limit'; readonly text: string };
@@ -36,7 +36,7 @@ type Reader = (entry: TomlEntry, table: TomlTable, report: Report) => Action | n
 
 interface Verb {
   readonly read: Reader;
-  /** Keys that may stand beside it. */
+  /** Keys allowed beside it. */
   readonly beside?: readonly string[];
 }
 
@@ -120,10 +120,10 @@ const VERBS: Readonly<Record<string, Verb>> = {
   limit: text((value) => ({ kind: 'limit', text: value })),
 };
 
-/** Those that end a program that does nothing about them. */
+/** Signals whose default action ends a program. */
 const SIGNALS = new Set(['SIGKILL', 'SIGTERM', 'SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGHUP', 'SIGINT', 'SIGQUIT']);
 
-/** Null where the report says why. */
+/** Null after an error was reported. */
 export function readAction(report: Report, value: TomlValue): Action | null {
   if (value.kind !== 'table') {
     const hint = 'Each action is a table with one verb: { say = "…" }.';
@@ -179,7 +179,7 @@ function done(twice: boolean): Verb {
   };
 }
 
-/** Undefined where the report says why. */
+/** Undefined after an error was reported. */
 function outputsIn({ key, value }: TomlEntry, report: Report): JsonMap | null | undefined {
   if (value.kind === 'table') return mapOf(value);
   if (value.kind === 'boolean' && value.value) return null;

@@ -1,15 +1,12 @@
-// The script of simulated agents: `NAME.sim.toml` beside `NAME.meow.toml`. Rules are tried in order; the first that fits
-// a prompt says what the agent does about it, and a prompt that none fits is done as asked.
+// The script of simulated agents: `NAME.sim.toml` beside `NAME.meow.toml`. Rules are tried in order; the first that
+// matches a prompt determines what the agent does. A prompt without a matching rule is completed as requested.
 //
-//   [[on]]
-//   agent = "worker-*"      all of these may be left out; `*` stands for anything
-//   step = "build.*"
-//   prompt = "fix"          a part of the prompt, or a pattern: "/fix(es)?/"
-//   times = 1               how often each agent follows it; later prompts go on to the next rule
-//   do = [{ say = "…" }, { done = { k = "v" } }]
+//   [[on]] agent = "worker-*"      all conditions are optional; `*` is a wildcard step = "build.*" prompt = "fix"
+// part of the prompt, or a pattern: "/fix(es)?/" times = 1               how often each agent follows the rule; later
+// prompts skip it do = [{ say = "…" }, { done = { k = "v" } }]
 //
-// A rule that ends without a report ends the agent's turn: its stop hook asks for the prompt again, and the rules after
-// it are tried. In every text `{{agent}}`, `{{step}}` and `{{n}}` (how many prompts the agent has had) are filled in.
+// A rule that ends without a report ends the agent's turn: the stop hook sends the prompt again, and the later rules
+// are tried. Every text may contain `{{agent}}`, `{{step}}` and `{{n}}` (the number of the prompt).
 
 import type { Diagnostic } from '../base/diagnostic.ts';
 import { hasErrors } from '../base/diagnostic.ts';
@@ -29,7 +26,7 @@ export interface SimScript {
 }
 
 export interface Rule {
-  /** Patterns with `*`; null fits everything. */
+  /** Patterns with `*`; null matches everything. */
   readonly agent: string | null;
   readonly step: string | null;
   readonly prompt: PromptPattern | null;
@@ -41,7 +38,7 @@ export type PromptPattern =
   | { readonly kind: 'part'; readonly text: string }
   | { readonly kind: 'expression'; readonly expression: RegExp };
 
-/** `name`: the path as the user knows it. The script is null where a diagnostic is an error. */
+/** `name`: the path as the user wrote it. The script is null if a diagnostic is an error. */
 export function readSimScript(
   text: string,
   name: string,
@@ -53,7 +50,7 @@ export function readSimScript(
   return { script: hasErrors(diagnostics) ? null : script, diagnostics };
 }
 
-/** A value with its placeholders filled in. */
+/** Replaces the placeholders in a value. */
 export function filled<T extends Json>(value: T, words: Readonly<Record<string, string>>): T {
   return fill(value, words) as T;
 }

@@ -1,30 +1,27 @@
-// `meow sim-turn`: one turn of a simulated agent that does not stay. The prompt is on stdin; what the agent does about
-// it is what its script says, as for the one that stays (agent.ts). Without a script it reports what it is asked for,
-// else it answers a short text.
+// `meow sim-turn`: one headless turn of a simulated agent. The prompt is on stdin; the script decides what the agent
+// does, as for the long-lived one (agent.ts). Without a script it reports the requested outputs, or else answers with a
+// short text.
 //
-//   meow sim-turn --session ID              begins a session; there must be none of that id
-//   meow sim-turn --resume ID               goes on with one
-//   meow sim-turn --fork ID --session NEW   begins one with all that another has had
-//         [--model M] [--effort E]          are written down, and nothing else
+//   meow sim-turn --session ID              starts a session; it must not exist meow sim-turn --resume ID
+// continues a session meow sim-turn --fork ID --session NEW   starts a session with the history of another [--model M]
+// [--effort E]          only recorded
 //
-//   MEOW_AGENT, MEOW_STEP   whom rules are for, and reports
-//   MEOW_SIM_SCRIPT         the script; else `sim.toml` in the run's folder, if it is there
-//   MEOW_SIM_SESSIONS       a folder for sessions; else `sim-sessions` in the run's folder. Each is a file `ID.jsonl`: a
-//                           line `{"prompt": …}` for each prompt and one `{"answer": …}` for each answer
-//   MEOW_INBOX              is in the run's folder; without it, the folder that it is started in stands for that
+//   MEOW_AGENT, MEOW_STEP   matched by rules, used for reports
+//   MEOW_SIM_SCRIPT         the script; default: `sim.toml` in the run's folder, if it exists
+//   MEOW_SIM_SESSIONS       folder of sessions; default: `sim-sessions` in the run's folder. Each session is a file
+//                           `ID.jsonl` with a line `{"prompt": …}` for each prompt and `{"answer": …}` for each answer
+//   MEOW_INBOX              lies in the run's folder; if unset, the working directory counts as the run's folder
 //
-// It says on stdout what happens, a JSON object on each line:
+// It prints events on stdout, one JSON object a line:
 //
-//   {"kind":"begun","session":ID}
-//   {"kind":"text","text":…}                       the agent says something
-//   {"kind":"tool","state":"begun","text":…}       it calls a program; then "ended", with what that said
-//   {"kind":"result","ok":true,"text":…}           its answer: all that it has said
-//   {"kind":"result","ok":false,"text":…}          or what went wrong, with "limit":{"until":…} where that is a usage
-//                                                  limit: when it ends, in milliseconds since 1970, or null
+//   {"kind":"begun","session":ID} {"kind":"text","text":…}                       the agent says something
+// {"kind":"tool","state":"begun","text":…}       it calls a program; then "ended" with the program's output
+// {"kind":"result","ok":true,"text":…}           its answer: everything it said {"kind":"result","ok":false,"text":…}
+// or the error, with "limit":{"until":…} for a usage limit: its end in milliseconds since 1970, or null
 //
-// A result has also "usd" and "tokens": what the turn has cost, null where that is not told. There is none where the
-// agent crashes, and its exit status is 1 where the result is not ok. An interrupt (SIGINT) ends the turn with a result
-// that is not ok and the status 0, as some agents do; SIGTERM and SIGHUP end it without.
+// A result also has "usd" and "tokens", the costs of the turn, or null. A crash prints no result; the exit code is 1
+// unless the result is ok. SIGINT ends the turn with a result that is not ok and exit code 0, as some agents do;
+// SIGTERM and SIGHUP end it without a result.
 
 import { appendFileSync, copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -38,27 +35,27 @@ import { ruleFor, withPrompt, withRule } from './rules.ts';
 import type { SimScript } from './script.ts';
 import { Turn } from './turn.ts';
 
-export interface TurnWish {
+export interface TurnRequest {
   readonly kind: 'fresh' | 'resume' | 'fork';
-  /** The one that the turn is in. */
+  /** Session of this turn. */
   readonly session: string;
-  /** Of a fork: the one that it begins with. */
+  /** For a fork: the parent session. */
   readonly parent: string | null;
   readonly model: string | null;
   readonly effort: string | null;
   readonly agent: string;
   readonly step: string;
-  /** The path of the script, which may be absent. */
+  /** Path of the script; may be absent. */
   readonly script: string;
-  /** The folder of the sessions. */
+  /** Folder of the sessions. */
   readonly sessions: string;
 }
 
-/** An error is a sentence. */
-export function turnWish(
+/** The error is a sentence. */
+export function parseTurnArguments(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
-): Result<TurnWish, string> {
+): Result<TurnRequest, string> {
   const flags = new Map<string, string>();
   for (let at = 0; at < args.length; at += 2) {
     const [name = '', value] = [args[at], args[at + 1]];
@@ -89,8 +86,8 @@ export function turnWish(
 
 const FLAGS = new Set(['--session', '--resume', '--fork', '--model', '--effort']);
 
-/** Resolves to the exit status. */
-export async function takeTurn(wish: TurnWish, script: SimScript, prompt: string): Promise<number> {
+/** Resolves to the exit code. */
+export async function takeTurn(wish: TurnRequest, script: SimScript, prompt: string): Promise<number> {
   const file = sessionFile(wish, wish.session);
   const refusal = openSession(wish, file);
   if (refusal !== null) {
@@ -116,7 +113,7 @@ interface WorkResult {
   readonly tokens: number | null;
 }
 
-async function work(wish: TurnWish, script: SimScript, text: string, interrupt: AbortSignal): Promise<WorkResult> {
+async function work(wish: TurnRequest, script: SimScript, text: string, interrupt: AbortSignal): Promise<WorkResult> {
   const { agent, step, sessions } = wish;
   const memoryFile = join(sessions, `${encodeURIComponent(agent)}.memory.json`);
   const asked = askedOutputs(text);
@@ -173,15 +170,15 @@ function listen(interrupt: AbortController): void {
   process.on('SIGINT', () => interrupt.abort());
   for (const signal of ['SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      // What it has started is ended with it.
+      // Programs it started are killed with it.
       interrupt.abort();
       process.exit(128 + constants.signals[signal]);
     });
   }
 }
 
-/** Null where the session can be used, else why not. */
-function openSession({ kind, session, parent, sessions }: TurnWish, file: string): string | null {
+/** Null if the session can be used, otherwise the reason. */
+function openSession({ kind, session, parent, sessions }: TurnRequest, file: string): string | null {
   mkdirSync(sessions, { recursive: true, mode: 0o700 });
   if (kind === 'resume') return existsSync(file) ? null : `there is no session ${session}`;
   if (existsSync(file)) return `the session ${session} is in use already`;
@@ -195,7 +192,7 @@ function openSession({ kind, session, parent, sessions }: TurnWish, file: string
   return null;
 }
 
-function sessionFile({ sessions }: TurnWish, id: string): string {
+function sessionFile({ sessions }: TurnRequest, id: string): string {
   return join(sessions, `${id}.jsonl`);
 }
 
@@ -213,7 +210,7 @@ function unscripted(prompt: string): string {
   return asksForStatus(prompt) ? CONTENT : `An answer to: ${firstLine(prompt)}`;
 }
 
-/** Of one who evaluates. */
+/** Answer of a planner. */
 const CONTENT = '{"status":"success","next_step":null,"fix_instructions":null,"blockers":[],"risk_flags":[]}';
 
 function firstLine(text: string): string {

@@ -1,4 +1,4 @@
-// One turn of a simulated agent: what its script, or its own good will, makes it do about a prompt.
+// One turn of a simulated agent: follows its script, or does what the prompt asks.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -17,25 +17,25 @@ import type { Action } from './script-action.ts';
 export interface TurnRequest {
   readonly agent: string;
   readonly message: PromptMessage;
-  /** Which prompt of the agent this is, from 1. */
+  /** Number of the prompt, from 1. */
   readonly number: number;
-  /** An interrupt: what is under way ends, and the rest is dropped. */
+  /** Interrupt: ends the current action and drops the rest. */
   readonly interrupt: AbortSignal;
   readonly say: (line: string) => void;
-  /** It calls a program, and has its answer. */
+  /** A program is called, and has answered. */
   readonly toolBegun: (call: string) => void;
   readonly toolEnded: (lines: readonly string[]) => void;
-  /** Null: that is not told. */
+  /** Null: not reported. */
   readonly spend: (usd: number | null, tokens: number | null) => void;
-  /** It ends its turn with an error of its own. */
+  /** Ends the turn with an error of the agent. */
   readonly fail: (text: string) => void;
-  /** From now on neither interrupts nor requests to end are heard. */
+  /** Ignores interrupts and requests to exit from now on. */
   readonly goDeaf: () => void;
-  /** Its host is told that it may not work any more, and until when, where that is known. */
+  /** Reports a usage limit to the host, with its end if known. */
   readonly tellLimit: (text: string, until: number | null) => void;
 }
 
-/** `stopped`: at its prompt, without having reported; the stop hook is next. `quiet`: idle, and no hook fires. */
+/** `stopped`: at its prompt without a report; the stop hook is next. `quiet`: idle, and no hook fires. */
 export type TurnEnd = 'reported' | 'stopped' | 'quiet';
 
 export class Turn {
@@ -58,7 +58,7 @@ export class Turn {
     return this.#reported ? 'reported' : 'stopped';
   }
 
-  /** What is asked for; once more where that is refused. Nobody waits for a report on what is fired and forgotten. */
+  /** Reports what is requested; once more if that is rejected. Fire-and-forget prompts need no report. */
   async oblige(): Promise<TurnEnd> {
     if (this.#request.message.mode === 'fire-forget') return 'quiet';
     for (let attempt = 0; attempt < 2 && !this.#reported; attempt += 1) {
@@ -68,7 +68,7 @@ export class Turn {
     return this.#reported ? 'reported' : 'quiet';
   }
 
-  /** The stop hook: whether the agent is told to go on. */
+  /** The stop hook: whether the agent is told to continue. */
   async prime(): Promise<boolean> {
     const { status, stdout } = await this.#meow('prime', '--format', 'prompt');
     return status === 0 && stdout.trim() !== '';
@@ -143,7 +143,7 @@ export class Turn {
     }
   }
 
-  /** Outputs null: a fitting value for each that is asked for. */
+  /** `outputs` null: a suitable value for each requested output. */
   async #done(outputs: JsonMap | null, notes: string | null): Promise<void> {
     const { agent, message } = this.#request;
     const answer = outputs === null ? answerTo(message.expects, agent) : { outputs, files: [] };
@@ -175,7 +175,7 @@ export class Turn {
   }
 }
 
-/** Null: until the interrupt. */
+/** `ms` null: until the interrupt. */
 async function asLongAs(interrupt: AbortSignal, ms: number | null): Promise<void> {
   try {
     for (let left = ms ?? Infinity; left > 0 && !interrupt.aborted; left -= WAIT_MAX_MS) {
@@ -186,7 +186,7 @@ async function asLongAs(interrupt: AbortSignal, ms: number | null): Promise<void
   }
 }
 
-/** The longest that a timer can count. */
+/** Longest timer of the system. */
 const WAIT_MAX_MS = 2 ** 31 - 1;
 
 function writeInto(path: string, text: string): void {
@@ -197,7 +197,7 @@ function writeInto(path: string, text: string): void {
 
 async function crash(how: number | NodeJS.Signals): Promise<never> {
   if (typeof how === 'number') process.exit(how);
-  // What we catch would not end us.
+  // A signal handler would keep the process alive.
   process.removeAllListeners(how);
   process.kill(process.pid, how);
   return new Promise<never>(() => undefined);

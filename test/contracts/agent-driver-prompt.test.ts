@@ -1,4 +1,4 @@
-// Prompting agents: P2, P3, P4.
+// Prompting agents: agent/2, agent/3, agent/4.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

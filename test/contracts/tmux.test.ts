@@ -1,4 +1,4 @@
-// Terminals in tmux, with the real one, on sockets of their own. X1–X10 stand in src/drivers/agent/tmux/.
+// Terminals in tmux, with the real one, on sockets of their own. tmux/1 to tmux/10 stand in src/drivers/agent/tmux/.
 
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -228,7 +228,7 @@ describe('what is said to tmux', () => {
     });
   });
 
-  test('answers belong to their questions, however many are asked at once (X1)', async () => {
+  test('answers belong to their questions, however many are asked at once (tmux/1)', async () => {
     const numbers = [...Array(200).keys()].map(String);
     const answers = await Promise.all(
       numbers.map((number) =>
@@ -311,7 +311,7 @@ describe('what is put in', () => {
     ['one byte', Buffer.from('x')],
     ['every byte', hostile],
     ['a megabyte', Buffer.concat([randomBytes(1_000_000), hostile])],
-  ])('%s is pasted as it is, and nothing of it is left (X5)', async (_, bytes) => {
+  ])('%s is pasted as it is, and nothing of it is left (tmux/5)', async (_, bytes) => {
     const file = join(folder, 'taken');
     const pane = await open(taking(bytes.length, file));
     await shows(pane, /ready/);
@@ -348,7 +348,7 @@ describe('what is put in', () => {
     expect((await bytesOf(file)).toString()).toBe(expected);
   });
 
-  test('nothing is put in where the screen is not the one that was looked at (X5)', async () => {
+  test('nothing is put in where the screen is not the one that was looked at (tmux/5)', async () => {
     const file = join(folder, 'taken');
     const pane = await open(taking(10, file, 'printf "日本 "; read -r line; printf "a dialog "; read -r line;'));
     const before = await shows(pane, /日本/);
@@ -378,7 +378,7 @@ describe('what is put in', () => {
     expect((await pane.capture())?.inMode).toBe(false);
   });
 
-  test('it is put in once where the connection is lost on the way (X5)', async () => {
+  test('it is put in once where the connection is lost on the way (tmux/5)', async () => {
     const file = join(folder, 'taken');
     const numbers = [...Array(15).keys()].map((number) => String(number).padStart(4));
     const pane = await open(taking(numbers.length * 4, file));
@@ -465,7 +465,7 @@ describe('a terminal', () => {
     expect(await tmux.has('theirs')).toBe(true);
   });
 
-  test('has its size while nobody is attached and whoever attaches (X7)', async () => {
+  test('has its size while nobody is attached and whoever attaches (tmux/7)', async () => {
     const pane = await open(staying('printf shown'), { columns: 90, rows: 20 });
     expect(await pane.capture()).toMatchObject({ columns: 90, rows: 20 });
     const attach = staying('"$1" -S "$2" attach -t =meow-test-1', PROGRAM, socket);
@@ -474,7 +474,7 @@ describe('a terminal', () => {
     expect(await pane.capture()).toMatchObject({ columns: 90, rows: 20 });
   });
 
-  test('has a transcript of every byte from the first, that is private (X8)', async () => {
+  test('has a transcript of every byte from the first, that is private (tmux/8)', async () => {
     const file = join(folder, 'printed');
     const printed = Buffer.concat([Buffer.from('first'), randomBytes(300_000), Buffer.from('last')]);
     writeFileSync(file, printed);
@@ -513,7 +513,7 @@ describe('a terminal', () => {
   });
 });
 
-describe('its environment (X7)', () => {
+describe('its environment (tmux/7)', () => {
   /** As the program finds it, without what tmux says about the terminal. */
   async function found(
     on: Tmux,
@@ -613,7 +613,7 @@ describe('the connection', () => {
 
   const sessions = (): string[] => onSocket('list-sessions', '-F', '#{session_name}').trim().split('\n');
 
-  test('ends with an engine that is killed while it is being answered, and agents live on (X2)', async () => {
+  test('ends with an engine that is killed while it is being answered, and agents live on (tmux/2)', async () => {
     const child = engine(`
       console.log('on');
       for (;;) await Promise.all(Array.from({ length: 100 }, () => tmux.run(['list-keys'])));`);
@@ -629,7 +629,7 @@ describe('the connection', () => {
     await shows(present(await tmux.find('wf-1.abc:step-1#1'), 'the agent is gone'), /on/);
   });
 
-  test('keeps nobody from ending (X4)', async () => {
+  test('keeps nobody from ending (tmux/4)', async () => {
     const child = engine('await pane.look();');
     expect(await new Promise((ended) => child.once('exit', ended))).toBe(0);
     await until(() => sessions().length === 1);
@@ -653,7 +653,7 @@ describe('the connection', () => {
     await gone(pid);
   });
 
-  test('whose socket was removed takes its server with it: nobody could reach that any more (X2)', async () => {
+  test('whose socket was removed takes its server with it: nobody could reach that any more (tmux/2)', async () => {
     await open(staying(':'));
     const pid = Number(valueOf(await tmux.run(['display-message', '-p', '#{pid}']))[0]);
     rmSync(socket);
@@ -681,7 +681,7 @@ describe('the connection', () => {
     expect((await pane.capture())?.lines[0]).toBe('on');
   });
 
-  test('to a server that is killed in the middle of anything answers everybody; the next terminal starts another (X10)', async () => {
+  test('to a server that is killed in the middle of anything answers everybody; the next terminal starts another (tmux/10)', async () => {
     const pane = await open(staying('printf on'));
     await shows(pane, /on/);
     const pid = Number(valueOf(await tmux.run(['display-message', '-p', '#{pid}']))[0]);
@@ -706,7 +706,7 @@ describe('the connection', () => {
 
     const next = await open(staying('printf next'));
     await shows(next, /next/);
-    // It has the same id, and is another (X6).
+    // It has the same id, and is another (tmux/6).
     valueOf(await tmux.run(['new-session', '-d', '-s', 'more', 'sleep 600']));
     expect(
       next.id === pane.id || valueOf(await tmux.run(['list-panes', '-a', '-F', '#{pane_id}'])).includes(pane.id),

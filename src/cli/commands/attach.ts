@@ -10,7 +10,7 @@ import type { AgentStart } from '../../drivers/agent/files.ts';
 import { markerOf } from '../../drivers/environment.ts';
 import { TRANSCRIPT } from '../../drivers/agent/terminal/agent.ts';
 import { findProgram } from '../../drivers/recording-shell.ts';
-import { placeOfSocket } from '../../drivers/agent/tmux/private-socket.ts';
+import { socketPaths } from '../../drivers/agent/tmux/private-socket.ts';
 import { MARKER_OPTION } from '../../drivers/agent/tmux/terminal-pane.ts';
 import { shellWord } from '../../ir/quote.ts';
 import { brief, tame } from '../../view/row.ts';
@@ -47,7 +47,7 @@ export async function attach(
   const program = findProgram('tmux', environment['PATH'] ?? '');
   if (program === null) throw new UsageError('there is no tmux on PATH', 'install tmux 3.2 or later');
   const shared = readSettings(project).config.tmux === 'shared';
-  const server = shared ? [] : ['-S', placeOfSocket(around).socket];
+  const server = shared ? [] : ['-S', socketPaths(around).socket];
   // From within a session of the user's own server ours is another server, which is no nesting; the same one is.
   const { TMUX: _around, ...without } = environment;
   const tmux = { program, server, environment: shared ? environment : without };

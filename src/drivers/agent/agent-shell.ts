@@ -1,6 +1,6 @@
-// The text of the shell that leads an agent's session: it records who it is before anything else, and exclusively (W1 in
-// drivers/recording-shell.ts), runs the agent's program, and records how that ended. Signals that end the agent do not end the shell
-// before it: as long as the one lives, the other does.
+// The script of the shell that leads an agent's session: it records its own process first, exclusively (shell/1 in
+// drivers/recording-shell.ts), runs the agent's program and records its exit. Signals that stop the agent do not stop
+// the shell earlier: they live equally long.
 
 import { shellWord } from '../../ir/quote.ts';
 import { join } from 'node:path';
@@ -11,22 +11,22 @@ import { beginning } from '../recording-shell.ts';
 import type { Shell } from '../recording-shell.ts';
 
 /**
- * `command`: a program and its arguments, each as it is. `terminal`: the shell goes with its terminal, and so the system ends
- * what is in the foreground there; a shell that stayed would keep an agent alive that nobody can reach.
+ * `command`: a program with its arguments, verbatim. `terminal`: the shell exits with its terminal, so the system stops
+ * the foreground program; a surviving shell would keep an unreachable agent alive.
  */
 export function agentShellText(command: readonly string[], folder: string, terminal = false): string {
   const status = shellWord(join(folder, 'status'));
   return [
     beginning({ folder, bootId: BOOT_ID, hasUptime: HAS_PROC, umask: UMASK }),
     terminal ? GO_WITH_TERMINAL : OUTLIVE,
-    // The shell's own remarks ("Killed") are not the agent's: they go nowhere.
+    // Discards the shell's own messages ("Killed"): they are not the agent's.
     'exec 3>&2 2>/dev/null;',
     `${command.map(shellWord).join(' ')} 2>&3 3>&-;`,
     `meow_status=$?;echo "exit $meow_status">>${status};exit "$meow_status"`,
   ].join('');
 }
 
-/** Such a shell as a process of its own, which this one may leave behind. */
+/** The same shell as a detached process. */
 export function agentShellRequest(asked: {
   readonly shell: Shell;
   readonly command: readonly string[];
@@ -46,11 +46,11 @@ export function agentShellRequest(asked: {
   };
 }
 
-/** A text for a shell in a terminal, as such a command: a shell that has to stay for it does so for as long as what it runs. */
+/** A script as a command for a shell in a terminal; a shell that must stay lives as long as its program. */
 export function shellCommand(shell: string, text: string): readonly string[] {
   return [shell, '-c', `${GO_WITH_TERMINAL}\n${text}`];
 }
 
-/** A trap that does something is not passed on to the program; one that does nothing would be. */
+/** A trap with a command is reset in the program; an ignored signal would stay ignored. */
 const OUTLIVE = 'trap : HUP INT QUIT TERM;';
 const GO_WITH_TERMINAL = 'trap : INT QUIT TERM;';

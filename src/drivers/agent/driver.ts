@@ -1,13 +1,13 @@
-// The driver of agents that stay: started once, prompted step by step, watched over, ended. One object for the four kinds
-// of effects, for they are about the same agents. Who they are made of is up to hosts (host.ts).
+// The driver of long-lived agents: spawned once, prompted step by step, monitored, stopped. One object performs all
+// four kinds of effects, since they share the agents. Hosts (host.ts) implement the agents.
 //
-// P1  An attempt starts at most one agent, however often it is asked for (H1).
-// P2  A prompt is handed over at most once for an effect, in this life of the engine and in all others (H2); and only to
-//     the agent that it was first meant for.
-// P3  A prompt that was taken is open until it is concluded or stopped. That its agent is gone is told once, by the
-//     effect that attends it, and nowhere else.
-// P4  The end of a run leaves agents at their work. They are ended by `kill`, and by nothing else.
-// P5  What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
+// agent/1  An attempt spawns at most one agent, however often it is asked for (host/1).
+// agent/2  A prompt is delivered at most once for each effect, across engine restarts (host/2), and only to the agent
+//          that it was first addressed to.
+// agent/3  A delivered prompt stays open until it is concluded or stopped. The agent's exit is reported once, by the
+//          `attend` effect.
+// agent/4  Agents keep working after the run ends. Only `kill` stops them.
+// agent/5  Problems of the world are failures in the outcome; an exception is a bug and ends the engine.
 
 import { randomUUID } from 'node:crypto';
 import { assert } from '../../base/assert.ts';
@@ -25,7 +25,7 @@ import type { FilledText } from '../../ir/text.ts';
 import { AgentFolder, markEnded, wasEndedByUs } from './files.ts';
 import type { AgentStart } from './files.ts';
 import type { AgentExit, AgentHost, FoundAgent, HostedAgent, HostFor, WorkEnd } from './host.ts';
-import { agentName, agentWish, programAbsent } from './spawn-request.ts';
+import { agentName, spawnRequest, missingProgram } from './spawn-request.ts';
 import { AskedEffects } from '../pending-effect.ts';
 import type { Asked } from '../pending-effect.ts';
 import { markerOf } from '../environment.ts';
@@ -36,17 +36,17 @@ import { wholeText } from '../resolve-text.ts';
 
 export interface AgentDriverOptions extends RunSurroundings {
   readonly hosts: HostFor;
-  /** What an agent is given to leave what it is doing when its time is up; 10 seconds, save in tests. */
+  /** Time for an agent to stop its work after a timeout; 10 seconds except in tests. */
   readonly graceMs?: number;
-  /** What a prompt is given to be taken, and an agent to be ready; 30 and 60 seconds, save in tests. */
+  /** Time limits for delivery and readiness; 30 and 60 seconds except in tests. */
   readonly deliveryMs?: number;
   readonly readyMs?: number;
 }
 
 export interface AgentsDriver extends Driver {
-  /** Whether an agent has begun with the prompt of an effect; false where it is still on its way, or the agent is gone. */
+  /** Whether the agent has started with the prompt of an effect; false during delivery or if the agent is gone. */
   hasTaken(agent: string, effectId: string): boolean;
-  /** Whether a report of an agent could be about the prompt of an effect; false while that is still on its way. */
+  /** Whether a report could be about the prompt of an effect; false during delivery. */
   couldHave(agent: string, effectId: string): boolean;
 }
 
@@ -63,18 +63,18 @@ type How = 'start' | 'find';
 class AgentDriver implements AgentsDriver {
   readonly #options: AgentDriverOptions;
   readonly #open = new AskedEffects();
-  /** Those that this life of the engine has met, dead or alive, by name. */
+  /** Agents seen by this engine, dead or alive, by name. */
   readonly #agents = new Map<string, HostedAgent>();
 
   constructor(options: AgentDriverOptions) {
     this.#options = options;
   }
 
-  start(effect: Effect, answer: Answer, note: Note = unheard): void {
+  start(effect: Effect, answer: Answer, note: Note = ignoreProgress): void {
     this.#ask('start', effect, answer, note);
   }
 
-  find(effect: Effect, answer: Answer, note: Note = unheard): void {
+  find(effect: Effect, answer: Answer, note: Note = ignoreProgress): void {
     this.#ask('find', effect, answer, note);
   }
 
@@ -152,18 +152,18 @@ class AgentDriver implements AgentsDriver {
 
   #unready({ start, adapter }: Begun, exit: AgentExit): Outcome {
     const { status, output: said } = exit;
-    const refusal = exit.refusal ?? programAbsent(adapter, { status, said }, this.#options.environment);
+    const refusal = exit.refusal ?? missingProgram(adapter, { status, said }, this.#options.environment);
     const what = refusal === null ? `${ended(exit)} before it was ready` : `could not be started: ${refusal}`;
     return failed('spawn-failed', `agent ${start.agent} ${what}`, details(exit));
   }
 
-  /** Also what it may have left. */
+  /** Also stops leftovers of the agent. */
   async #lost(start: AgentStart): Promise<Outcome> {
     await this.#clear(start, 0);
     return failed('lost', `agent ${start.agent} was started in an earlier life of the engine, and is gone`);
   }
 
-  /** Stopped in the turn in which it was asked for; an earlier life may have begun it all the same. */
+  /** Stopped in the same tick in which it was requested; an earlier engine may have started it anyway. */
   async #neverSpawned(effect: Effect, spec: SpawnSpec<FilledText>): Promise<Outcome> {
     const name = wholeText(spec.agent, this.#options.runFolder);
     const earlier = name.ok ? this.#folderOf(name.value).start(effect.id) : null;
@@ -174,7 +174,7 @@ class AgentDriver implements AgentsDriver {
     return failed('stopped', 'the agent was stopped before it was started');
   }
 
-  /** The start of this effect: made now, or found. */
+  /** The start of this effect: new or existing. */
   #begin(effect: Effect, spec: SpawnSpec<FilledText>): Begun | Failure {
     const refuse = (reason: string): Failure => failure('spawn-failed', `the agent could not be started: ${reason}`);
     const name = agentName(spec, this.#options.runFolder);
@@ -190,12 +190,12 @@ class AgentDriver implements AgentsDriver {
     }
     const other = this.#known(name.value.agent);
     if (other?.alive === true) return refuse(`${other.start.agent} is there already, started by ${other.start.effect}`);
-    const wish = agentWish(effect, spec, adapter, this.#options);
-    if (!wish.ok) return refuse(wish.error);
-    const { workdir, args, environmentOf } = wish.value;
-    const resumeSession = isRevival(effect) && !canGoOn(adapter, channel) ? null : wish.value.resumeSession;
+    const request = spawnRequest(effect, spec, adapter, this.#options);
+    if (!request.ok) return refuse(request.error);
+    const { workdir, args, environmentOf } = request.value;
+    const resumeSession = isRevival(effect) && !canResume(adapter, channel) ? null : request.value.resumeSession;
     const begins = resumeSession === null || spec.forks;
-    // A session that was told before its agent was begun is kept.
+    // Keeps a session that was announced before the agent started.
     const session = earlier?.session ?? (begins ? (sessionId === 'chosen' ? randomUUID() : null) : resumeSession);
     try {
       const start = kept.makeStart({ ...name.value, channel, effect: effect.id, workdir, session });
@@ -233,8 +233,8 @@ class AgentDriver implements AgentsDriver {
     const meantFor = kept.promptedStart(effect.id);
     const isOther = meantFor !== null && meantFor !== agent?.start.effect;
     if (agent === null || !agent.alive || isOther) {
-      // One that died with an earlier life of the engine can be started anew. One that died in this life has been told
-      // of, and one that we ended is not wanted.
+      // An agent that died with an earlier engine may be restarted. A death during this engine was reported, and an
+      // agent that we stopped is not wanted.
       const current = agent === null ? kept.current() : null;
       if (how === 'find' || (current !== null && !wasEndedByUs(current))) {
         return failed('lost', `agent ${name.value} had the prompt, or was to have it, and is gone`);
@@ -250,9 +250,9 @@ class AgentDriver implements AgentsDriver {
     }
     const message = messageOf(effect, spec, prompt.value);
     asked.whenDecided((verdict) => agent.decide(verdict));
-    // Before the first key is pressed.
+    // Before the first key press.
     if (meantFor === null) await note({ delivery: 'sending' });
-    // Who has been reported about needs no prompt any more.
+    // A reported step needs no prompt any more.
     const givenUp = Promise.race([asked.stopped, asked.concluded]);
     const timeoutMs = this.#options.deliveryMs ?? DELIVERY_MS;
     const first = await Promise.race([agent.hand(message, { timeoutMs, note, givenUp }), asked.concluded]);
@@ -268,7 +268,7 @@ class AgentDriver implements AgentsDriver {
       return failed('not-delivered', `agent ${name.value} ended before it took the prompt`);
     }
     const over = new AbortController();
-    // That it is gone is told by whoever attends it (P3).
+    // The `attend` effect reports the exit (agent/3).
     const work = first.kind === 'taken' ? agent.atWork(message, over.signal, note) : asked.concluded;
     const last = await Promise.race([asked.stopped, asked.concluded, work]);
     over.abort();
@@ -301,17 +301,17 @@ class AgentDriver implements AgentsDriver {
     return failed('timeout', `agent ${name.value} could not be ended: these processes are left: ${left.join(', ')}`);
   }
 
-  /** Ends what is left of a start. Resolves to the pids of those that could not be ended. */
+  /** Stops leftovers of a start. Resolves to the pids that could not be killed. */
   async #clear(start: AgentStart, graceMs: number, hurry: Promise<unknown> | null = null): Promise<readonly number[]> {
     const host = this.#hostOf(start);
-    // An older or newer meow started it, or its adapter is gone.
+    // Started by another version of meow, or its adapter is gone.
     if (!host.ok) return [];
     const ending = host.value.clear(start, graceMs);
     void hurry?.then(() => ending.atOnce());
     return (await ending.done).map(({ pid }) => pid);
   }
 
-  /** The agent of this name that counts, dead or alive; null where there is none, or it died in an earlier life. */
+  /** The current agent of this name, dead or alive; null if it does not exist or died with an earlier engine. */
   #known(name: string): HostedAgent | null {
     const met = this.#agents.get(name);
     if (met !== undefined) return met;
@@ -324,7 +324,7 @@ class AgentDriver implements AgentsDriver {
     return found.agent;
   }
 
-  /** The one that its agent was given to, whatever would be chosen today. */
+  /** The host that the agent was started with, whatever would be chosen now. */
   #hostOf({ adapter, channel }: AgentStart): Result<AgentHost, string> {
     const choice = this.#options.hosts(adapter, channel);
     return choice.ok ? ok(choice.value.host) : choice;
@@ -349,12 +349,12 @@ interface Begun {
   readonly isNew: boolean;
 }
 
-/** No step asks for it: it is started anew, in its session where that can be gone on with. */
+/** A restart that no step asked for: continues the agent's session if possible. */
 function isRevival({ step }: Effect): boolean {
   return step.startsWith('@');
 }
 
-function canGoOn({ terminal, headless }: Adapter, channel: Channel): boolean {
+function canResume({ terminal, headless }: Adapter, channel: Channel): boolean {
   switch (channel) {
     case 'terminal':
       return terminal?.resumeCommand !== null;
@@ -394,8 +394,8 @@ function workEnded(agent: string, end: WorkEnd): Outcome {
   }
 }
 
-/** Of those who do not want to be told. */
-const unheard: Note = () => Promise.resolve();
+/** For callers that ignore progress. */
+const ignoreProgress: Note = () => Promise.resolve();
 
 const NOT_GIVEN = failed('stopped', 'the prompt was not given any more');
 

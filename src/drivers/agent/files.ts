@@ -1,13 +1,13 @@
-// What is kept about the agents of a run, each in `agents/NAME/` in the run's folder.
+// Files about the agents of a run, each in `agents/NAME/` in the run's folder.
 //
-//   current          the name of the start that counts: the latest
-//   prompts/EFFECT   the start that the prompt of an effect is meant for; made before it is handed over
-//   START/           one for each start, named for the effect that asks for it
-//     start.json     who it is: session, folder; made before anything is started
-//     status, stdout, stderr   as step-folder.ts has them, by the agent's own shell
-//     ended-by-us    made before we end it
+//   current          name of the current start: the latest
+//   prompts/EFFECT   the start that an effect's prompt is addressed to; written before delivery
+//   START/           one for each start, named after its effect
+//     start.json     session, folder and so on; written before anything is started status, stdout, stderr   as in
+//                    step-folder.ts, written by the agent's own shell
+//     ended-by-us    written before we stop the agent
 //
-// and, in either, what a host keeps. Every file gets its name when it is complete.
+// Hosts add their own files to both. Every file gets its name when it is complete.
 
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -17,22 +17,22 @@ import type { StepFolder } from '../step-folder.ts';
 import { fileName } from '../step-folder.ts';
 import { makeFolder, writePrivate } from '../../sys/private-file.ts';
 
-/** One start of an agent, whatever became of it. */
+/** One start of an agent, in whatever state. */
 export interface AgentStart extends StartRecord {
   readonly folder: StepFolder;
-  /** What all its processes carry. */
+  /** Set in the environment of all its processes. */
   readonly marker: string;
 }
 
 export interface StartRecord {
-  /** The id of the effect that asked for it. */
+  /** Id of the effect that asked for it. */
   readonly effect: string;
   readonly agent: string;
   readonly adapter: string;
   readonly channel: Channel;
   /** Absolute. */
   readonly workdir: string;
-  /** Null where it is not known before the agent tells it. */
+  /** Null until the agent reports it. */
   readonly session: string | null;
 }
 
@@ -47,7 +47,7 @@ export class AgentFolder {
     this.#markerOf = run.markerOf;
   }
 
-  /** Null where it was never asked for. */
+  /** Null if it was never requested. */
   start(effect: string): AgentStart | null {
     return this.#read(fileName(effect));
   }
@@ -57,7 +57,7 @@ export class AgentFolder {
     return typeof name === 'string' ? this.#read(name) : null;
   }
 
-  /** It counts from now on. */
+  /** Makes the start the current one. */
   makeStart(record: StartRecord): AgentStart {
     const name = fileName(record.effect);
     makeFolder(join(this.path, name));
@@ -66,7 +66,7 @@ export class AgentFolder {
     return this.#whole(name, record);
   }
 
-  /** The effect id of the start that a prompt is meant for; null where it was never handed over. */
+  /** Effect id of the start that a prompt is addressed to; null if it was never delivered. */
   promptedStart(effect: string): string | null {
     const start = readJson(join(this.path, 'prompts', fileName(effect)));
     return typeof start === 'string' ? start : null;
@@ -96,7 +96,7 @@ export function wasEndedByUs(start: AgentStart): boolean {
   return existsSync(join(start.folder.path, 'ended-by-us'));
 }
 
-/** The folder of the agent that a start is of. */
+/** The folder of the agent that a start belongs to. */
 export function agentFolderOf(start: AgentStart): string {
   return dirname(start.folder.path);
 }
@@ -106,7 +106,7 @@ function writeJson(path: string, value: unknown): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Null where it is absent, or the machine has lost its end: then nothing that it tells of has outlived the machine. */
+/** Null if absent or truncated by a machine crash: then nothing that it describes survived the machine. */
 function readJson(path: string): unknown {
   try {
     return JSON.parse(readFileSync(path, 'utf8'));

@@ -1,4 +1,4 @@
-// Which host keeps the agents of which adapter: by the channel that is asked for, else by the first that the adapter has.
+// Chooses the host for an adapter: by the requested channel, else by the adapter's first.
 
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
@@ -6,10 +6,10 @@ import type { Adapter, Channel } from '../../ir/adapter.ts';
 import { channelsOf } from '../../ir/adapter.ts';
 import type { AgentHost, HostChoice, HostFor } from './host.ts';
 
-/** An error is a sentence. */
+/** The error is a sentence. */
 export type AdapterNamed = (name: string) => Result<Adapter, string>;
 
-/** `defaultChannel`: where neither step nor adapter leaves a choice, it is not looked at. */
+/** `defaultChannel` applies if neither step nor adapter decides. */
 export function hostsByChannel(
   adapters: AdapterNamed,
   hosts: Readonly<Record<Channel, (adapter: Adapter) => Result<AgentHost, string>>>,

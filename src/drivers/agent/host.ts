@@ -1,14 +1,14 @@
-// Where agents live. A host keeps the agents of one channel: in terminals, as processes that come and go with each prompt,
-// behind a protocol. The driver of agents (driver.ts) knows no more of them than this.
+// The interface of agent hosts. A host implements the agents of one channel: in terminals, as one process for each
+// prompt, or behind a protocol. The driver (driver.ts) knows nothing else about them.
 //
-// H1  A start begins at most one agent, however often it is asked for; one that was begun in an earlier life of the
-//     engine is found again, and then behaves as if this life had begun it.
-// H2  A message is handed over at most once by its id, in this life and in all others. Where an earlier life died while it
-//     did so, what the agent shows and has left behind decides whether it has the message; a guess does not.
-// H3  An agent that ends is told of within a second, whether or not it is our child.
-// H4  An agent outlives the engine, and does not keep it from ending.
-// H5  Which messages an agent has begun with, and which it cannot work on for a limit, is known in every later life.
-// H6  Nothing is ever typed into a question that an agent asks, save what a person or the adapter has decided about it.
+// host/1  A start creates at most one agent, however often it is asked for; an agent started by an earlier engine is
+//         found again and behaves as if this engine had started it.
+// host/2  A message is delivered at most once by its id, across engine restarts. After a crash during delivery,
+//         evidence decides whether the agent has the message, never a guess.
+// host/3  An agent's exit is reported within a second, whether or not it is our child process.
+// host/4  An agent outlives the engine, and does not keep it alive.
+// host/5  Which messages an agent has started with, and which are blocked by a limit, is known after every restart.
+// host/6  Nothing is typed into an agent's dialog except what a person or the adapter has decided about it.
 
 import type { Result } from '../../base/result.ts';
 import type { Adapter, Channel } from '../../ir/adapter.ts';
@@ -20,65 +20,67 @@ import type { AgentStart } from './files.ts';
 import type { Ending } from '../kill-process-tree.ts';
 
 export interface AgentHost {
-  /** Begins an agent. Whatever keeps it from living is told by `ended`. */
+  /** Starts an agent. Failures are reported by `ended`. */
   start(request: StartRequest): HostedAgent;
   find(start: AgentStart): FoundAgent;
-  /** Ends whatever is left of a start, whether or not its agent lives. */
+  /** Stops everything left of a start, whether or not its agent lives. */
   clear(start: AgentStart, graceMs: number): Ending;
 }
 
 export type FoundAgent =
   | { readonly kind: 'alive'; readonly agent: HostedAgent }
-  /** Nothing of this start has ever run. */
+  /** Nothing of this start ever ran. */
   | { readonly kind: 'never' }
-  /** It lived, and does not any more. */
+  /** It ran and has exited. */
   | { readonly kind: 'gone'; readonly wasReady: boolean; readonly exit: AgentExit };
 
 export interface StartRequest {
   readonly start: AgentStart;
-  /** Complete, with the marker of the start. */
+  /** Complete, including the marker of the start. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The session of an earlier agent that it goes on with, or forks from; null begins one. */
+  /** The session to continue or fork; null starts a new one. */
   readonly resumeSession: string | null;
   readonly forks: boolean;
-  /** What the workflow wants behind the start command. */
+  /** Arguments that the workflow appends to the start command. */
   readonly args: string | null;
 }
 
 export interface HostedAgent {
   readonly start: AgentStart;
-  /** Where people find it; null where it has no terminal. */
+  /** Name of its terminal; null if it has none. */
   readonly terminal: string | null;
   readonly alive: boolean;
-  /** That of the start, until the agent tells another. */
+  /** The session of the start, until the agent reports another. */
   readonly session: string | null;
   /**
-   * Resolves when it can take a prompt. The time given is for a host whose adapter names none; a question that it asks a
-   * person stops the clock.
+   * Resolves when the agent can take a prompt. `timeoutMs` is for adapters without a limit of their own; time during
+   * dialogs does not count.
    */
   ready(timeoutMs: number, note: Note): Promise<Readiness>;
   readonly ended: Promise<AgentExit>;
-  /** Tells of every session that it is in from now on, the present one included where it is known. */
+  /** Calls back for the current session, if known, and for each later one. */
   watchSession(told: (session: string) => void): void;
   /**
-   * Resolves when the agent has it. What it has not taken in time, or when the sender gives up, is taken back. The time
-   * given is for being taken by an agent that is ready for it; a question that it asks a person stops the clock.
+   * Resolves when the agent has the message. Withdraws it after the time limit, or when the sender gives up. The limit
+   * starts when the agent is ready; time during dialogs does not count.
    */
   hand(message: AgentMessage, request: HandRequest): Promise<Handover>;
-  /** Whether what it reports could be about a message: not before it was told. Those that leave this out cannot be too early. */
+  /**
+   * Whether a report could be about a message: not before its delivery. Optional for hosts that cannot be too early.
+   */
   couldHave?(id: string): boolean;
-  /** Whether it has begun with a message: one that it has may wait with it until it is done with another. */
+  /** Whether it has started with a message; a delivered message may be queued behind another. */
   hasBegun(id: string): boolean;
   /**
-   * Watches the agent at work on a message that it has, and notes what it asks. Resolves when that work has come to
-   * something without a report: a limit, silence, or an end. Stops watching on `over`.
+   * Monitors the agent during its work on a message, and notes dialogs. Resolves when the work ends without a report: a
+   * limit, silence or an exit. `over` stops monitoring.
    */
   atWork(message: AgentMessage, over: AbortSignal, note: Note): Promise<WorkEnd>;
-  /** What a person has decided about the dialog that was noted last. */
+  /** A person's decision about the latest dialog. */
   decide(verdict: DialogVerdict): void;
-  /** Its work on a message has been reported: resolves when it has come to rest, or after the time given. */
+  /** The work on a message was reported: resolves when the agent is idle, or after the time limit. */
   conclude(id: string, timeoutMs: number): Promise<Concluded>;
-  /** Makes it leave what it is doing. Resolves when it is idle, or after the time given. */
+  /** Interrupts the agent. Resolves when it is idle, or after the time limit. */
   interrupt(id: string, timeoutMs: number): Promise<void>;
 }
 
@@ -95,48 +97,48 @@ export interface HandRequest {
 }
 
 export type Handover =
-  /** `queued`: it waits behind what the agent is doing. */
+  /** `queued`: behind the agent's current work. */
   | { readonly kind: 'taken'; readonly delivery?: 'accepted' | 'queued' }
-  /** `reason`: why not, as a part of a sentence. */
+  /** `reason`: a clause. */
   | { readonly kind: 'not-taken'; readonly delivery: Delivery; readonly reason: string }
   | { readonly kind: 'agent-gone' };
 
 export type WorkEnd =
   | { readonly kind: 'limit'; readonly limit: AgentLimit }
-  /** No sign of life for too long. `reason`: a sentence. */
+  /** Silent for too long. `reason`: a sentence. */
   | { readonly kind: 'idle'; readonly reason: string }
-  /** It has come to an end by itself, in a way that needs no report. */
+  /** Ended by itself in a way that needs no report. */
   | { readonly kind: 'over'; readonly outcome: Outcome };
 
 export interface Concluded {
   readonly session: string | null;
-  /** What the work on the message has cost; null where that is not told. */
+  /** Costs of the work on the message; null if not reported. */
   readonly usage: Usage | null;
 }
 
 export interface AgentLimit {
-  /** A part of a sentence. */
+  /** A clause. */
   readonly text: string;
-  /** When it ends, in milliseconds since 1970; null where that is not known. */
+  /** End of the limit in milliseconds since 1970; null if unknown. */
   readonly until: number | null;
 }
 
 export interface AgentExit {
-  /** 128 + N where signal N ended it; null where it left none. */
+  /** 128 + N after signal N; null if not recorded. */
   readonly status: number | null;
-  /** Why it never lived. */
+  /** Why it never started. */
   readonly refusal: string | null;
-  /** The end of what it said. */
+  /** Last output. */
   readonly output: string | null;
 }
 
-/** The host for an adapter, and the channel that was asked for or is the adapter's first; a refusal is a sentence. */
+/** The host for an adapter and a channel (default: the adapter's first); the error is a sentence. */
 export type HostFor = (adapter: string, channel: Channel | null) => Result<HostChoice, string>;
 
 export interface HostChoice {
   readonly host: AgentHost;
   readonly adapter: Adapter;
   readonly channel: Channel;
-  /** Who says the id of a new session: we, the agent, or nobody. */
+  /** Who chooses the id of a new session: meow, the agent, or nobody. */
   readonly sessionId: 'chosen' | 'told' | 'none';
 }

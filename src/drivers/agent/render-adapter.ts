@@ -1,8 +1,8 @@
-// What an adapter (ir/adapter.ts) comes to for one start of an agent, or one headless turn: its commands with every hole
-// filled, its environment, its files and its home folder.
+// Renders an adapter (ir/adapter.ts) for one start of an agent or one headless turn: its commands with all placeholders
+// replaced, its environment, its files and its home folder.
 //
-// A home folder is one for each run and adapter: `homes/ADAPTER` in the run's folder. What the user's own has and the agent
-// must share is linked, so that a login holds in both; what the agent would change is copied, once.
+// Each run and adapter has one home folder: `homes/ADAPTER` in the run's folder. Files that the agent must share with
+// the user's home are linked, so that a login works in both; files that the agent would change are copied, once.
 
 import { cpSync, existsSync, symlinkSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -20,14 +20,14 @@ import type { RunSurroundings } from '../environment.ts';
 import { fileName } from '../step-folder.ts';
 import { makeFolder, writePrivate } from '../../sys/private-file.ts';
 
-/** What holes stand for; one that has no value here is refused where it is used. */
+/** Values of placeholders; a placeholder without a value is an error where it is used. */
 export type HoleValues = Readonly<Partial<Record<Hole, string>>>;
 
 export interface Place {
   readonly agent: string;
   /** Absolute. */
   readonly workdir: string;
-  /** Of the start or the turn. Absolute. */
+  /** Absolute folder of the start or the turn. */
   readonly folder: string;
 }
 
@@ -45,7 +45,7 @@ export function holeValues(adapter: Adapter, run: RunSurroundings, place: Place)
   };
 }
 
-/** An error is a sentence. `escape`: what a value must go through where it is put. */
+/** The error is a sentence. `escape` is applied to each value. */
 function fillHoles(text: Text, values: HoleValues, escape = asItIs): Result<string, string> {
   return fillString(text, ([name = '']) => {
     const value = own(values, name as Hole);
@@ -53,7 +53,7 @@ function fillHoles(text: Text, values: HoleValues, escape = asItIs): Result<stri
   });
 }
 
-/** Several texts of a command, one behind the other; what is null is left out. */
+/** Joins the texts of a command; skips null. */
 export function fillCommand(texts: readonly (Text | null)[], values: HoleValues): Result<string, string> {
   const parts: string[] = [];
   for (const text of texts) {
@@ -65,7 +65,7 @@ export function fillCommand(texts: readonly (Text | null)[], values: HoleValues)
   return ok(parts.join(' '));
 }
 
-/** The caller's environment as the adapter wants it. An error is a sentence. */
+/** The caller's environment with the adapter's changes. The error is a sentence. */
 export function adapterEnvironment(
   adapter: Adapter,
   base: Readonly<Record<string, string>>,
@@ -82,7 +82,7 @@ export function adapterEnvironment(
   return ok(environment);
 }
 
-/** Makes the home folder and writes the files. An error is a sentence. */
+/** Creates the home folder and writes the files. The error is a sentence. */
 export function layOut(
   adapter: Adapter,
   values: HoleValues,
@@ -119,7 +119,7 @@ function furnish(
     place(join(users, name), join(home, name), (source, target) => cpSync(source, target, { recursive: true }));
 }
 
-/** Only what the user has, and what is not there yet: an agent of this run may have changed it since. */
+/** Skips what the user does not have and what exists already: an agent of this run may have changed it. */
 function place(source: string, target: string, put: (source: string, target: string) => void): void {
   if (!existsSync(source) || existsSync(target)) return;
   makeFolder(dirname(target));
@@ -138,7 +138,7 @@ function asItIs(value: string): string {
   return value;
 }
 
-/** Within the quotes of a string: what TOML wants is a part of what JSON writes. */
+/** For use inside a quoted string: JSON's escapes are valid in TOML. */
 function inString(value: string): string {
   return JSON.stringify(value).slice(1, -1);
 }

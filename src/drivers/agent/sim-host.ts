@@ -1,9 +1,9 @@
-// Simulated agents: plain processes without a terminal, each in a session of its own, led by a shell that records how it
-// ended. Prompts reach them through a mailbox in the folder of their start (sim/mail.ts), and what they say is there in
-// `stdout`. Rules H1–H4 of agent-host.ts.
+// Simulated agents: plain processes without a terminal, each in its own session, led by a shell that records their
+// exit. Prompts arrive through a mailbox in the folder of their start (sim/mail.ts), and their words are in `stdout`.
+// Rules host/1 to host/4.
 //
-// The script that they follow is kept with the run when the first of them is started: a run that is resumed goes on with
-// the same, whatever became of the file. What is wanted behind the start command is for the programs of real agents.
+// The first start copies the script into the run's folder: a resumed run uses that copy, whatever happens to the
+// original. Extra arguments of the start command are ignored: they are for real agents.
 
 import { existsSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,16 +34,16 @@ import { fileName, readExit, readProcess } from '../step-folder.ts';
 import { writePrivate } from '../../sys/private-file.ts';
 import { findShell, NOT_BEGUN } from '../recording-shell.ts';
 
-/** What the script is called among the texts that lay beside a workflow, and in the run's folder. */
+/** Name of the script among a workflow's attachments, and in the run's folder. */
 export const SIM_SCRIPT = 'sim.toml';
 
 export interface SimHostOptions {
   readonly runFolder: string;
-  /** The program and its first arguments: `meow sim-agent`, with the path of that `meow`. */
+  /** Program and first arguments: the path of `meow`, and `sim-agent`. */
   readonly command: readonly string[];
-  /** Null: the agents do as they are asked. */
+  /** Null: agents do what they are asked. */
   readonly script: string | null;
-  /** To find `sh` on. */
+  /** PATH to find `sh` on. */
   readonly searchPath: string;
 }
 
@@ -56,7 +56,7 @@ export function simHost(options: SimHostOptions): AgentHost {
     },
     find: (start) => {
       const { folder, marker } = start;
-      // Read once: it may be written between two looks at it.
+      // Read once: the file may be written between two reads.
       const record = readProcess(folder);
       if (livingLeader(record, marker) !== null) {
         const agent = new SimulatedAgent(start);
@@ -121,7 +121,7 @@ class SimulatedAgent implements HostedAgent {
     });
   }
 
-  /** Somebody else's child. */
+  /** Not our child process. */
   adopt(): void {
     const { folder, marker } = this.start;
     const leader = livingLeader(readProcess(folder), marker);
@@ -139,7 +139,7 @@ class SimulatedAgent implements HostedAgent {
     return this.alive ? { kind: 'unready', reason: 'it said nothing' } : { kind: 'gone' };
   }
 
-  /** It stays in the session that it began. */
+  /** It stays in its first session. */
   watchSession(): void {}
 
   async hand(message: AgentMessage, { timeoutMs, givenUp }: HandRequest): Promise<Handover> {
@@ -187,7 +187,7 @@ class SimulatedAgent implements HostedAgent {
     });
   }
 
-  /** It never asks anything that a key would answer. */
+  /** It never shows dialogs. */
   decide(): void {}
 
   conclude(): Promise<Concluded> {
@@ -199,7 +199,7 @@ class SimulatedAgent implements HostedAgent {
     await this.hand(press, { timeoutMs, note: () => Promise.resolve(), givenUp: new Promise(() => {}) });
   }
 
-  /** Of two shells for one start, one begins (W1): ours may have been the other. */
+  /** Of two shells for one start only one runs (shell/1): ours may be the other. */
   #leaderEnded(pid: number, status: number): void {
     const record = readProcess(this.start.folder);
     const isOurs = record.kind === 'written' && record.pid === pid;
@@ -210,7 +210,7 @@ class SimulatedAgent implements HostedAgent {
 
   #end(status: number | null, refusal: string | null): void {
     const tell = async (): Promise<void> => {
-      // A shell that could not record the end of its agent may have left it alive.
+      // A shell that could not record the exit may have left the agent alive.
       const isRecorded = readExit(this.start.folder) !== null;
       if (!isRecorded && refusal === null && !wasEndedByUs(this.start)) await clear(this.start, 0).done;
       this.#gone.abort();
@@ -219,7 +219,7 @@ class SimulatedAgent implements HostedAgent {
     tell().catch(crash);
   }
 
-  /** Whether it came true before the time was up, the agent gone, or it was given up. */
+  /** Whether the condition became true before the time limit, the agent's exit, or giving up. */
   #until(folder: string, timeoutMs: number, isTrue: () => boolean, givenUp?: Promise<unknown>): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (): void => {
@@ -250,7 +250,7 @@ function notTaken(reason: string): Handover {
 const LOOK_MS = 1_000;
 const LOOK_UNWATCHED_MS = 50;
 
-/** The path of the run's copy; one without rules where there is no script. */
+/** Path of the run's copy; a script without rules if there is none. */
 export function keptScript({ runFolder, script }: Pick<SimHostOptions, 'runFolder' | 'script'>): string {
   const path = join(runFolder, SIM_SCRIPT);
   if (existsSync(path)) return path;

@@ -1,5 +1,5 @@
-// What is asked for when an agent is to be started, read from its effect: every text whole, its folder there, its
-// environment complete but for what is told apart from start to start.
+// A spawn request, read from its effect: all texts resolved, an existing folder, and the environment except for what
+// differs between starts.
 
 import { hasControls } from '../../base/controls.ts';
 import { err, ok } from '../../base/result.ts';
@@ -20,32 +20,32 @@ export interface AgentName {
   readonly adapter: string;
 }
 
-export interface AgentWish {
+export interface SpawnRequest {
   /** Absolute. */
   readonly workdir: string;
-  /** Null begins a session. */
+  /** Null starts a new session. */
   readonly resumeSession: string | null;
   readonly args: string | null;
   readonly environmentOf: (start: AgentStart) => Result<Readonly<Record<string, string>>, string>;
 }
 
-/** An error is a sentence. */
+/** The error is a sentence. */
 export function agentName(spec: SpawnSpec<FilledText>, runFolder: string): Result<AgentName, string> {
   const agent = wholeText(spec.agent, runFolder);
   if (!agent.ok) return agent;
-  // It could say nothing to the run: no message may have such a name.
+  // Messages to the run cannot carry such a name.
   if (hasControls(agent.value)) return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
   const adapter = wholeText(spec.adapter, runFolder);
   return adapter.ok ? ok({ agent: agent.value, adapter: adapter.value }) : adapter;
 }
 
-/** An error is a sentence. */
-export function agentWish(
+/** The error is a sentence. */
+export function spawnRequest(
   effect: Effect,
   spec: SpawnSpec<FilledText>,
   adapter: Adapter,
   run: RunSurroundings,
-): Result<AgentWish, string> {
+): Result<SpawnRequest, string> {
   const texts: string[] = [];
   for (const text of [spec.cwd ?? '', spec.resumeSession ?? '', spec.args ?? '', ...Object.values(spec.env)]) {
     const whole = wholeText(text, run.runFolder);
@@ -67,7 +67,7 @@ export function agentWish(
       const layers = environmentFor({ base: inRun(base.value, run), run, effect, own });
       if (!layers.ok) return layers;
       const environment = { ...wholeEnvironment(layers.value), MEOW_AGENT: start.agent, [MARKER]: start.marker };
-      // Which step it works on changes with every prompt: the one that started it is none of them.
+      // The current step changes with every prompt; the step that spawned the agent is not one of them.
       return ok(Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_STEPS.has(name))));
     },
   });
@@ -76,10 +76,10 @@ export function agentWish(
 const OF_STEPS = new Set(['MEOW_STEP', 'MEOW_ATTEMPT']);
 
 /**
- * Why an agent could not be started, where its shell says that a program was not there: a part of a sentence, with what to
- * do. Null where it says something else. `said`: the end of what it said.
+ * Why an agent could not start, if its shell reports a missing program: a clause with advice. Null for other messages.
+ * `said`: the last output.
  */
-export function programAbsent(
+export function missingProgram(
   { name, program }: Adapter,
   { status, said }: { readonly status: number | null; readonly said: string | null },
   { PATH = '' }: Readonly<Record<string, string>>,
@@ -87,7 +87,7 @@ export function programAbsent(
   if (status !== 126 && status !== 127) return null;
   if (program !== null && findProgram(program.name, PATH) === null)
     return `${program.name}, which the adapter ${name} starts, is not on PATH; meow doctor says how to install it`;
-  // As shells say it: `sh: 2: fox: not found`.
+  // Message of a shell: `sh: 2: fox: not found`.
   const which = /(?:^|: )([^:]+): [^:]+$/.exec(said?.trimEnd().split('\n').at(-1) ?? '')?.[1] ?? 'a program';
   const problem = status === 127 ? 'was not found' : 'could not be executed';
   return `${which}, which the adapter ${name} starts, ${problem}; all that it starts: meow adapter show ${name}`;

@@ -1,5 +1,5 @@
 // The process of an agent: a shell that leads its session and records how it ended (agent-shell.ts), in this life of the
-// engine or an earlier one. Rules H1, H3 and H4 of agent-host.ts.
+// engine or an earlier one. Rules host/1, host/3 and host/4.
 
 import { join } from 'node:path';
 import type { AgentStart } from '../files.ts';

@@ -1,6 +1,6 @@
 // Agents that speak the Agent Client Protocol: each a process of its own that reads from a pipe in the folder of its start
 // and writes to a file there. It needs nothing of the engine: a shell holds the pipe open on both ends, so that it never
-// ends, and the file takes whatever is written. Rules H1–H6 of agent-host.ts.
+// ends, and the file takes whatever is written. Rules host/1 to host/6.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

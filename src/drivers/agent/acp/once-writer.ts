@@ -201,7 +201,7 @@ export class Pen {
     socket.once('close', () => {
       if (this.#socket === socket) this.#socket = null;
     });
-    // An agent does not keep an engine from ending (H4).
+    // An agent does not keep an engine from ending (host/4).
     socket.unref();
     this.#socket = socket;
     return socket;

@@ -1,5 +1,5 @@
 // Agents that stay in name only: each is a session and what belongs to it, and every prompt that it is given is one
-// turn in that session (turn.ts). Between prompts nothing runs. Rules H1–H6 of agent-host.ts.
+// turn in that session (turn.ts). Between prompts nothing runs. Rules host/1 to host/6.
 //
 // In the folder of a start there are, beside what drivers/agent/files.ts has:
 //
@@ -39,7 +39,7 @@ import type {
   StartRequest,
   WorkEnd,
 } from '../host.ts';
-import { programAbsent } from '../spawn-request.ts';
+import { missingProgram } from '../spawn-request.ts';
 import { soon } from '../../pending-effect.ts';
 import { markerOf } from '../../environment.ts';
 import type { RunSurroundings } from '../../environment.ts';
@@ -508,7 +508,7 @@ function askAgain({ mode, expects }: PromptMessage, missing: readonly string[]):
 /** Of a turn that failed: its agent is there all the same, and it is one turn of it that is gone. */
 function failed(problem: Failure, { adapter, environment }: Surroundings, usage: Usage | null): Outcome {
   const told = { status: problem.code, said: problem.output };
-  const absent = problem.kind === 'exit-nonzero' ? programAbsent(adapter, told, environment) : null;
+  const absent = problem.kind === 'exit-nonzero' ? missingProgram(adapter, told, environment) : null;
   if (absent !== null) {
     const message = `the agent could not be started: ${absent}`;
     return { kind: 'failure', failure: { ...problem, kind: 'not-started', message, usage } };

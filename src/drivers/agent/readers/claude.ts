@@ -1,15 +1,15 @@
-// Claude Code, `--output-format stream-json`. One process may give several results, of which the last counts: a command
-// that was left running wakes the agent again. Neither the exit status nor `subtype` tells success: an error of the API
-// has the subtype `success`, and an interrupted turn the status 0.
+// Claude Code, `--output-format stream-json`. One process may print several results, of which the last counts: a
+// background command wakes the agent again. Neither the exit code nor `subtype` means success: an API error has the
+// subtype `success`, and an interrupted turn exits with 0.
 //
-// What it cost is counted in one of two ways. As measured: up to 2.1.197 a result tells what this process has cost,
-// from 2.1.325 on what the session has cost, whatever it was resumed or forked from. Which of the two the versions in
-// between do is not known.
+// Costs are counted in one of two ways. As measured: up to 2.1.197 a result reports the costs of the process, from
+// 2.1.325 on those of the session, including the session that it was resumed or forked from. The versions in between
+// are unknown.
 
 import type { Json, JsonMap } from '../../../base/json.ts';
 import { own } from '../../../base/json.ts';
 import { amountAt, idAt, mapAt, mapsAt, parseMap, sumAt, textAt, textsAt, valueAt } from './foreign.ts';
-import { LastWords } from './last-words.ts';
+import { LatestMessage } from './last-words.ts';
 import { OpenCalls } from './open-calls.ts';
 import { answer, error, SILENT } from './reader.ts';
 import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
@@ -33,9 +33,9 @@ class ClaudeReader implements Reader {
   session: string | null = null;
   #version: string | null = null;
   #message: string | null = null;
-  readonly #words = new LastWords();
+  readonly #words = new LatestMessage();
   readonly #calls = new OpenCalls();
-  /** Commands that it has left running, and waits for. */
+  /** Background commands that it waits for. */
   #background = 0;
   #limitUntil: number | null = null;
   #denied = 0;
@@ -97,7 +97,7 @@ class ClaudeReader implements Reader {
       if (textAt(block, 'type') === 'tool_use') this.#calls.begin(idAt(block, 'id'));
       const said = textAt(block, 'type') === 'text' ? textAt(block, 'text') : null;
       if (said === null || !isOwn) continue;
-      // Each block of a message comes as an event of its own.
+      // Each block of a message is an event of its own.
       if (idAt(message, 'id') !== this.#message) this.#words.begin();
       this.#message = idAt(message, 'id');
       this.#words.add(said);
@@ -124,16 +124,13 @@ class ClaudeReader implements Reader {
   }
 }
 
-/**
- * A moment in seconds since 1970 is below this for thirty thousand years, one in milliseconds has been above it since
- * 2001.
- */
+/** Separates seconds since 1970 from milliseconds since 1970. */
 const SECONDS_BELOW = 1e12;
 
 function resultOf(event: JsonMap): Result {
   const text = textAt(event, 'result');
   const models = Object.values(mapAt(event, 'modelUsage')).flatMap((value) => mapsAt({ value: [value] }, 'value'));
-  // A model whose price is not known is counted at the price of another.
+  // A model with an unknown price is counted at the price of another.
   const isPriced = models.every((model) => textAt(model, 'costBasis') !== 'unknown');
   return {
     isError: own(event, 'is_error') !== false,

@@ -1,8 +1,8 @@
-// Codex, `exec --json`. Items of the type `error` and events `error` are warnings; `turn.failed` alone is final. It
-// tells tokens of the whole thread, and no price.
+// Codex, `exec --json`. Items of type `error` and events `error` are warnings; only `turn.failed` is final. It reports
+// tokens of the whole thread and no price.
 
 import { amountAt, idAt, mapAt, parseMap, sumAt, textAt } from './foreign.ts';
-import { LastWords } from './last-words.ts';
+import { LatestMessage } from './last-words.ts';
 import { OpenCalls } from './open-calls.ts';
 import { answer, error, SILENT } from './reader.ts';
 import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
@@ -14,7 +14,7 @@ export function codexReader(): Reader {
 class CodexReader implements Reader {
   readonly essential = ['"type":"agent_message"', '"type":"turn.'];
   session: string | null = null;
-  readonly #words = new LastWords();
+  readonly #words = new LatestMessage();
   readonly #calls = new OpenCalls();
   #end: { readonly error: string | null } | null = null;
   #usage: RawUsage | null = null;
@@ -43,7 +43,7 @@ class CodexReader implements Reader {
         const usage = mapAt(event, 'usage');
         this.#calls.endAll();
         this.#end = { error: null };
-        // Those that were cached are among those that went in.
+        // Cached tokens are part of the input tokens.
         if (amountAt(usage, 'input_tokens') === null) return;
         this.#usage = { usd: null, tokens: sumAt(usage, ['input_tokens', 'output_tokens']), scope: 'session' };
         return;

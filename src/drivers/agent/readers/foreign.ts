@@ -1,10 +1,10 @@
-// Data from a program that is not ours: nothing in it can be relied on to be there, or to be what it should be.
+// Access to data from foreign programs: any value may be missing or of another type.
 
 import { hasControls } from '../../../base/controls.ts';
 import type { Json, JsonMap } from '../../../base/json.ts';
 import { isJsonMap, own } from '../../../base/json.ts';
 
-/** Null where the text is no JSON object. */
+/** Null if the text is not a JSON object. */
 export function parseMap(text: string): JsonMap | null {
   try {
     const value = JSON.parse(text) as Json;
@@ -15,7 +15,7 @@ export function parseMap(text: string): JsonMap | null {
   }
 }
 
-/** An empty one where there is none. */
+/** Empty if absent. */
 export function mapAt(map: JsonMap, key: string): JsonMap {
   const value = own(map, key);
   return isJsonMap(value) ? value : {};
@@ -36,13 +36,13 @@ export function textsAt(map: JsonMap, key: string): readonly string[] {
   return Array.isArray(value) ? (value as readonly Json[]).filter((item) => typeof item === 'string') : [];
 }
 
-/** An amount: finite, and not below 0. */
+/** A finite number, not negative. */
 export function amountAt(map: JsonMap, key: string): number | null {
   const value = own(map, key);
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null;
 }
 
-/** What is called an id is short, and has no control characters. */
+/** Ids are short and without control characters. */
 export function idAt(map: JsonMap, key: string): string | null {
   const value = textAt(map, key);
   return value !== null && value !== '' && value.length <= ID_MAX && !hasControls(value) ? value : null;
@@ -50,7 +50,7 @@ export function idAt(map: JsonMap, key: string): string | null {
 
 const ID_MAX = 200;
 
-/** Whatever is there; null where there is nothing, or it is nested deeper than anybody can mean. */
+/** Null if absent or nested too deeply. */
 export function valueAt(map: JsonMap, key: string): Json {
   const value = own(map, key) ?? null;
   return isNested(value, DEPTH_MAX) ? null : value;
@@ -63,7 +63,7 @@ function isNested(value: Json, deeperThan: number): boolean {
   return deeperThan === 0 || Object.values(value).some((inner: Json) => isNested(inner, deeperThan - 1));
 }
 
-/** Those of the amounts that are there; null where none is. */
+/** Sum of the amounts that exist; null if none does. */
 export function sumAt(map: JsonMap, keys: readonly string[]): number | null {
   const amounts = keys.flatMap((key) => amountAt(map, key) ?? []);
   return amounts.length === 0 ? null : amounts.reduce((sum, amount) => sum + amount, 0);

@@ -1,10 +1,10 @@
-// Gemini CLI, `-o stream-json`. What goes wrong it tells as JSON on stderr, and by an exit status that is the status of
-// the API's answer, of which the system keeps eight bits. It tells tokens and no price; whether those of a session that
-// is gone on with include the earlier ones is not known.
+// Gemini CLI, `-o stream-json`. It reports errors as JSON on stderr, and exits with the HTTP status of the API, of
+// which the system keeps eight bits. It reports tokens and no price; whether a resumed session includes earlier tokens
+// is unknown.
 
 import type { JsonMap } from '../../../base/json.ts';
 import { amountAt, idAt, mapAt, parseMap, textAt } from './foreign.ts';
-import { LastWords, TOO_LONG } from './last-words.ts';
+import { LatestMessage, TOO_LONG } from './last-words.ts';
 import { OpenCalls } from './open-calls.ts';
 import { answer, error, SILENT } from './reader.ts';
 import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
@@ -16,7 +16,7 @@ export function geminiReader(): Reader {
 class GeminiReader implements Reader {
   readonly essential = ['"type":"result"', '"role":"assistant"'];
   session: string | null = null;
-  readonly #words = new LastWords();
+  readonly #words = new LatestMessage();
   readonly #calls = new OpenCalls();
   #result: JsonMap | null = null;
 
@@ -31,7 +31,7 @@ class GeminiReader implements Reader {
         if (textAt(event, 'role') === 'assistant') this.#words.add(textAt(event, 'content') ?? '');
         return;
       case 'tool_use':
-        // What it says after a tool has answered is something else.
+        // Text after a tool's answer is a new message.
         this.#words.begin();
         this.#calls.begin(idAt(event, 'tool_id'));
         return;
@@ -83,7 +83,7 @@ function apiStatusOf(status: number | null): number | null {
   return API_STATUSES.find((each) => each % 256 === status) ?? null;
 }
 
-/** What the last object on stderr has as its `error`; null where there is none. */
+/** The `error` of the last object on stderr; null if none. */
 function errorIn(stderr: string): JsonMap | null {
   const begins = [...stderr.matchAll(/^\{/gm)].map(({ index }) => index).slice(-OBJECTS_MAX);
   for (const begin of begins.toReversed()) {
@@ -95,5 +95,5 @@ function errorIn(stderr: string): JsonMap | null {
   return null;
 }
 
-/** Looked at, from the last. */
+/** Bounds the search from the end. */
 const OBJECTS_MAX = 20;

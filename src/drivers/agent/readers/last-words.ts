@@ -1,11 +1,10 @@
-// What an agent has said since it last began to say something: of a message that comes in pieces, all of them. There is
-// a limit to what is kept; an answer that is longer is none.
+// The agent's latest message; a message that arrives in pieces is joined. A message over the size limit counts as none.
 
-export class LastWords {
+export class LatestMessage {
   #pieces: string[] = [];
   #length = 0;
 
-  /** It begins to say something else. */
+  /** Starts a new message. */
   begin(): void {
     this.#pieces = [];
     this.#length = 0;

@@ -1,4 +1,4 @@
-// The readers, by the names that adapters know them by.
+// Readers, by the names that adapters use.
 
 import { own } from '../../../base/json.ts';
 import { err, ok } from '../../../base/result.ts';
@@ -22,7 +22,7 @@ const READERS: Readonly<Record<string, () => Reader>> = {
 
 export const READER_NAMES: readonly string[] = Object.keys(READERS);
 
-/** A new one for each turn. An error is a sentence. */
+/** A new reader for each turn. The error is a sentence. */
 export function readerNamed(name: string): Result<Reader, string> {
   const make = own(READERS, name);
   if (make !== undefined) return ok(make());

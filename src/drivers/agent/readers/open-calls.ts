@@ -1,4 +1,4 @@
-// Calls of tools that have begun and not ended.
+// Tool calls in flight.
 
 export class OpenCalls {
   readonly #ids = new Set<string>();

@@ -1,9 +1,9 @@
-// opencode, `run --format json`. It tells of a tool when that has answered, so that none is ever in flight. Each step
-// of a turn has its own tokens and price; a price of 0 for tokens is none that it knows.
+// opencode, `run --format json`. It reports a tool only after its answer, so none is ever in flight. Each step of a
+// turn has its own tokens and price; a price of 0 for tokens means unknown.
 
 import type { JsonMap } from '../../../base/json.ts';
 import { amountAt, idAt, mapAt, parseMap, sumAt, textAt } from './foreign.ts';
-import { LastWords, TOO_LONG } from './last-words.ts';
+import { LatestMessage, TOO_LONG } from './last-words.ts';
 import { answer, error, SILENT } from './reader.ts';
 import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
 
@@ -15,8 +15,8 @@ class OpencodeReader implements Reader {
   readonly essential = ['"type":"text"', '"type":"error"'];
   readonly toolInFlight = false;
   session: string | null = null;
-  readonly #words = new LastWords();
-  /** Of the steps that have ended. */
+  readonly #words = new LatestMessage();
+  /** Sum over finished steps. */
   #spent: { readonly usd: number | null; readonly tokens: number | null } | null = null;
   #error: JsonMap | null = null;
 

@@ -1,59 +1,59 @@
-// How the output of an agent's program is understood. A reader is a fold over the whole lines of its stdout: it tells
-// meanwhile what is known of the turn, and at the end what became of it. It does nothing else, and never throws at what
-// it is given: a line that it does not understand is passed over.
+// The interface of readers. A reader folds the stdout lines of an agent's program: it reports progress during the turn
+// and the result at the end. It has no side effects and never throws on its input: it skips lines that it does not
+// understand.
 
 import type { Json } from '../../../base/json.ts';
 
 export interface Reader {
-  /** Of a line that is very long: it is read only where it has one of these in it, and is told as `longLine` else. */
+  /** A very long line is parsed only if it contains one of these; otherwise it is passed as `longLine`. */
   readonly essential: readonly string[];
-  /** Without its line end. */
+  /** Without line end. */
   line(text: string): void;
-  /** A line was passed over for its length: what a tool has put out, in all likelihood. */
+  /** A line was skipped because of its length; it is probably tool output. */
   longLine(): void;
-  /** Null until it is told. */
+  /** Null until reported. */
   readonly session: string | null;
-  /** A tool has been called and has not answered: silence is no wonder. */
+  /** A tool call is in flight, so silence is expected. */
   readonly toolInFlight: boolean;
-  /** What the agent has said last. */
+  /** The agent's latest message. */
   readonly text: string;
   end(exit: ProgramExit): Reading;
 }
 
 export interface ProgramExit {
-  /** 128 + N where signal N ended it; null where it left none. */
+  /** 128 + N after signal N; null if not recorded. */
   readonly status: number | null;
-  /** Its end. */
+  /** Last bytes of stderr. */
   readonly stderr: string;
-  /** When it ended, in milliseconds since 1970. */
+  /** Time of exit in milliseconds since 1970. */
   readonly at: number;
 }
 
 export interface Reading {
   readonly verdict: Verdict;
-  /** How often the agent was denied the use of a tool. */
+  /** Number of denied tool calls. */
   readonly denied: number;
-  /** Null where it does not tell. */
+  /** Null if not reported. */
   readonly usage: RawUsage | null;
 }
 
 export type Verdict =
-  /** `text`: null where it is all of stdout. */
+  /** `text` null: all of stdout. */
   | { readonly kind: 'answer'; readonly text: string | null; readonly structured: Json }
-  /** The agent says what went wrong. */
+  /** The agent reported an error. */
   | { readonly kind: 'error'; readonly message: string; readonly limit: Limit | null }
-  /** It has said neither: its exit status tells. */
+  /** No result: the exit code decides. */
   | { readonly kind: 'silent' };
 
-/** It may not work any more. */
+/** A usage limit reported by the agent. */
 export interface Limit {
-  /** When it ends, in milliseconds since 1970; null where that is not told. */
+  /** End of the limit in milliseconds since 1970; null if not reported. */
   readonly until: number | null;
 }
 
 /**
- * As the program counts it: this turn alone, or all of the session so far. `untold`: one of these, and it is not known
- * which; in the first turn of a session they are the same.
+ * What the program counts: this turn alone, or the whole session. `untold`: one of the two, unknown which; in the first
+ * turn of a session they are equal.
  */
 export interface RawUsage {
   readonly usd: number | null;

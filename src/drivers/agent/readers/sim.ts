@@ -1,5 +1,4 @@
-// The simulated agent, `meow sim-turn`: its lines are described where it is (sim/turn-program.ts). What it says of its
-// costs is for the turn alone.
+// The simulated agent, `meow sim-turn`: sim/turn-program.ts describes its lines. Costs are those of the turn.
 
 import { amountAt, idAt, mapAt, parseMap, textAt } from './foreign.ts';
 import { own } from '../../../base/json.ts';

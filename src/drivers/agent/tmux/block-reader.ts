@@ -1,11 +1,11 @@
-// What tmux says in control mode: blocks, each the answer to a command, and between them notifications. Of those only the
-// last matters: `%exit`, after which nothing follows.
+// Parser of tmux control mode: blocks, each the answer to a command, and notifications between them. Only one
+// notification matters: `%exit`, the last.
 //
-// A block ends with the line that repeats the numbers of its beginning. What a command prints may look like that too, for
-// a pane can print anything: where it is known how many lines there must be, no earlier line is taken for the end.
+// A block ends with a line that repeats the numbers of its first line. Output of a pane may look like that too: if the
+// number of lines is known, no earlier line counts as the end.
 
 export interface Block {
-  /** It answers a command of ours; others are those of hooks, and of the client's command line. */
+  /** Answers a command of ours; other blocks belong to hooks and to the client's command line. */
   readonly own: boolean;
   readonly failed: boolean;
   readonly lines: readonly string[];
@@ -14,7 +14,7 @@ export interface Block {
 export interface BlockEvents {
   block(block: Block): void;
   exit(reason: string): void;
-  /** How many lines the next block of ours has at least. */
+  /** Minimum number of lines in our next block. */
   linesDue(): number;
 }
 

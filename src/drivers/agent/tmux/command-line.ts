@@ -1,18 +1,17 @@
-// Commands for tmux as one line of text, so that every word arrives as it is.
+// Commands for tmux as one line of text, so that every word arrives verbatim.
 //
-// Within single quotes tmux's parser takes everything for what it is, save the quote itself and the end of the line;
-// those are written outside of them. NUL is the one character that cannot be written.
+// Inside single quotes tmux's parser takes everything literally except the quote itself and line ends; those are
+// written outside. NUL cannot be written.
 //
-// Some commands expand some of their words as formats after that (`#{…}`, `#(…)`): where such a word is data, it is
-// written with formatText first.
+// Some commands expand some of their words as formats (`#{…}`, `#(…)`): if such a word is data, use formatText first.
 
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
 
-/** A command's name and its arguments. */
+/** A command name with arguments. */
 export type Command = readonly string[];
 
-/** Commands of one line are run together: nothing happens in between, and one that fails ends the line. */
+/** Commands on one line run without interruption, and the first failure ends the line. */
 export function commandLine(commands: readonly Command[]): Result<string, string> {
   if (commands.some((words) => words.some((word) => word.includes('\0')))) {
     return err('the text contains a NUL byte, which cannot be said to tmux');
@@ -24,13 +23,13 @@ function quoted(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`).replaceAll('\n', String.raw`'\n'`)}'`;
 }
 
-/** A text as a format that stands for just this text. */
+/** A format that expands to exactly this text. */
 export function formatText(text: string): string {
-  // Before a bracket, where a style begins, they are left as they are.
+  // Before a bracket, where a style begins, `#` stays single.
   return text.replaceAll(/#+(?![#[])/g, '$&$&');
 }
 
-/** The same, where the format is one for `strftime` as well. */
+/** The same for formats that also pass through `strftime`. */
 export function timeFormatText(text: string): string {
   return formatText(text).replaceAll('%', '%%');
 }

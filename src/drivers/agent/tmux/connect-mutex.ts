@@ -1,67 +1,67 @@
-// One at a time, among all engines that use a server. Before 3.7 tmux falls, with all that it holds, when it has news for
-// clients in control mode while one of them is just introducing itself: so while one of us connects, no other makes or
-// ends sessions, which is news. (What agents and people do meanwhile cannot be helped; the moment is short.)
+// A mutex among all engines that use a tmux server. tmux before 3.7 crashes if it must notify control-mode clients
+// while another one is connecting: so while one engine connects, no other creates or destroys sessions. (Actions of
+// agents and people cannot be prevented; the window is short.)
 //
-// A turn is a name in the system's abstract namespace of sockets, which is given back by whoever ends, however it ends.
-// Only Linux has that, and elsewhere there are no turns; nor are they waited for longer than a moment.
+// The mutex is a name in the abstract socket namespace, which the system frees when its holder exits. Only Linux has
+// it; elsewhere there is no mutex. Nobody waits for it longer than a moment.
 
 import { createHash } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import type { Socket } from 'node:net';
 import { isErrno } from '../../../sys/errno.ts';
 
-/** Far longer than anything takes that is done in turn. */
-const PATIENCE_MS = 5_000;
+/** Far longer than any protected action takes. */
+const TIMEOUT_MS = 5_000;
 
 export async function withConnectMutex<T>(what: string, act: () => Promise<T>): Promise<T> {
   if (process.platform !== 'linux') return act();
   const hash = createHash('sha256').update(what).digest('hex').slice(0, 32);
-  const turn = await takeTurn(`\0meow-${process.getuid?.() ?? 0}-${hash}`);
+  const mutex = await acquire(`\0meow-${process.getuid?.() ?? 0}-${hash}`);
   try {
     return await act();
   } finally {
-    turn?.end();
+    mutex?.release();
   }
 }
 
-interface Turn {
-  end(): void;
+interface Mutex {
+  release(): void;
 }
 
-/** Null where somebody does not end theirs, or the system has none for us. */
-async function takeTurn(name: string): Promise<Turn | null> {
-  const deadline = Date.now() + PATIENCE_MS;
+/** Null after the time limit, or if the system has none. */
+async function acquire(name: string): Promise<Mutex | null> {
+  const deadline = Date.now() + TIMEOUT_MS;
   for (;;) {
-    const turn = await tryTurn(name);
+    const mutex = await tryAcquire(name);
     const left = deadline - Date.now();
-    if (turn !== 'taken' || left <= 0) return turn === 'taken' ? null : turn;
-    await endOfTurn(name, left);
+    if (mutex !== 'taken' || left <= 0) return mutex === 'taken' ? null : mutex;
+    await untilReleased(name, left);
   }
 }
 
-function tryTurn(name: string): Promise<Turn | 'taken' | null> {
+function tryAcquire(name: string): Promise<Mutex | 'taken' | null> {
   return new Promise((resolve) => {
     const waiting = new Set<Socket>();
     const server = createServer((socket) => {
       waiting.add(socket);
-      socket.on('error', () => undefined); // who waits no longer need not be told
+      socket.on('error', () => undefined); // the wait ended already
       socket.on('close', () => waiting.delete(socket));
     });
-    const end = (): void => {
+    const release = (): void => {
       server.close();
       for (const socket of waiting) socket.destroy();
     };
     server.once('error', (error) => resolve(isErrno(error, 'EADDRINUSE') ? 'taken' : null));
-    server.listen(name, () => resolve({ end }));
-    // Whoever has a turn is kept from ending by what is done in it.
+    server.listen(name, () => resolve({ release }));
+    // The protected action itself keeps the process alive.
     server.unref();
   });
 }
 
-/** It may have been over before we could ask. */
+/** The mutex may have been freed before we asked. */
 const PAUSE_MS = 5;
 
-function endOfTurn(name: string, timeoutMs: number): Promise<void> {
+function untilReleased(name: string, timeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(name);
     let timer = setTimeout(() => socket.destroy(), timeoutMs);

@@ -1,14 +1,14 @@
-// One connection to a tmux server: a client in control mode, that is talked to through pipes.
+// One connection to a tmux server: a client in control mode behind pipes.
 //
-// It starts a process, and yet nothing on behalf of a workflow: the client is our end of a line, and holds no agent.
+// It starts a process, but not on behalf of a workflow: the client is our end of the connection and holds no agent.
 //
-// X1  Answers come in the order of the questions, one block for each command. A line that is lost on its way is told as
-//     lost: whether tmux has run it is not known.
-// X2  The client is attached to a session of its own, that ends with it; it ends with us, however we end. Sessions of
-//     agents are not touched by that, unless the socket of a private server is gone by then: nobody could reach them any
-//     more, and the server goes.
-// X3  It sizes no window and is sent no output of panes.
-// X4  It keeps Node alive for as long as an answer is awaited, and no longer.
+// tmux/1   Answers arrive in the order of commands, one block for each. A command line whose connection is lost is
+//          reported as lost: whether tmux ran it is unknown.
+// tmux/2   The client is attached to its own session, which ends with it; it ends with the engine, however the engine
+//          ends. Agent sessions survive, unless the socket of a private server is gone: then nobody can reach them, and
+//          the server exits.
+// tmux/3   It sizes no window and receives no pane output.
+// tmux/4   It keeps Node alive only while an answer is pending.
 
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
@@ -29,31 +29,31 @@ import { clientEnvironment, pasteFlags, privateSettings, tooOld, CONTROL_PROGRAM
 export interface TmuxOptions {
   /** Path of the program. */
   readonly program: string;
-  /** Socket of a private server; null: the user's own, which is whatever `tmux` reaches from the user's environment. */
+  /** Socket of a private server; null: the server that plain `tmux` reaches from the user's environment. */
   readonly socket: string | null;
-  /** The user's. */
+  /** The user's environment. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Of a server from its start to its end. */
+/** One server process, from start to exit. */
 export interface ServerLife {
-  /** Tells it from any other at the same socket. */
+  /** Distinguishes it from other servers on the same socket. */
   readonly id: string;
-  /** For its `paste-buffer`. */
+  /** Flags for its `paste-buffer`. */
   readonly pasteFlags: string;
 }
 
 export type Answer =
-  /** What each of the commands printed. */
+  /** Output of each command. */
   | { readonly kind: 'done'; readonly blocks: readonly (readonly string[])[] }
-  /** In tmux's words; those before it were done, those behind it were not. */
+  /** tmux's message; earlier commands were run, later ones were not. */
   | { readonly kind: 'refused'; readonly at: number; readonly error: string }
-  /** Also where there is no server, or none that can be reached. A sentence. */
+  /** Also if no server is running or reachable. A sentence. */
   | { readonly kind: 'lost'; readonly error: string };
 
 const LOST = 'there is no connection to tmux';
 
-/** From what the first command printed: how many lines the last one will print at least. */
+/** Computes, from the output of the first command, the minimum number of lines of the last. */
 export type LinesDue = (first: readonly string[]) => number;
 
 interface Waiting {
@@ -63,15 +63,15 @@ interface Waiting {
   readonly tell: (answer: Answer) => void;
 }
 
-/** A server that is just ending takes no connection, and its successor does; a client that was killed says nothing. */
+/** A server that is exiting accepts no connection, but its successor does. */
 const TRIES = 3;
 
-/** `start`: also where there is no server yet. An error is a sentence. */
+/** `start`: start a server if none is running. The error is a sentence. */
 export async function connect(options: TmuxOptions, start: boolean): Promise<Result<Connection, string>> {
   const { socket, environment } = options;
   const program = findProgram(options.program, environment['PATH'] ?? '');
   if (program === null) return err(`there is no program ${options.program}`);
-  // tmux takes away whatever is there.
+  // tmux would delete any file there.
   if (socket !== null && !isFreeForSocket(socket)) return err(`${socket} is there, and is no socket`);
   const settings = socket === null ? [] : privateSettings(environment);
   for (let tries = 1; ; tries += 1) {
@@ -90,15 +90,15 @@ export async function connect(options: TmuxOptions, start: boolean): Promise<Res
 }
 
 /**
- * A client ends with its input, but not while it has something to say and nobody reads it: then it stays for good, and
- * its server with it. So a shell waits beside it for our end, and ends what has not ended by itself.
+ * A client exits with its input, but not while it has unread output: then it stays for ever, and its server with it. So
+ * a shell beside it waits for our exit and kills what is left.
  *
- * Not at once: some servers fall when a client goes before it has introduced itself. And not by `destroy-unattached`, with
- * which some fall when a client takes a while to go. What a shell starts in the background reads nothing, unless it is
- * told what.
+ * Not at once: some servers crash if a client leaves before it has introduced itself. And not by `destroy-unattached`,
+ * which crashes some servers if a client leaves slowly. A background command of a shell reads nothing unless
+ * redirected.
  *
- * It is told the pid of the server as soon as we know it. Where the socket was removed, with the folder of the run, that
- * alone still reaches the server; by its command line it is known to be that one.
+ * The shell gets the server's pid as soon as we know it. After the socket was removed with the run's folder, only the
+ * pid reaches the server; its command line proves that it is the right one.
  */
 const GUARD = `socket=$1 session=$2
 shift 2
@@ -117,10 +117,10 @@ case $(tr '\\0' ' ' <"/proc/$server/cmdline" || ps -o args= -p "$server") in
 *"$socket"*) kill "$server" ;;
 esac`;
 
-/** A server that does not move lets no client go: longer than the guard takes. */
+/** A hanging server lets no client go: longer than the guard takes. */
 const CLOSING_MAX_MS = 2_000;
 
-/** The pipe that the guard reads. */
+/** File descriptor of the guard's pipe. */
 const GUARDED = 3;
 
 type Client = ChildProcessByStdio<Writable, Readable, Readable>;
@@ -134,17 +134,17 @@ function startClient(options: TmuxOptions, start: boolean, session: string): Res
   const args = ['-c', GUARD, 'sh', socket ?? '', session, ...client];
   const stdio: ['pipe', 'pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe', 'pipe'];
   try {
-    // A server that it starts stays in that folder.
+    // A server started by it keeps this working directory.
     const env = clientEnvironment(environment, socket !== null);
     return ok(spawn('/bin/sh', args, { cwd: '/', env, detached: true, stdio }));
   } catch (error) {
-    // Some refusals are thrown, others are events.
+    // Some errors are thrown, others are events.
     if (isErrno(error, 'E2BIG', ...ABSENT, ...REFUSED, ...EXHAUSTED)) return err(error.message);
     throw error;
   }
 }
 
-/** Whatever a user prefers: see GUARD; and the client is not to find itself in another session. */
+/** Overrides the user's settings: see GUARD; and the client must not end up in another session. */
 const CONTROL_SETTINGS = [
   [';', 'set-option', 'destroy-unattached', 'off'],
   [';', 'set-option', 'detach-on-destroy', 'on'],
@@ -158,7 +158,7 @@ export class Connection {
   #server: ServerLife = { id: '', pasteFlags: '' };
   #isOver = false;
   #gone: Promise<void> = Promise.resolve();
-  /** What was said about the end. */
+  /** Last message before the exit. */
   #lastWords = '';
 
   constructor(client: Client, session: string) {
@@ -176,7 +176,7 @@ export class Connection {
     return this.#isOver;
   }
 
-  /** Null, or the reason why there is no use in it. */
+  /** Null, or why the connection is unusable. */
   async greet(settings: readonly Command[]): Promise<string | null> {
     const answer = await this.ask([
       ['display-message', '-p', '#{pid} #{start_time}'],
@@ -204,7 +204,7 @@ export class Connection {
     });
   }
 
-  /** Resolves when its session is gone; those of agents live on. Who closes it is kept from ending until then. */
+  /** Resolves when its own session is gone; agent sessions stay. Keeps the process alive until then. */
   async close(): Promise<void> {
     this.#end('it was closed');
     let timer: NodeJS.Timeout | undefined;
@@ -228,7 +228,7 @@ export class Connection {
     stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#lastWords ||= text.trim();
     });
-    // A client that takes nothing more is ending: the end of what it says follows. A guard that was killed guards nothing.
+    // A client that reads nothing is exiting; its last output follows. A killed guard guards nothing.
     stdin.on('error', () => undefined);
     this.#guarded?.on('error', () => undefined);
     const closed = [stdout, stderr].map((pipe) => new Promise((resolve) => void pipe.once('close', resolve)));
@@ -271,7 +271,7 @@ export class Connection {
       this.#hold(false);
       this.#client.stdin.end(`kill-session -t =${this.#session}\n`);
       this.#guarded?.destroy();
-      // The others are read to their end.
+      // Other streams are read to their end.
     }
     for (const { tell } of this.#waiting.splice(0)) tell({ kind: 'lost', error: this.#reason() });
   }
@@ -284,7 +284,7 @@ export class Connection {
     return (this.#client.stdio[GUARDED] ?? null) as Writable | null;
   }
 
-  /** One that was refused may have no pipes. */
+  /** A refused process may have no pipes. */
   get #hasBegun(): boolean {
     return this.#client.pid !== undefined;
   }
@@ -292,7 +292,7 @@ export class Connection {
   #hold(held: boolean): void {
     if (!this.#hasBegun) return;
     for (const part of [this.#client, ...this.#client.stdio]) {
-      // Pipes are sockets here, and only those of the types know that they can be let go.
+      // Pipes are sockets here, but the declared types lack `unref`.
       const handle = part as { ref?(): void; unref?(): void } | null;
       if (held) handle?.ref?.();
       else handle?.unref?.();
@@ -304,7 +304,7 @@ function isFreeForSocket(path: string): boolean {
   try {
     return lstatSync(path).isSocket();
   } catch (error) {
-    // What keeps us from looking keeps tmux from it too, and it has the better words.
+    // If we cannot look, tmux cannot either, and its message is better.
     if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return true;
     throw error;
   }

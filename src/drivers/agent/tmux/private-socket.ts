@@ -1,9 +1,9 @@
-// Where the socket of a run's own tmux server is: `tmux-UID/default` in a folder of the run's. That is where tmux itself
-// looks below TMUX_TMPDIR, so that commands of the run and people reach the server with a plain `tmux` and that variable.
+// The socket of a run's own tmux server: `tmux-UID/default` in a folder of the run. That is where tmux itself looks
+// below TMUX_TMPDIR, so commands of the run and people reach the server with plain `tmux` and that variable.
 //
-// A server for each run: versions before 3.7 fall now and then when several talk to one, with all that they hold. The folder
-// follows from the run alone, so that whoever takes it up finds its terminals. Where the path of the run is too long for a
-// socket, a folder in its place has the run's random mark in its name.
+// One server for each run: versions before 3.7 sometimes crash, with all sessions, if several clients use one. The
+// folder follows from the run alone, so a later engine finds its terminals. If the run's path is too long for a socket,
+// the folder is a temporary one with the run's random mark in its name.
 
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,16 +27,16 @@ export interface RunOfSocket {
   readonly mark: string;
 }
 
-export function placeOfSocket(run: RunOfSocket): PrivateSocket {
+export function socketPaths(run: RunOfSocket): PrivateSocket {
   const folders = [join(run.runFolder, 'tmux'), join(tmpdir(), `meow-${run.mark}-tmux`), `/tmp/meow-${run.mark}-tmux`];
   const places = folders.map((folder) => ({ folder, socket: join(folder, `tmux-${UID}`, 'default') }));
   const fitting = places.find(({ socket }) => Buffer.byteLength(socket) <= SOCKET_BYTES_MAX);
   return present(fitting, 'no place is short enough for a socket');
 }
 
-/** Makes its folders. An error is a sentence. */
+/** Creates its folders. The error is a sentence. */
 export function privateSocket(run: RunOfSocket): Result<PrivateSocket, string> {
-  const place = placeOfSocket(run);
+  const place = socketPaths(run);
   try {
     for (const path of [place.folder, dirname(place.socket)]) {
       if (!isMadePrivate(path)) return err(`${path} is not a folder of yours alone: move it away`);
@@ -50,7 +50,7 @@ export function privateSocket(run: RunOfSocket): Result<PrivateSocket, string> {
 
 const UID = String(process.getuid?.() ?? 0);
 
-/** 0700 whatever the umask. One that is there already must be ours, closed to others, and no link. */
+/** Mode 0700 whatever the umask. An existing folder must be ours, closed to others, and not a link. */
 function isMadePrivate(path: string): boolean {
   try {
     mkdirSync(path, 0o700);

@@ -1,13 +1,14 @@
-// A pane, by the id that it keeps for as long as its server lives, whatever becomes of its session's name and place.
+// A pane, addressed by the id that it keeps for the life of its server, whatever happens to its session's name and
+// place.
 //
-// X5  What is put in reaches the program once. Modes that a person has left the pane in are ended in the same moment: they
-//     would take keys for themselves, and hide that the program wants pastes bracketed. Where the connection is lost on
-//     the way, a mark on the pane tells whether it came before that; if not, it is put in again. Where it is meant for the
-//     screen of a look, tmux compares in the same moment, and puts nothing in where cursor, mode or the amount of text is
-//     another. (A spinner may turn meanwhile. What the program has printed and tmux has not yet read is not seen.)
-// X6  A pane of another life of the server is another pane, though it has the same id.
+// tmux/5   Input reaches the program exactly once. Modes that a person left the pane in are ended in the same command:
+//          they would take the keys, and hide that the program wants bracketed paste. After a lost connection, a mark
+//          on the pane shows whether the input arrived; if not, it is repeated. If the input is meant for a captured
+//          screen, tmux compares in the same command and puts nothing in if cursor, mode or the amount of text differ.
+//          (A spinner may turn. Output that tmux has not read yet is not seen.)
+// tmux/6   A pane of another server process is another pane, even with the same id.
 //
-// A pane that cannot be asked, because tmux cannot be started, is taken for one that is gone.
+// A pane that cannot be queried because tmux cannot start counts as gone.
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,54 +18,57 @@ import { openPrivate } from '../../../sys/private-file.ts';
 import { formatText } from './command-line.ts';
 import type { Command } from './command-line.ts';
 import type { Answer, ServerLife } from './connection.ts';
-import type { Line, Question } from './client.ts';
+import type { TmuxClient, TmuxRequest } from './client.ts';
 
 export interface TerminalPane {
-  /** tmux's own: `%7`. */
+  /** tmux's id, such as `%7`. */
   readonly id: string;
-  /** Null once it is gone. All of one moment. */
+  /** Null if it is gone. All values are of one moment. */
   capture(): Promise<PaneCapture | null>;
-  /** The last so many lines of what is on the screen and of what has left it at its top, without blank ones at the end. */
+  /** The last lines of the screen and its scrollback, without blank ones at the end. */
   history(lines: number): Promise<readonly string[]>;
-  /** As one paste, byte for byte, bracketed where the program has asked for it. */
+  /** As one paste, byte for byte, bracketed if the program asked for it. */
   paste(text: Buffer, seen?: PaneCapture): Promise<InputResult>;
   /** Keys by tmux's names. */
   press(keys: readonly string[], seen?: PaneCapture): Promise<InputResult>;
-  /** Text as keys. */
+  /** Text as key presses. */
   type(text: string, seen?: PaneCapture): Promise<InputResult>;
-  /** Ends copy mode, and any other mode that a person has left it in. */
+  /** Ends copy mode and other modes. */
   leaveMode(): Promise<void>;
-  /** For what is started in its session from now on. */
+  /** For programs started in its session from now on. */
   setEnvironment(name: string, value: string): Promise<void>;
   sessionName(): Promise<string | null>;
-  /** Together with the session that it was opened in, where it still is in that. */
+  /** Together with its original session, if it is still there. */
   kill(): Promise<void>;
 }
 
-/** Nothing was put in where it is `gone`, nor where the screen has `changed`; nor, told as that, where tmux cannot have it. */
+/**
+ * Nothing was put in if the pane is `gone` or its screen `changed`, or (reported as `changed`) if tmux cannot represent
+ * the input.
+ */
 export type InputResult = 'done' | 'changed' | 'gone';
 
 export interface PaneCapture {
-  /** As many as there are rows, each without blanks at its end. */
+  /** One for each row, without trailing blanks. */
   readonly lines: readonly string[];
-  /** From 0; columns are those of the screen, of which a character may take two. */
+  /** From 0, in screen columns: a character may take two. */
   readonly cursor: { readonly row: number; readonly column: number };
-  /** A person reads back in it, or has something else open in it. */
+  /** A person scrolls back, or has something else open. */
   readonly inMode: boolean;
   readonly title: string;
   readonly alternate: boolean;
   readonly columns: number;
   readonly rows: number;
-  /** By which tmux knows the screen again. */
+  /** Fingerprint by which tmux recognizes the screen. */
   readonly print: string;
 }
 
-/** Of the pane: by what it is found in a later life, where its transcript is, what was put in last, how it looked then. */
+/** Options of the pane: its marker, its transcript, the last input, and the screen at that time. */
 export const MARKER_OPTION = '@meow_marker';
 export const TRANSCRIPT_OPTION = '@meow_transcript';
 const INPUT_OPTION = '@meow_input';
 const PRINT_OPTION = '@meow_print';
-/** Of the session that was made for the pane. */
+/** Option of the session that was made for the pane. */
 export const SESSION_OPTION = '@meow_session';
 
 export interface PaneIdentity {
@@ -73,18 +77,18 @@ export interface PaneIdentity {
   readonly transcript: string;
 }
 
-/** As in Look.print, once the screen is in the latest buffer. */
+/** Same as PaneCapture.print, once the screen is in the latest buffer. */
 const PRINT = '#{cursor_x} #{cursor_y} #{pane_in_mode} #{alternate_on} #{buffer_size}';
 
-/** A connection that is lost this often is lost by what is said. */
+/** A connection that is lost this often is lost because of the command. */
 const TRIES = 3;
 
 export class Pane implements TerminalPane {
   readonly id: string;
-  readonly #line: Line;
+  readonly #line: TmuxClient;
   readonly #identity: PaneIdentity;
 
-  constructor(line: Line, identity: PaneIdentity) {
+  constructor(line: TmuxClient, identity: PaneIdentity) {
     this.id = identity.id;
     this.#line = line;
     this.#identity = identity;
@@ -146,7 +150,7 @@ export class Pane implements TerminalPane {
   }
 
   type(text: string, seen?: PaneCapture): Promise<InputResult> {
-    // NUL cannot be said to tmux, but by the name of its key.
+    // NUL can be sent only by the name of its key.
     const [first = [], ...more] = text.split('\0').map((part) => ['send-keys', '-l', '-t', this.id, '--', part]);
     return this.#put([first, ...more.flatMap((part) => [['send-keys', '-t', this.id, 'C-Space'], part])], seen);
   }
@@ -165,13 +169,13 @@ export class Pane implements TerminalPane {
 
   async kill(): Promise<void> {
     const [session = '', isOurs = ''] = (await this.#tell(`#{session_id} #{${SESSION_OPTION}}`))?.split(' ') ?? [];
-    // Before its pane, and not in one line: some servers fall when a session goes whose window has just changed.
-    if (isOurs !== '') await this.#ask([['kill-session', '-t', session]], { inTurn: true });
-    // Its window may be in other sessions too.
-    await this.#ask([['kill-pane', '-t', this.id]], { inTurn: true });
+    // Before its pane, and not on one line: some servers crash if a session goes whose window has just changed.
+    if (isOurs !== '') await this.#ask([['kill-session', '-t', session]], { exclusive: true });
+    // Its window may be linked to other sessions.
+    await this.#ask([['kill-pane', '-t', this.id]], { exclusive: true });
   }
 
-  /** `before`: what may take its time. */
+  /** `before`: commands that may take time. */
   async #put(commands: readonly Command[], seen?: PaneCapture, before: readonly Command[] = []): Promise<InputResult> {
     const mark = randomBytes(8).toString('hex');
     const line = [
@@ -192,27 +196,27 @@ export class Pane implements TerminalPane {
     return 'gone';
   }
 
-  /** The last of these fails where the screen is another. */
+  /** The last command fails if the screen differs. */
   #guard({ print }: PaneCapture): readonly Command[] {
     return [
       ['capture-pane', '-t', this.id],
       ['set-option', '-F', '-p', '-t', this.id, PRINT_OPTION, PRINT],
-      // The one that was just made.
+      // Deletes the buffer just made.
       ['delete-buffer'],
-      // No such command: it is looked for only where the condition holds.
+      // Not a tmux command: it is looked up only if the condition holds, and then fails.
       ['if-shell', '-F', '-t', this.id, `#{!=:#{${PRINT_OPTION}},${print}}`, 'screen-has-changed'],
     ];
   }
 
-  /** The value of a format; null where the pane is gone. */
+  /** Value of a format; null if the pane is gone. */
   async #tell(format: string): Promise<string | null> {
     const read = await this.#read(format);
     return read === null ? null : read.text;
   }
 
-  /** The value of a format, and what a command prints in the same moment. `linesDue`: how much, by that value. */
+  /** Value of a format, and the output of a command at the same moment. `linesDue`: minimum lines, by that value. */
   async #read(format: string, command: Command | null = null, linesDue: (text: string) => number = () => 0) {
-    // A pane that is not there is no error to `display-message`: it tells of another.
+    // `display-message` does not fail for a missing pane: it reports another one.
     const ownText = (lines: readonly string[] = []): string | null => {
       const text = lines.join('\n');
       return text.startsWith(`${this.id} `) ? text.slice(this.id.length + 1) : null;
@@ -230,12 +234,12 @@ export class Pane implements TerminalPane {
     return text === null ? null : { text, printed: answer.blocks[1] ?? [] };
   }
 
-  #ask(commands: readonly Command[], question: Question = {}): Promise<Answer> {
+  #ask(commands: readonly Command[], question: TmuxRequest = {}): Promise<Answer> {
     return this.#line.ask(commands, { ...question, server: this.#identity.server });
   }
 }
 
-/** Whether the machine let us. */
+/** Whether the file could be written. */
 function isWritten(path: string, text: Buffer): boolean {
   try {
     const file = openPrivate(path);

@@ -1,6 +1,6 @@
-// What a terminal prints, kept in files that do not grow for ever: the first part in the file itself, later ones beside it,
-// each named for the byte that it begins with (`transcript.16777216`). Of those the last two are kept, and the one that is being written. So every byte has one
-// place, that it keeps, and what was printed in between is forgotten.
+// The output of a terminal in files of bounded size: the first segment in the file itself, later ones beside it, each
+// named after the offset of its first byte (`transcript.16777216`). The last two complete segments and the current one
+// are kept. So every byte keeps its offset, and output in the middle is deleted.
 
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -8,17 +8,17 @@ import { ABSENT, isErrno } from '../../../sys/errno.ts';
 
 export interface Segment {
   readonly path: string;
-  /** The place of its first byte. */
+  /** Offset of its first byte. */
   readonly at: number;
   readonly size: number;
 }
 
-/** Of the part that begins there, be it there or not. */
+/** Path of the segment that starts there, whether or not it exists. */
 export function segmentPath(path: string, at: number): string {
   return `${path}.${at}`;
 }
 
-/** In their order; there may be a gap behind the first. */
+/** In order; a gap may follow the first. */
 export function segmentsOf(path: string): readonly Segment[] {
   const prefix = `${basename(path)}.`;
   const later = namesIn(dirname(path)).flatMap((name) => {
@@ -32,10 +32,10 @@ export function segmentsOf(path: string): readonly Segment[] {
 }
 
 /**
- * A script that keeps its stdin in parts of the file that is its first argument. `dd` writes what it reads at once, and
- * counts how often it has read: a part has 16 MiB at most, and less where a terminal prints little at a time.
+ * A shell script that stores its stdin in segments of the file given as first argument. `dd` writes each read at once
+ * and counts reads: a segment has at most 16 MiB, and less if the terminal prints little at a time.
  */
-export const KEEP_PARTS = `umask 077
+export const KEEP_SEGMENTS = `umask 077
 keep() { dd bs=4096 count=4096 2>/dev/null >>"$1"; }
 keep "$1"
 at=$(wc -c <"$1")
@@ -59,7 +59,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Null where it was forgotten meanwhile. */
+/** Null if it was deleted meanwhile. */
 function sizeOf(path: string): number | null {
   try {
     return statSync(path).size;
