@@ -22,6 +22,7 @@ const ENTRIES = {
   meow: 'src/cli/main.ts',
   cli: 'src/cli/cli.ts',
   agent: 'src/cli/agent.ts',
+  mcp: 'src/mcp/tools.ts',
   'offline-step-status': 'src/app/offline-step-status.ts',
   'sim-agent': 'src/sim/main.ts',
 };

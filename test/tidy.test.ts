@@ -81,7 +81,7 @@ rule('imports keep to the layers', importsKeepToTheLayers, {
     'src/languages/meow/a.ts': "import { parseTOML } from 'toml-eslint-parser';",
     'src/stores/a.ts': "import type { State } from '../kernel/state.ts';\nimport { open } from 'node:fs/promises';",
     'src/drivers/a.ts': "import type { Driver } from '../engine/ports.ts';",
-    'src/mcp/a.ts': "import { Client } from '../engine/client.ts';",
+    'src/mcp/a.ts': "import { reportDone } from '../app/agent-requests.ts';",
     'src/cli/a.ts': "import { Files } from '../stores/files.ts';",
   },
 });

@@ -56,7 +56,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   stores: { imports: ['base', 'sys', 'ir', 'type kernel', 'engine/ports.ts'] },
   ipc: { packages: [], imports: ['base', 'sys', 'ir', 'kernel', 'engine/client.ts', 'engine/ports.ts'] },
   web: { imports: ['base', 'ir', 'view', 'engine/client.ts'] },
-  mcp: { imports: ['base', 'ir', 'view', 'engine/client.ts'] },
+  mcp: { imports: ['base', 'sys', 'app', 'view'] },
   app: { imports: ALL.filter((layer) => !['cli', 'web', 'mcp'].includes(layer)) },
   cli: { imports: ALL },
 };

@@ -1,16 +1,16 @@
-// `meow mcp`: a server of the Model Context Protocol on stdin and stdout, for agents whose commands reach no run from the
-// sandbox that they are in. It lives as long as the agent that started it. Nothing but the protocol is printed.
+// `meow mcp`: an MCP server on stdin and stdout, for agents whose sandbox keeps their commands from reaching the run. It lives
+// as long as the agent that started it, and prints nothing but the protocol. The server and its SDK are a bundle of their
+// own (src/mcp), so that no other command loads them.
 
+import { Writable } from 'node:stream';
+import { requireRunContext } from '../../app/run-context.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
-import { McpServer } from '../mcp/server.ts';
-import { INSTRUCTIONS, toolsFor } from '../mcp/tools.ts';
 import { printNow } from '../output.ts';
-import { requireRunContext } from '../../app/run-context.ts';
 
 declare const MEOW_VERSION: string;
 
-/** Not everybody passes its environment on to its servers. */
+/** Flags, for clients that do not pass their environment on to their servers. */
 const VARIABLES = { agent: 'MEOW_AGENT', workflow: 'MEOW_WORKFLOW', socket: 'MEOW_ORCH_SOCK', inbox: 'MEOW_INBOX' };
 
 export async function mcp(given: Given): Promise<number> {
@@ -18,18 +18,21 @@ export async function mcp(given: Given): Promise<number> {
     const value = given.last(flag);
     if (value !== null) process.env[variable] = value;
   }
-  const server = new McpServer({
-    version: MEOW_VERSION,
-    instructions: INSTRUCTIONS,
-    tools: toolsFor(requireRunContext('mcp')),
-    send: printNow,
-  });
+  const context = requireRunContext('mcp');
   const end = (): void => {
-    // Whoever does not want to wait for what is just being said sends another.
+    // A second signal ends the program at once.
     process.off('SIGINT', end).off('SIGTERM', end);
     process.stdin.destroy();
   };
   process.on('SIGINT', end).on('SIGTERM', end);
-  await server.serve(process.stdin);
+  const output = new Writable({
+    decodeStrings: false,
+    write(text: string, _encoding, done) {
+      printNow(text);
+      done();
+    },
+  });
+  const { serveTools } = await import('../../mcp/tools.ts');
+  await serveTools(context, { version: MEOW_VERSION, input: process.stdin, output });
   return EXIT.done;
 }

@@ -1,36 +1,37 @@
-// The commands for agents, as tools: done, event, ask and status. They say to the run what the commands say, by the same
-// ways, and to the model what the commands print, in words that are about tools.
+// The commands for agents as MCP tools: done, event, ask and status. They make the same requests as the commands, and answer
+// the model in words about tools. Entry of a bundle of its own, which `meow mcp` loads: only plain data may cross it.
 
 import { createHash } from 'node:crypto';
-import type { JsonMap } from '../../base/json.ts';
-import { isJsonMap, own } from '../../base/json.ts';
-import type { Result } from '../../base/result.ts';
-import { err, ok } from '../../base/result.ts';
-import { UsageError } from '../../base/usage-error.ts';
-import {
-  currentPrompt,
-  emitEvent,
-  messageOf,
-  reportDone,
-  requestApproval,
-  stepStatus,
-} from '../../app/agent-requests.ts';
-import type { Answer } from '../../app/agent-requests.ts';
-import type { RunContext } from '../../app/run-context.ts';
-import { forTool } from './report-usage.ts';
-import type { Tool } from './tool.ts';
+import type { JsonMap } from '../base/json.ts';
+import { isJsonMap, own } from '../base/json.ts';
+import type { Result } from '../base/result.ts';
+import { err, ok } from '../base/result.ts';
+import { UsageError } from '../base/usage-error.ts';
+import { currentPrompt, emitEvent, messageOf, reportDone, requestApproval, stepStatus } from '../app/agent-requests.ts';
+import type { Answer } from '../app/agent-requests.ts';
+import type { RunContext } from '../app/run-context.ts';
+import type { McpOptions, Tool } from './server.ts';
+import { serveMcp } from './server.ts';
 
-export const INSTRUCTIONS = `You are an agent in a run of meow, which works through a workflow step by step. What you are \
+const INSTRUCTIONS = `You are an agent in a run of meow, which works through a workflow step by step. What you are \
 asked to do is one step, and it is over when you report it: call the tool done when the work is finished, with every \
 output that the step asks for. It does what the command meow done does. Where a decision is for a person to make, call \
 ask, and wait for the answer. event tells the run that something happened; status shows your task again.`;
 
-export function toolsFor(around: RunContext): readonly Tool[] {
+/** Resolves when the input has ended. */
+export function serveTools(
+  context: RunContext,
+  streams: Pick<McpOptions, 'version' | 'input' | 'output'>,
+): Promise<void> {
+  return serveMcp({ ...streams, instructions: INSTRUCTIONS, tools: toolsFor(context) });
+}
+
+function toolsFor(context: RunContext): readonly Tool[] {
   return TOOLS.map((tool) => ({
     ...tool,
-    async perform(input, gone) {
+    async perform(input, signal) {
       try {
-        return await tool.perform(around, input, gone);
+        return await tool.perform(context, input, signal);
       } catch (error) {
         if (!(error instanceof UsageError)) throw error;
         return err(`meow: ${error.message}${error.hint === null ? '' : `\n  ${error.hint}`}`);
@@ -40,7 +41,7 @@ export function toolsFor(around: RunContext): readonly Tool[] {
 }
 
 interface RunTool extends Omit<Tool, 'perform'> {
-  perform(around: RunContext, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>>;
+  perform(context: RunContext, input: JsonMap, signal: AbortSignal): Promise<Result<string, string>>;
 }
 
 const TOOLS: readonly RunTool[] = [
@@ -49,7 +50,7 @@ const TOOLS: readonly RunTool[] = [
     title: 'Report the step',
     description:
       'Reports that the work of your current step is finished. Call it once everything is done that the task asks ' +
-      'for. A report that is refused is answered with what is wrong: mend that, and report again.',
+      'for. If the report is refused, the answer says why: fix that and report again.',
     fields: {
       outputs: {
         type: 'object',
@@ -108,30 +109,30 @@ const TOOLS: readonly RunTool[] = [
   },
 ];
 
-async function done(around: RunContext, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
+async function done(context: RunContext, input: JsonMap, signal: AbortSignal): Promise<Result<string, string>> {
   const outputs = own(input, 'outputs');
   const report = { outputs: isJsonMap(outputs) ? outputs : {}, notes: textIn(input, 'notes') };
-  const answer = await reportDone(around, report, { signal: gone });
+  const answer = await reportDone(context, report, { signal });
   if (answer.kind !== 'ack') return err(`Error: ${forTool(messageOf(answer))}`);
   return ok([COMPLETE, ...(answer.warnings ?? [])].join('\n'));
 }
 
 const COMPLETE = 'Complete. There is nothing more to do here until you are given your next task.';
 
-async function event(around: RunContext, input: JsonMap): Promise<Result<string, string>> {
+async function event(context: RunContext, input: JsonMap): Promise<Result<string, string>> {
   const type = textIn(input, 'type') ?? '';
   const data = own(input, 'data');
-  const heard = await emitEvent(around, type, isJsonMap(data) ? data : {});
+  const heard = await emitEvent(context, type, isJsonMap(data) ? data : {});
   if (!heard.ok) return err(`meow: ${heard.error}`);
   return heard.value
     ? ok(`The event ${type} was sent.`)
     : err(`meow: the event ${type} was not delivered: the run has ended`);
 }
 
-async function ask(around: RunContext, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
+async function ask(context: RunContext, input: JsonMap, signal: AbortSignal): Promise<Result<string, string>> {
   const prompt = textIn(input, 'question') ?? '';
-  const gate = textIn(input, 'gate') ?? gateFor(around, prompt);
-  const answer = await requestApproval(around, { gate, prompt, timeout: textIn(input, 'timeout') }, gone);
+  const gate = textIn(input, 'gate') ?? gateFor(context, prompt);
+  const answer = await requestApproval(context, { gate, prompt, timeout: textIn(input, 'timeout') }, signal);
   switch (answer.kind) {
     case 'gate-decided':
       return ok(decisionText(answer));
@@ -142,7 +143,7 @@ async function ask(around: RunContext, input: JsonMap, gone: AbortSignal): Promi
   }
 }
 
-/** A question that is asked again is known by its name, and nobody gets the answer to another's. */
+/** The same question of the same step has the same name, so a repeated call finds its answer; others do not. */
 function gateFor({ agent, step }: RunContext, question: string): string {
   const hash = createHash('sha256').update(JSON.stringify([agent, step, question]));
   return `ask-${hash.digest('hex').slice(0, 8)}`;
@@ -154,20 +155,35 @@ function decisionText({ approved, by, notes, answer }: Extract<Answer, { kind: '
   return approved ? `Approved by ${by}.${said}` : `Rejected by ${by}: do not do it.${said}`;
 }
 
-async function status(around: RunContext, input: JsonMap, gone: AbortSignal): Promise<Result<string, string>> {
+async function status(context: RunContext, input: JsonMap, signal: AbortSignal): Promise<Result<string, string>> {
   const step = textIn(input, 'step');
-  if (step !== null) return ok(`The step ${step} is ${await stepStatus(around, step, gone)}.`);
-  if (around.agent === null) return err('meow: nobody says which agent this is: MEOW_AGENT is not set');
-  const answer = await currentPrompt(around, around.agent, gone);
-  if (answer === null) return err('meow: no engine works on the run at the moment, so what you were told last stands');
+  if (step !== null) return ok(`The step ${step} is ${await stepStatus(context, step, signal)}.`);
+  if (context.agent === null) return err('meow: this agent has no name: MEOW_AGENT is not set');
+  const answer = await currentPrompt(context, context.agent, signal);
+  if (answer === null) return err('meow: no engine works on the run at the moment; go on with your last task');
   if (answer.kind !== 'prompt') return err(`meow: ${messageOf(answer)}`);
   return ok(answer.content === '' ? IDLE : forTool(answer.content));
 }
 
 const IDLE = 'There is no task for you to report at the moment.';
 
-/** Null where it is left out, or empty: models fill in what they have no use for. */
+/** Null if it is left out or empty: models send empty values for arguments that they do not need. */
 function textIn(input: JsonMap, name: string): string | null {
   const value = own(input, name);
   return typeof value === 'string' && value !== '' ? value : null;
 }
+
+/** A message of the run may end with the command line to report by; the model has a tool instead. */
+export function forTool(text: string): string {
+  const at = text.lastIndexOf('\n') + 1;
+  const [, outputs] = COMMAND.exec(text.slice(at)) ?? [];
+  if (outputs === undefined) return text;
+  const members = [...outputs.matchAll(OUTPUT)].map(
+    ({ 1: name = '', 2: place = '' }) => `${JSON.stringify(name)}: ${place}`,
+  );
+  const input = members.length === 0 ? '' : ` with {"outputs": {${members.join(', ')}}}`;
+  return `${text.slice(0, at)}  the tool done${input}`;
+}
+
+const COMMAND = /^ {2}meow done((?: --output [^\s=]+=<\w+>)*)$/;
+const OUTPUT = / --output ([^\s=]+)=(<\w+>)/g;

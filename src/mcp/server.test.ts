@@ -1,9 +1,9 @@
 import { PassThrough } from 'node:stream';
 import { expect, test } from 'vitest';
-import type { JsonMap } from '../../base/json.ts';
-import { err, ok } from '../../base/result.ts';
-import { McpServer } from './server.ts';
-import type { Tool } from './tool.ts';
+import type { JsonMap } from '../base/json.ts';
+import { err, ok } from '../base/result.ts';
+import { serveMcp } from './server.ts';
+import type { Tool } from './server.ts';
 
 const FIELDS: Tool['fields'] = {
   word: { type: 'string', required: true, description: 'A word.' },
@@ -23,7 +23,9 @@ class Client {
   readonly told: string[] = [];
 
   constructor(tools: readonly Tool[] | null = null) {
-    const server = new McpServer({
+    const output = new PassThrough();
+    output.on('data', (line: Buffer) => this.#lines.push(line.toString()));
+    this.#ended = serveMcp({
       version: '1.2.3',
       instructions: 'Report.',
       tools: tools ?? [
@@ -35,9 +37,9 @@ class Client {
           return ok('never heard');
         }),
       ],
-      send: (line) => this.#lines.push(line),
+      input: this.#input,
+      output,
     });
-    this.#ended = server.serve(this.#input);
   }
 
   say(...messages: readonly (JsonMap | readonly JsonMap[])[]): this {
@@ -80,9 +82,9 @@ test.each([
   ['2025-06-18', '2025-06-18'],
   ['2025-11-25', '2025-11-25'],
   ['1999-01-01', '2025-11-25'],
-  [7, '2025-11-25'],
 ])('a client that speaks %s is answered in %s', async (asked, answered) => {
-  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: asked } };
+  const params = { protocolVersion: asked, capabilities: {}, clientInfo: { name: 'test', version: '1' } };
+  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params };
   const [answer] = await new Client().say(initialize).heard();
   expect(answer).toEqual({
     jsonrpc: '2.0',
@@ -139,7 +141,7 @@ test.each([
   [{ word: 7 }, 'echo: the argument word must be a string'],
   [{ word: 'a', more: '{}' }, 'echo: the argument more must be an object'],
   [{ word: 'a', more: [] }, 'echo: the argument more must be an object'],
-  [{ word: 'a', wrod: 'b' }, 'echo: there is no argument "wrod": there are word, more'],
+  [{ word: 'a', wrod: 'b' }, 'echo: unknown argument "wrod"; available: word, more'],
 ])('a model that gives a tool %j is told what is wrong with it', async (input, text) => {
   expect(await new Client().call(1, 'echo', input).heard()).toEqual([said(1, text, true)]);
 });
@@ -150,16 +152,25 @@ test('a call that no model has made is refused by the protocol', async () => {
     .call(2, 'toString', {})
     .call(3, 'echo', [])
     .say({ jsonrpc: '2.0', id: 4, method: 'tools/call' });
-  expect(await client.heard()).toEqual([1, 2, 3, 4].map((id) => refusal(id, -32602)));
-  const ping = { jsonrpc: '2.0', id: 5, method: 'ping', params: 'x' };
-  expect(await new Client().say(ping).heard()).toEqual([refusal(5, -32602)]);
+  const answers = await client.heard();
+  // The SDK calls what does not fit its schema an internal error.
+  for (const [id, code] of [
+    [1, -32602],
+    [2, -32602],
+    [3, -32603],
+    [4, -32603],
+  ] as const)
+    expect(answers).toContainEqual(refusal(id, code));
+  expect(answers).toHaveLength(4);
 });
 
 test('a call that waits holds up no other, and ends when it is cancelled, without an answer', async () => {
   const client = new Client()
     .call(1, 'wait', { word: 'one' })
     .call('1', 'wait', { word: 'two' })
-    .call(2, 'echo', { word: 'yes' })
+    .call(2, 'echo', { word: 'yes' });
+  await new Promise((resolve) => setImmediate(resolve));
+  client
     .say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1, reason: 'no more' } })
     .say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 99 } })
     .say({ jsonrpc: '2.0', method: 'notifications/cancelled' });
@@ -168,35 +179,35 @@ test('a call that waits holds up no other, and ends when it is cancelled, withou
   expect(await client.heard()).toEqual([said(2, 'yes!')]);
 });
 
+test('a call that is cancelled before it begins is not performed', async () => {
+  const client = new Client()
+    .call(1, 'wait', { word: 'one' })
+    .say({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
+  expect(await client.heard()).toEqual([]);
+  expect(client.told).toEqual([]);
+});
+
 test('what still waits when the input ends is ended', async () => {
   const client = new Client().call(1, 'wait', { word: 'one' }).call(2, 'wait', { word: 'two' });
   expect(await client.heard()).toEqual([]);
   expect(client.told).toEqual(['one', 'two']);
 });
 
-test('several messages in a list are answered in a list', async () => {
-  const ping = (id: number): JsonMap => ({ jsonrpc: '2.0', id, method: 'ping' });
-  const note = { jsonrpc: '2.0', method: 'notifications/initialized' };
-  const client = new Client().say([ping(1), note, ping(2)], [note], []);
-  const answers = await client.heard();
-  expect(answers).toContainEqual([1, 2].map((id) => ({ jsonrpc: '2.0', id, result: {} })));
-  expect(answers).toContainEqual(refusal(null, -32600));
-  expect(answers).toHaveLength(2);
-});
-
 test.each([
-  ['{"jsonrpc":"2.0","id":1,', -32700],
-  ['\u0000\u0001', -32700],
-  [Buffer.from([0xff, 0xfe, 0x80]), -32700],
-  ['7', -32600],
-  ['null', -32600],
-  ['{}', -32600],
-  ['{"id":null,"method":"ping"}', -32600],
-  ['{"method":7}', -32600],
-  ['{"__proto__":{"method":"ping"}}', -32600],
-])('%j is refused, and the next message is heard', async (line, code) => {
+  '{"jsonrpc":"2.0","id":1,',
+  '\u0000\u0001',
+  Buffer.from([0xff, 0xfe, 0x80]),
+  '7',
+  'null',
+  '{}',
+  '[]',
+  '[{"jsonrpc":"2.0","id":1,"method":"ping"}]',
+  '{"id":null,"method":"ping"}',
+  '{"method":7}',
+  '{"__proto__":{"method":"ping"}}',
+])('%j is ignored, and the next message is answered', async (line) => {
   const client = new Client().write(line).write('\r\n\n').say({ jsonrpc: '2.0', id: 1, method: 'ping' });
-  expect(await client.heard()).toEqual([refusal(null, code), { jsonrpc: '2.0', id: 1, result: {} }]);
+  expect(await client.heard()).toEqual([{ jsonrpc: '2.0', id: 1, result: {} }]);
 });
 
 test('a line may come in any pieces, and one that was not finished is no message', async () => {
@@ -206,9 +217,11 @@ test('a line may come in any pieces, and one that was not finished is no message
   expect(await client.heard()).toEqual([{ jsonrpc: '2.0', id: 'é', result: {} }]);
 });
 
-test('a line without end is not kept', async () => {
-  const client = new Client();
+test('a line that does not fit into the buffer ends the server', async () => {
+  const client = new Client().call(1, 'wait', { word: 'one' });
+  await new Promise((resolve) => setImmediate(resolve));
   for (let i = 0; i < 17; i++) client.write(Buffer.alloc(1024 * 1024, 'x'));
   client.write('\n').say({ jsonrpc: '2.0', id: 1, method: 'ping' });
-  expect(await client.heard()).toEqual([refusal(null, -32700), { jsonrpc: '2.0', id: 1, result: {} }]);
+  expect(await client.heard()).toEqual([]);
+  expect(client.told).toEqual(['one']);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { forTool } from './report-usage.ts';
+import { forTool } from './tools.ts';
 
 test('the line that reports is told as a call of the tool', () => {
   expect(forTool('Do it.\n\nReport by running:\n  meow done --output main_file=<file_path> --output n=<number>')).toBe(
