@@ -6,8 +6,7 @@
 //   PATH              with our folder in front, so that `meow` is found
 //   MEOW_WORKFLOW, MEOW_STEP, MEOW_ATTEMPT
 //   MEOW_ORCH_SOCK, MEOW_INBOX   where the run is talked to
-//   MEOW_RUN          the marker: every process that this attempt started is known by it, save a shell that was started
-//                     before it was known what for (spare-shell.ts)
+//   MEOW_RUN          the marker: every process that this attempt started is known by it
 
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
@@ -38,11 +37,6 @@ export const MARKER = 'MEOW_RUN';
 /** The marker's value for one attempt. */
 export function markerOf(run: { readonly runId: string; readonly mark: string }, effectId: string): string {
   return `${run.runId}.${run.mark}:${effectId}`;
-}
-
-/** That of the shells which the same run has started before it was known what for. */
-export function markerOfSpares(marker: string): string {
-  return marker.slice(0, marker.indexOf(':') + 1);
 }
 
 /** In two layers: what is common to many, and what is laid over it. To copy the first for every process would take longer than all else. */

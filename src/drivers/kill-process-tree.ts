@@ -1,11 +1,9 @@
 // Ends all the processes of one attempt: TERM, time to clean up, KILL, until none is left.
 //
 // Its processes are those that carry its marker, and those in a session with one of them or with its leader: sessions
-// are only ever begun by the attempt's own processes, so no stranger is in one. A leader that was a spare of its run is known by
-// its record, and by the marker of spares. What cannot be ended is named.
+// are only ever begun by the attempt's own processes, so no stranger is in one. What cannot be ended is named.
 
 import { isErrno } from '../sys/errno.ts';
-import { markerOfSpares } from './environment.ts';
 import { allProcesses, lives } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
 
@@ -80,8 +78,6 @@ export interface Target {
   readonly marker: string;
   /** The leader of the attempt's session, if it is known to be the attempt's. */
   readonly leader: number | null;
-  /** Who has recorded that it leads, as far as that can be told by now. */
-  readonly recorded?: () => number | null;
 }
 
 /** How often the table must have shown nobody: usually, and while it shows processes that might be anybody. */
@@ -92,7 +88,7 @@ const PAUSE_MAX_MS = 200;
 /** A process that waits in the kernel for a device cannot be killed. We do not wait for the device. */
 const UNKILLABLE_MS = 5_000;
 
-function membersOf({ marker, leader, recorded }: Target): {
+function membersOf({ marker, leader }: Target): {
   readonly members: readonly ProcessEntry[];
   readonly unsure: boolean;
 } {
@@ -100,11 +96,7 @@ function membersOf({ marker, leader, recorded }: Target): {
   // An engine that was itself started by the attempt does not end itself.
   const own = everyone.find(({ pid }) => pid === process.pid)?.session;
   const all = everyone.filter(({ session }) => session !== own);
-  const spares = markerOfSpares(marker);
-  const lead = recorded?.() ?? null;
-  const isOf = (entry: ProcessEntry): boolean =>
-    entry.marker === marker || (entry.session === lead && entry.marker === spares);
-  const sessions = new Set(all.filter(isOf).map(({ session }) => session));
+  const sessions = new Set(all.filter((entry) => entry.marker === marker).map(({ session }) => session));
   if (leader !== null) sessions.add(leader);
   return {
     members: all.filter((entry) => entry.marker === marker || sessions.has(entry.session)),

@@ -24,8 +24,6 @@ export interface ProcessRequest {
   readonly folder: string;
   /** This process may end while it lives. */
   readonly background?: boolean;
-  /** The program is a dash. */
-  readonly isDash?: boolean;
 }
 
 export interface ProcessEvents {

@@ -27,7 +27,6 @@ export interface Shell {
 export interface CommandLine {
   readonly path: string;
   readonly args: readonly string[];
-  readonly isDash: boolean;
   /** The script is read from its file: it must be there before the shell starts. */
   readonly readsScript: boolean;
 }
@@ -64,7 +63,6 @@ export function commandLine(request: {
     return {
       path: shell.path,
       args: ['-c', `${begin}trap ${shellWord(end)} EXIT;${script}`, shell.name],
-      isDash: true,
       readsScript: false,
     };
   }
@@ -76,7 +74,6 @@ export function commandLine(request: {
   return {
     path: recorder.path,
     args: ['-c', `${begin}${run};${end}`, recorder.name, shell.path, given, shell.name],
-    isDash: recorder.isDash,
     readsScript: long,
   };
 }

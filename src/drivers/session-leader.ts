@@ -6,11 +6,10 @@ import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { ABSENT, EXHAUSTED, isErrno } from '../sys/errno.ts';
 import { crash } from '../sys/throw-uncaught.ts';
-import { markerOfSpares } from './environment.ts';
 import { allProcesses, BOOT_ID, findProcess, hadBegunAt, lives } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
 import { readExit } from './step-folder.ts';
-import type { ProcessRecord, StepFolder, WrittenRecord } from './step-folder.ts';
+import type { ProcessRecord, StepFolder } from './step-folder.ts';
 
 /** By what it has recorded, and by its marker. Null where it does not live. */
 export function livingLeader(record: ProcessRecord, marker: string): ProcessEntry | null {
@@ -20,20 +19,9 @@ export function livingLeader(record: ProcessRecord, marker: string): ProcessEntr
   }
   if (record.bootId !== BOOT_ID) return null;
   const entry = findProcess(record.pid);
-  const markers: readonly (string | null)[] = [marker, markerOfSpares(marker)];
-  if (entry === null || (entry.environment === 'told' && !markers.includes(entry.marker))) return null;
-  return isLater(entry, record) ? null : entry;
-}
-
-/** Who has recorded that it leads, alive or not; null where nobody has, or another process has its pid by now. */
-export function recordedLeader(record: ProcessRecord): number | null {
-  if (record.kind !== 'written' || record.bootId !== BOOT_ID) return null;
-  const entry = findProcess(record.pid);
-  return entry !== null && isLater(entry, record) ? null : record.pid;
-}
-
-function isLater(entry: ProcessEntry, { uptime }: WrittenRecord): boolean {
-  return uptime !== null && hadBegunAt(entry, uptime) === false;
+  if (entry === null || (entry.environment === 'told' && entry.marker !== marker)) return null;
+  // A later process has its pid by now.
+  return record.uptime !== null && hadBegunAt(entry, record.uptime) === false ? null : entry;
 }
 
 /** Told of within a second. */

@@ -25,8 +25,7 @@ import { NOT_BEGUN } from './recording-shell.ts';
 export interface PerlParts {
   /**
    * Subs `is_ready` (folder, cwd, command), `become` (id, folder, cwd, command) and `ended` (folder, pid, wait status). Of spares:
-   * `can_spare`, whether it is known what they are to be; `be_spare` (orders), what one does; `orders` (request), what one is told,
-   * undef where it is not for them.
+   * `can_spare`, whether there are any; `be_spare` (orders), what one does; `orders` (request), what one is told.
    */
   readonly own: string;
   /** Goes on without an engine for as long as something that it has begun does. */
@@ -42,7 +41,6 @@ const {
   signals: { SIGCHLD },
 } = constants;
 /** Of fcntl, on every system that we know. */
-export const F_DUPFD = 0;
 const F_SETFL = 4;
 /** Its presence keeps perl from reading what it would know of languages and regions. */
 export const UNLOCALISED = 'PERL_SKIP_LOCALE_INIT';
@@ -130,7 +128,7 @@ sub report {
   $said = '';
 }
 sub wish {
-  my ($id, $when, $cwd, $folder, $like, $told, $count, @rest) = split /\0/, $_[0], -1;
+  my ($id, $when, $cwd, $folder, $count, @rest) = split /\0/, $_[0], -1;
   my @command = splice(@rest, 0, $count);
   my @gone = splice(@rest, 0, shift @rest);
   return ($id, $when, $cwd, $folder, \@command, \@gone, {@rest});
@@ -160,8 +158,8 @@ sub spare {
   be_spare($orders);
 }
 sub order {
-  my $told = orders($_[0]) // return 0;
   my ($pid, $order) = @{$spare // return 0};
+  my $told = orders($_[0]);
   undef $spare;
   $is_hasty = 1;
   local $SIG{PIPE} = 'IGNORE';

@@ -2,10 +2,9 @@
 // drivers/agent/headless/turn-supervisor.ts have in common. What it does about what it is asked is in perl-script.ts.
 //
 // A request is its length, a line end, and fields separated by NUL: an id, when, the folder to work in, the folder of the step,
-// the kind of spare that would do and what it is told (both empty where there are no kinds, or none would do), the command by the
-// number of its fields and one by one, names to take out of its environment likewise, and names and values to put there. Reports
-// are lines: `ready`, `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. When it is gone, or says what cannot be
-// understood, it is ended, and those who waited for it are told.
+// the command by the number of its fields and one by one, names to take out of its environment likewise, and names and values to
+// put there. Reports are lines: `ready`, `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. When it is gone, or says what
+// cannot be understood, it is ended, and those who waited for it are told.
 //
 // A request may be *held*: all is made ready, and the process waits for its id on a second pipe before it becomes what was asked
 // for. It reads that pipe itself, without a detour; so only one is held at a time, and the next when it has said `begun`.
@@ -91,7 +90,7 @@ export class PerlStarter {
     this.#count += 1;
     const id = String(this.#count);
     this.#waiting.set(id, { events, isBegun: false });
-    const text = [id, when, ...fields(id)].join('\0');
+    const text = [id, when, ...fields()].join('\0');
     this.#send(`${Buffer.byteLength(text)}\n${text}`);
     return id;
   }
@@ -175,8 +174,8 @@ export class PerlStarter {
 /** What its `stdio` makes of it. */
 type PipedProcess = ChildProcess & { readonly stdin: Writable; readonly stdout: Readable };
 
-/** What follows upon when, of the request with this id. */
-type Fields = (id: string) => readonly string[];
+/** What follows upon when. */
+type Fields = () => readonly string[];
 
 interface Waiting {
   readonly events: LaunchEvents;

@@ -24,15 +24,13 @@ export type ProcessRecord =
   | { readonly kind: 'absent' }
   /** Its writer was on the way, or died on the way, or the disk was full, or the machine lost it. */
   | { readonly kind: 'incomplete' }
-  | WrittenRecord;
-
-export interface WrittenRecord {
-  readonly kind: 'written';
-  readonly pid: number;
-  /** Seconds since the machine started, when this was written; null where the system does not tell. */
-  readonly uptime: number | null;
-  readonly bootId: string;
-}
+  | {
+      readonly kind: 'written';
+      readonly pid: number;
+      /** Seconds since the machine started, when this was written; null where the system does not tell. */
+      readonly uptime: number | null;
+      readonly bootId: string;
+    };
 
 export function stepFolder(runFolder: string, step: string, attempt: number): StepFolder {
   const inRun = `steps/${fileName(step)}/${attempt}`;

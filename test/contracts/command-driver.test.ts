@@ -1,12 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
-import { Launcher } from '../../src/drivers/command/launcher.ts';
+import { findLauncher, Launcher } from '../../src/drivers/command/launcher.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import { appears, CommandRig, from, gone } from './driver-command-rig.ts';
 import { driverContract, start } from './driver.ts';
-import { readyLauncher, SpareRig } from './spare-rig.ts';
 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '', PERL5OPT: '-Mnonsense', ODD: 'a\nb=c', GONE: 'x' };
 
@@ -16,8 +16,6 @@ driverContract(
   'the driver of commands, with a launcher',
   async () => new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) }),
 );
-
-driverContract('the driver of commands, with shells that are ready', () => SpareRig.setUp());
 
 describe('the launcher', () => {
   test('starts commands as they are started without it', async () => {
@@ -132,17 +130,17 @@ describe('the launcher', () => {
 
 describe('a command that the launcher has prepared', () => {
   test('begins when it is asked for, in the process that was made ready', async () => {
-    const { rig, effect } = await onePrepared();
+    const { rig, effect, pid } = await onePrepared();
     expect(existsSync(rig.stepFile(effect, 'status'))).toBe(false);
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
-    expect(rig.ranInSpare(effect)).toBe(true);
+    expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ')[0]).toBe(String(pid));
     await rig.close();
   });
 
   test('does not begin where the launcher goes, and is started without it', async () => {
-    const { rig, effect, spare } = await onePrepared();
-    process.kill(rig.launcher.pid, 'SIGKILL');
-    await gone(spare);
+    const { rig, effect, launcher, pid } = await onePrepared();
+    process.kill(launcher.pid, 'SIGKILL');
+    await gone(pid);
     expect(rig.timesBegun(effect)).toBe(0);
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
     expect(rig.timesBegun(effect)).toBe(1);
@@ -150,13 +148,13 @@ describe('a command that the launcher has prepared', () => {
   });
 
   test('may die before it is asked for: another process becomes the command', async () => {
-    const { rig, effect, spare } = await onePrepared();
-    process.kill(spare, 'SIGKILL');
+    const { rig, effect, pid } = await onePrepared();
+    process.kill(pid, 'SIGKILL');
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
     expect(rig.timesBegun(effect)).toBe(1);
     const next = rig.effect('succeeds');
+    rig.driver.prepare?.(next);
     expect(await start(rig, next)).toMatchObject({ kind: 'success' });
-    expect(rig.ranInSpare(next)).toBe(true);
     await rig.close();
   });
 
@@ -184,10 +182,22 @@ describe('a command that the launcher has prepared', () => {
   });
 });
 
-/** A command that is ready, and the process that is to become it. */
-async function onePrepared(): Promise<{ rig: SpareRig; effect: Effect; spare: number }> {
-  const rig = await SpareRig.setUp();
+async function readyLauncher(environment: Readonly<Record<string, string>>): Promise<Launcher> {
+  const launcher = present(findLauncher(environment), 'perl is not installed');
+  while (!launcher.ready) await setImmediate();
+  return launcher;
+}
+
+/** A prepared command, and the process that waits to become it. */
+async function onePrepared(): Promise<{ rig: CommandRig; effect: Effect; launcher: Launcher; pid: number }> {
+  const launcher = await readyLauncher(ENVIRONMENT);
+  const rig = new CommandRig({ launcher });
   const effect = rig.effect('succeeds');
-  await rig.prepare(effect);
-  return { rig, effect, spare: present(rig.prepared.get(effect.id), 'it was not prepared') };
+  rig.driver.prepare?.(effect);
+  for (;;) {
+    const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(launcher.pid)], { encoding: 'utf8' });
+    const pid = Number(stdout.trim());
+    if (pid > 0) return { rig, effect, launcher, pid };
+    await setImmediate();
+  }
 }

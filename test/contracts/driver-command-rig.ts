@@ -15,7 +15,6 @@ import type { Driver } from '../../src/engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../src/ir/effect.ts';
 import type { Capture } from '../../src/ir/output.ts';
 import type { FilledText } from '../../src/ir/text.ts';
-import { isIdleSpare } from '../rig/spare.ts';
 import { find, start } from './driver.ts';
 import type { DriverRig } from './driver.ts';
 
@@ -132,9 +131,9 @@ export class CommandRig implements DriverRig {
     return existsSync(this.path(effect.step)) ? readFileSync(this.path(effect.step), 'utf8').length / 2 : 0;
   }
 
-  /** What commands of this run left alive. A shell that waits for a text is none yet. */
+  /** What commands of this run left alive. */
   left(): readonly number[] {
-    return processesOfRun(this.runId).flatMap(({ pid }) => (isIdleSpare(pid) ? [] : [pid]));
+    return processesOfRun(this.runId).map(({ pid }) => pid);
   }
 
   close(): Promise<void> {

@@ -22,7 +22,6 @@ import {
 import { constants, tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isIdleSpare } from './spare.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 export const MEOW = join(ROOT, 'bin/meow');
@@ -313,10 +312,10 @@ function marked(marks: readonly string[]): readonly number[] {
     });
 }
 
-/** Of an engine that is there, or was (perl-starter.ts), or a shell that it has ready. */
+/** The perl helper of an engine, alive or dead (src/drivers/spawner.ts). */
 function isStarter(pid: number): boolean {
   try {
-    return isIdleSpare(pid) || /^[^\0]*\/perl\0-e\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'));
+    return /^[^\0]*\/perl\0-e\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'));
   } catch {
     return false; // it has ended meanwhile
   }

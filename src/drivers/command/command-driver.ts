@@ -37,7 +37,7 @@ import { makeStepFolder, readExit, readProcess, stepFolder } from '../step-folde
 import { UMASK, writePrivate } from '../../sys/private-file.ts';
 import type { StepFolder } from '../step-folder.ts';
 import { unfinished, verdict } from '../command-outcome.ts';
-import { livingLeader, recordedLeader } from '../session-leader.ts';
+import { livingLeader } from '../session-leader.ts';
 import { wholeText } from '../resolve-text.ts';
 import { workFolder } from '../resolve-workdir.ts';
 import { commandLine, findShell, NOT_BEGUN } from '../recording-shell.ts';
@@ -520,8 +520,7 @@ class Attempt {
 
   #end(reason: 'stopped' | 'lost', how: 'gently' | 'at-once', leader: number | null): void {
     const graceMs = how === 'at-once' ? 0 : (this.#around.options.graceMs ?? GRACE_MS);
-    const recorded = (): number | null => recordedLeader(readProcess(this.#folder));
-    const ending = endProcesses({ marker: this.#marker, leader, recorded }, { graceMs });
+    const ending = endProcesses({ marker: this.#marker, leader }, { graceMs });
     const life = { kind: 'ending' as const, ending, reason };
     this.#life = life;
     const answer = async (): Promise<void> => {

@@ -51,7 +51,7 @@ export class Recorder extends PerlStarter {
     const left = [join(folder, PROMPT), files.prompt, join(folder, PLAN), files.plan];
     const command = [...left, stdin ?? '', shell, text, direct?.program ?? '', ...words];
     const names = [String(gone.length), ...gone, ...own.flat()];
-    return [cwd, folder, '', '', String(command.length), ...command, ...names];
+    return [cwd, folder, String(command.length), ...command, ...names];
   }
 }
 
