@@ -1,6 +1,6 @@
-// Runs every *.trace file: a command, a line of dashes, what the kernel decided. Rewrite with UPDATE=1, read the diff,
-// and commit it only when you can say why each line changed. After every command the journal so far is replayed and
-// must give the state that deciding gave: the two ways to a state are one.
+// Runs every *.trace file: a command, a line of dashes, the decisions of the kernel. Update with UPDATE=1, read the
+// diff, and commit it only if you can explain each changed line. After every command the journal so far is replayed
+// and must give the same state.
 //
 //   program …            finish EFFECT ok [route=R] [session=S] [follow=F]… [name=value]…
 //   start [name=value]…  finish EFFECT fail [KIND] [session=S] [until=1h]       both: [usd=0.2] [tokens=9]
@@ -44,22 +44,22 @@ for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.trace'))
 
 function play(text: string): string {
   const sections = text.trimEnd().split(/\n\n+/);
-  let table = new Table([]);
+  let run = new TraceRun([]);
   const played = sections.map((section) => {
     const [command = ''] = section.split('\n----');
     const lines = command.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
     const [first = '', ...rest] = lines;
     if (first === '') return section;
     if (first === 'program') {
-      table = new Table(rest);
+      run = new TraceRun(rest);
       return `${command}\n----\nok`;
     }
-    return `${command}\n----\n${table.say(first)}`;
+    return `${command}\n----\n${run.execute(first)}`;
   });
   return `${played.join('\n\n')}\n`;
 }
 
-class Table {
+class TraceRun {
   readonly #state: RunState;
   readonly #records: JournalRecord[] = [];
   #now = 0;
@@ -68,7 +68,7 @@ class Table {
     this.#state = initialState(parseProgram(lines.length === 0 ? ['a'] : lines));
   }
 
-  say(line: string): string {
+  execute(line: string): string {
     const [verb = '', ...words] = line.split(' ');
     const said = verb === 'time' ? this.#pass(words[0] ?? '') : this.#take(inputOf(verb, words));
     checkReplay(this.#state, this.#records, line);
@@ -81,7 +81,7 @@ class Table {
     return decisions.map(describeDecision);
   }
 
-  /** Lets time go by, and tells the kernel of each deadline that passes, in order. */
+  /** Advances the time, and passes each expired deadline to the kernel in order. */
   #pass(duration: string): string[] {
     const until = this.#now + (parseDuration(duration) ?? 0);
     const said: string[] = [];
@@ -115,7 +115,7 @@ function inputOf(verb: string, words: readonly string[]): Input {
       return { kind: 'run-requested', request, programHash: 'hash' };
     }
     case 'finish': {
-      // The id of what an agent owes may have two words.
+      // Effect ids of agents contain spaces.
       const at = words.findIndex((word) => word === 'ok' || word === 'fail');
       const effect = words.slice(0, at).join(' ');
       return { kind: 'effect-finished', effect, outcome: outcomeOf(words.slice(at), pairs) };
@@ -196,7 +196,7 @@ function outcomeOf(words: readonly string[], pairs: readonly (readonly [string, 
   });
 }
 
-/** `dialog=none` says that nothing is asked any more. */
+/** `dialog=none`: the question is gone. */
 function progressIn(pairs: readonly (readonly [string, string])[]): Progress {
   const { session, delivery, dialog } = Object.fromEntries(pairs) as Readonly<Record<string, string | undefined>>;
   return {

@@ -17,7 +17,7 @@ import { unreachable } from './run-context.ts';
 
 export type { Answer } from '../ipc/protocol.ts';
 export { plainText } from '../ir/text.ts';
-export { EXPIRED_STATUS } from '../kernel/gates.ts';
+export { EXPIRED_EXIT_CODE } from '../kernel/gates.ts';
 
 export interface Report {
   readonly outputs: JsonMap;

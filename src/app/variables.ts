@@ -11,7 +11,7 @@ import { coerce, misfit } from '../ir/output.ts';
 import type { Program } from '../ir/program.ts';
 import type { Lookup } from '../ir/text.ts';
 import { fillValue } from '../ir/text.ts';
-import { dig } from '../kernel/scope.ts';
+import { valueAt } from '../kernel/scope.ts';
 import { readText } from './workflow.ts';
 
 /** As written on the command line, before anything is known about the workflow. */
@@ -113,7 +113,7 @@ function lookupIn(resolved: ReadonlyMap<string, Json>, { id, at }: RunToBe): Loo
   };
   return ([name = '', ...rest]) => {
     const value = resolved.get(name) ?? (Object.hasOwn(builtIn, name) ? builtIn[name] : undefined);
-    return value === undefined ? err(`{{${[name, ...rest].join('.')}}} has no value`) : dig(value, rest, name);
+    return value === undefined ? err(`{{${[name, ...rest].join('.')}}} has no value`) : valueAt(value, rest, name);
   };
 }
 

@@ -168,7 +168,7 @@ Examples:
 
 const AWAIT_APPROVAL_NOTES = `
 Prints the notes, the reason or the answer. Exit status: 0 approved, 1 rejected, 2 an error, or the run
-is ending, 3 nobody decided in time.
+is ending, 3 timed out.
 
 Examples:
   meow await-approval review

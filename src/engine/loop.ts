@@ -15,8 +15,8 @@ import { apply } from '../kernel/apply.ts';
 import { decide } from '../kernel/decide.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { Input } from '../kernel/input.ts';
-import { owed, requestsOf, requestsOwed, timersOf } from '../kernel/owed.ts';
-import type { Request } from '../kernel/owed.ts';
+import { pendingEffects, requestsOf, pendingRequests, timersOf } from '../kernel/pending-effects.ts';
+import type { DriverRequest } from '../kernel/pending-effects.ts';
 import type { RunState } from '../kernel/state.ts';
 import { initialState } from '../kernel/state.ts';
 import { Deadlines } from './deadlines.ts';
@@ -82,8 +82,8 @@ export class Engine {
   /** Runs until the run has ended. Rejects when the journal cannot be written, or the world lacks something: then nothing more is started. */
   async run(first: Input): Promise<RunState> {
     requireDrivers(this.state.program, this.#drivers);
-    const unanswered = owed(this.state);
-    const untold = requestsOwed(this.state);
+    const unanswered = pendingEffects(this.state);
+    const untold = pendingRequests(this.state);
     this.#inbox.unshift({ input: first, heard: () => {}, refused: () => {} });
     try {
       await this.#takeAll();
@@ -143,7 +143,7 @@ export class Engine {
   }
 
   async #carryOut(records: readonly JournalRecord[]): Promise<void> {
-    const requests: Request[] = [];
+    const requests: DriverRequest[] = [];
     for (const { decisions } of records) {
       for (const decision of decisions) requests.push(...requestsOf(this.state, decision));
     }
@@ -157,13 +157,13 @@ export class Engine {
     this.#observe(records, this.state);
   }
 
-  #prepare(requests: readonly Request[]): void {
+  #prepare(requests: readonly DriverRequest[]): void {
     for (const request of requests) {
       if (request.kind === 'start') this.#driverOf(request.effect).prepare?.(request.effect);
     }
   }
 
-  #pass(request: Request): void {
+  #pass(request: DriverRequest): void {
     switch (request.kind) {
       case 'start':
         return this.#driverOf(request.effect).start(

@@ -3,16 +3,16 @@ import type { Json } from '../base/json.ts';
 import { ok } from '../base/result.ts';
 import { success } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
-import { handClock, toldRun } from '../../test/kernel-rig/told-run.ts';
-import type { ToldRun } from '../../test/kernel-rig/told-run.ts';
+import { manualClock, fakeRun } from '../../test/kernel-rig/fake-run.ts';
+import type { FakeRun } from '../../test/kernel-rig/fake-run.ts';
 import { Desk } from './message-handler.ts';
 import type { Answer } from './protocol.ts';
 import { parseMessage } from './protocol.ts';
 
 function setup(program: readonly string[] = ['a', 'b needs a']) {
   const taken = new Set<string>();
-  const run = toldRun(program);
-  const clock = handClock();
+  const run = fakeRun(program);
+  const clock = manualClock();
   let ids = 0;
   const desk = new Desk({
     run,
@@ -43,7 +43,7 @@ async function isOpen(answer: Promise<unknown>): Promise<boolean> {
   return (await Promise.race([answer, turns()])) === nothing;
 }
 
-function fail(run: ToldRun, step: string): Promise<void> {
+function fail(run: FakeRun, step: string): Promise<void> {
   return run.tell({
     kind: 'effect-finished',
     effect: `${step}#1`,
@@ -71,7 +71,7 @@ describe('events', () => {
     await emit('tool', { n: 1 });
     await emit('tool', { n: 2 });
     expect(await say(wait)).toMatchObject({ kind: 'event-received', event_type: 'tool', data: { n: 1 } });
-    expect(run.told.at(-1)).toEqual({ kind: 'event-received', step: 'a', event: 2, asking: null, attempt: 1 });
+    expect(run.inputs.at(-1)).toEqual({ kind: 'event-received', step: 'a', event: 2, asking: null, attempt: 1 });
     expect(await say(wait)).toMatchObject({ data: { n: 2 } });
     const third = say(wait);
     expect(await isOpen(third)).toBe(true);
@@ -106,7 +106,7 @@ describe('events', () => {
     expect(await isOpen(answer)).toBe(true);
     await emit('tool', { n: 2 });
     expect(await answer).toMatchObject({ data: { n: 2 } });
-    expect(run.told.at(-1)?.kind).toBe('event-emitted');
+    expect(run.inputs.at(-1)?.kind).toBe('event-emitted');
   });
 
   test('several may wait for the same, and each gets it', async () => {
@@ -176,7 +176,7 @@ describe('whoever waits is released (D3)', () => {
     expect(await isOpen(answer)).toBe(true);
     await fail(run, 'c');
     expect(await answer).toEqual({ kind: 'released', message: 'the run is ending: it is failed' });
-    expect(run.told.at(-1)).toEqual({ kind: 'wait-released', step: 'a' });
+    expect(run.inputs.at(-1)).toEqual({ kind: 'wait-released', step: 'a' });
     expect(await say(message)).toMatchObject({ kind: 'released' });
   });
 
@@ -209,7 +209,7 @@ describe('whoever waits is released (D3)', () => {
     gone.abort();
     expect(await answer).toBeNull();
     await emit('tool');
-    expect(run.told.map(({ kind }) => kind)).not.toContain('event-received');
+    expect(run.inputs.map(({ kind }) => kind)).not.toContain('event-received');
   });
 
   test('without an answer when the engine ends: the next may have what it waits for', async () => {
@@ -247,7 +247,7 @@ describe('gates', () => {
     const { run, say } = setup();
     void say({ ...WAIT, prompt: 'Is it good?' });
     await isOpen(Promise.race([]));
-    expect(run.told).toEqual([{ kind: 'gate-asked', gate: 'review', step: 'a', prompt: 'Is it good?' }]);
+    expect(run.inputs).toEqual([{ kind: 'gate-asked', gate: 'review', step: 'a', prompt: 'Is it good?' }]);
   });
 
   test('a decision reaches the one who waits', async () => {
@@ -308,14 +308,14 @@ describe('gates', () => {
     await isOpen(answer);
     clock.pass(5_000);
     expect(await answer).toEqual({ kind: 'timeout', message: 'nobody decided the gate review within 5.0s' });
-    expect(run.told.at(-1)).toEqual({ kind: 'gate-expired', gate: 'review', step: 'a' });
+    expect(run.inputs.at(-1)).toEqual({ kind: 'gate-expired', gate: 'review', step: 'a' });
   });
 
   test('a time that was up before the engine came is up, and its step hears of nothing else first', async () => {
     const { run, clock, say } = setup();
     const answer = say({ ...WAIT, deadline: clock.now() - 1 });
     expect(await answer).toMatchObject({ kind: 'timeout' });
-    expect(run.told.map(({ kind }) => kind)).toEqual(['gate-asked', 'gate-expired']);
+    expect(run.inputs.map(({ kind }) => kind)).toEqual(['gate-asked', 'gate-expired']);
   });
 
   test('a question is answered, and only the open one where none is named', async () => {

@@ -17,13 +17,13 @@ import type { LiveRun } from '../engine/client.ts';
 import type { Clock } from '../engine/ports.ts';
 import { plainText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { approversOf, askingOf } from '../kernel/gates.ts';
+import { approversOf, gateRequestOf } from '../kernel/gates.ts';
 import type { GateVerdict } from '../kernel/input.ts';
-import type { Prompting } from '../kernel/current-prompt.ts';
-import { promptFor } from '../kernel/current-prompt.ts';
-import { filesNamed, judgeReport } from '../kernel/report.ts';
+import type { CurrentPrompt } from '../kernel/current-prompt.ts';
+import { currentPromptOf } from '../kernel/current-prompt.ts';
+import { requiredFiles, checkReport } from '../kernel/report.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
-import { effectId, isOpenGate, isOver } from '../kernel/state.ts';
+import { effectId, isOpenGate, isFinished } from '../kernel/state.ts';
 import { findStep } from './find-step.ts';
 import type { Answer, EventMessage, Message, Waiting } from './protocol.ts';
 import { errorAnswer } from './protocol.ts';
@@ -34,7 +34,7 @@ export interface DeskOptions {
   readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'tell'>;
   readonly clock: Clock;
   /** The task as its agent is shown it; an error is a sentence. */
-  whole(prompting: Prompting): Result<string, string>;
+  whole(prompting: CurrentPrompt): Result<string, string>;
   /** Whether an agent has begun with the prompt of an effect: until then it is on its way, and needs no telling. */
   hasTaken(agent: string, effectId: string): boolean;
   /** Whether a report of an agent could be about the prompt of an effect. */
@@ -123,7 +123,7 @@ export class Desk {
     const { run } = this.#options;
     const step = named ?? this.#stepBefore(agent);
     const report = { agent, step, outputs, message };
-    const verdict = judgeReport(run.state, report);
+    const verdict = checkReport(run.state, report);
     if (verdict.kind === 'refused') {
       const about = step ?? run.state.agents.get(agent ?? '')?.busy?.id ?? '';
       return errorAnswer(withProblems(verdict.message, this.#fileProblems(about, outputs)), 'refused');
@@ -136,7 +136,7 @@ export class Desk {
     }
     await run.tell({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
     // Another report, or the end of the step, may have been heard before it.
-    const after = judgeReport(run.state, { ...report, step: verdict.step });
+    const after = checkReport(run.state, { ...report, step: verdict.step });
     if (after.kind !== 'repeated') {
       return errorAnswer(after.kind === 'refused' ? after.message : 'the step takes no report any more', 'refused');
     }
@@ -158,7 +158,7 @@ export class Desk {
   }
 
   #fileProblems(step: string, outputs: JsonMap): readonly FileProblem[] {
-    return filesNamed(this.#options.run.state, step, outputs).flatMap(({ name, path, from }) => {
+    return requiredFiles(this.#options.run.state, step, outputs).flatMap(({ name, path, from }) => {
       const problem = path.trim() === '' ? null : this.#options.fileProblem(path, from);
       return problem === null ? [] : [{ name, problem: `${problem}: ${path}` }];
     });
@@ -166,7 +166,7 @@ export class Desk {
 
   #prompt({ agent }: Of<'get-prompt'>): Answer {
     const { state } = this.#options.run;
-    const prompt = promptFor(state, agent);
+    const prompt = currentPromptOf(state, agent);
     const step = state.steps.get(prompt?.step ?? '');
     if (prompt === null || step === undefined || !this.#hasTaken(agent, step)) return { kind: 'prompt', content: '' };
     const text = this.#options.whole(prompt);
@@ -181,7 +181,7 @@ export class Desk {
 
   #sessionId({ agent }: Of<'get-session-id'>): Answer {
     const known = this.#options.run.state.agents.get(agent);
-    const session = known?.opening?.session ?? null;
+    const session = known?.info?.session ?? null;
     if (session !== null) return { kind: 'session-id', session_id: session };
     return errorAnswer(`the agent ${agent} ${known === undefined ? 'is not known' : 'has no session'}`, 'refused');
   }
@@ -239,7 +239,7 @@ export class Desk {
     // The run may have begun to end before it was heard: then nobody has asked.
     const tooLate = await this.#whyNotWait(message, step);
     if (tooLate !== null) return tooLate;
-    const decision = askingOf(run.state, step, gate)?.verdict ?? null;
+    const decision = gateRequestOf(run.state, step, gate)?.verdict ?? null;
     if (decision !== null) return decided(gate, decision);
     const found = await this.#waiters.gate({ gate, step, until, gone });
     switch (found.kind) {
@@ -248,7 +248,7 @@ export class Desk {
       case 'timeout': {
         await run.tell({ kind: 'gate-expired', gate, step: step.id });
         // Somebody may have been heard at the last moment.
-        const verdict = askingOf(run.state, step, gate)?.verdict ?? null;
+        const verdict = gateRequestOf(run.state, step, gate)?.verdict ?? null;
         if (verdict !== null) return decided(gate, verdict);
         return { kind: 'timeout', message: `nobody decided the gate ${gate}${within(message)}` };
       }
@@ -261,7 +261,7 @@ export class Desk {
 
   #answerGate({ gate, text, by, message }: Of<'answer'>): Answer | Promise<Answer> {
     const { run } = this.#options;
-    if (message !== null && run.state.heard.has(message)) return { kind: 'ack', success: true };
+    if (message !== null && run.state.seenMessages.has(message)) return { kind: 'ack', success: true };
     const open = openGates(run.state);
     const [only] = open;
     const meant = gate ?? only;
@@ -274,7 +274,7 @@ export class Desk {
 
   async #decideGate(gate: string, message: string | null, verdict: GateVerdict): Promise<Answer> {
     const { run } = this.#options;
-    if (message !== null && run.state.heard.has(message)) return { kind: 'ack', success: true };
+    if (message !== null && run.state.seenMessages.has(message)) return { kind: 'ack', success: true };
     const { end } = run.state;
     if (end === 'done' || end === 'failed') return errorAnswer(`run ${run.id} has ended: it is ${end}`, 'ended');
     const before = run.state.gates.get(gate)?.verdict;
@@ -315,7 +315,7 @@ export class Desk {
   async #whyNotWait({ attempt }: Waiting, step: StepState | null): Promise<Answer | null> {
     const { run } = this.#options;
     if (run.state.end !== null) return this.#release(step, `the run is ending: it is ${run.state.end}`);
-    if (step !== null && (isOver(step) || (attempt !== null && attempt !== step.attempt))) {
+    if (step !== null && (isFinished(step) || (attempt !== null && attempt !== step.attempt))) {
       return { kind: 'released', message: `step ${step.id} has gone on without it` };
     }
     if (this.#waiters.isFull) return errorAnswer('too many wait already', 'refused');

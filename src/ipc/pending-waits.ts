@@ -6,7 +6,7 @@ import type { Clock } from '../engine/ports.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { GateVerdict } from '../kernel/input.ts';
 import type { EventsState, RunState, StepState } from '../kernel/state.ts';
-import { isOver } from '../kernel/state.ts';
+import { isFinished } from '../kernel/state.ts';
 
 /** More than anyone waits for in earnest; each takes a few hundred bytes. */
 const WAITERS_MAX = 4_096;
@@ -65,7 +65,7 @@ export class Waiters {
 
   /** A step gets the first that matches of those that it has not been handed; who stands outside, the first from now on. */
   event(wait: EventWait): Promise<{ readonly kind: 'event'; readonly event: HeardEvent } | Unmet> {
-    const told = wait.step?.eventAskings.get(wait.asking ?? '');
+    const told = wait.step?.eventRequests.get(wait.asking ?? '');
     const [again] = told === undefined ? [] : this.#eventsAfter(told - 1);
     if (again !== undefined) return Promise.resolve({ kind: 'event', event: again });
     for (const event of wait.step === null ? [] : this.#eventsAfter(wait.step.eventsSeen)) {
@@ -111,7 +111,7 @@ export class Waiters {
   #releaseFrom(stepId: string): void {
     for (const waiter of this.#bySteps.get(stepId) ?? []) {
       const { step, attempt } = waiter;
-      if (step === null || (step.attempt === attempt && !isOver(step))) continue;
+      if (step === null || (step.attempt === attempt && !isFinished(step))) continue;
       waiter.settle({ kind: 'released', message: `step ${stepId} has gone on without it` });
     }
   }

@@ -13,7 +13,7 @@ import { UsageError } from '../base/usage-error.ts';
 import type { LiveRun } from '../engine/client.ts';
 import type { Clock } from '../engine/ports.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import type { Prompting } from '../kernel/current-prompt.ts';
+import type { CurrentPrompt } from '../kernel/current-prompt.ts';
 import type { RunState } from '../kernel/state.ts';
 import { addressOf, makeSocketFolder } from './address.ts';
 import { Desk } from './message-handler.ts';
@@ -29,7 +29,7 @@ export interface ReceptionOptions {
   readonly runFolder: string;
   readonly clock: Clock;
   /** The task as its agent is shown it; an error is a sentence. */
-  whole(prompting: Prompting): Result<string, string>;
+  whole(prompting: CurrentPrompt): Result<string, string>;
   /** Whether an agent has begun with the prompt of an effect. */
   hasTaken(agent: string, effectId: string): boolean;
   /** Whether a report of an agent could be about the prompt of an effect. */

@@ -1,8 +1,8 @@
-// What decisions about agents do to the state, and whom an agent works for: a part of `apply`.
+// Applies decisions about agents, and assigns agents to steps. Part of `apply`.
 
 import { present } from '../base/assert.ts';
-import { ByOrder } from './ordered-set.ts';
-import type { AgentOpening, Decision } from './decision.ts';
+import { OrderedSet } from './ordered-set.ts';
+import type { AgentInfo, Decision } from './decision.ts';
 import { becomeReady } from './needs.ts';
 import type { AgentState, RunState, StepState } from './state.ts';
 import { agentEffectId } from './state.ts';
@@ -18,14 +18,14 @@ export function applyToAgents(state: RunState, decision: AgentDecision): void {
       return openAgent(state, decision.agent);
     case 'agent-reviving': {
       const agent = agentNamed(state, decision.agent);
-      agent.opening = { ...present(agent.opening, `agent ${agent.name} was never started`), spawn: decision.spawn };
+      agent.info = { ...present(agent.info, `agent ${agent.name} was never started`), spawn: decision.spawn };
       agent.generation += 1;
       return setAgentStatus(state, agent, 'opening');
     }
     case 'agent-session': {
       const agent = agentNamed(state, decision.agent);
-      const opening = present(agent.opening, `agent ${agent.name} was never started`);
-      agent.opening = { ...opening, session: decision.session };
+      const info = present(agent.info, `agent ${agent.name} was never started`);
+      agent.info = { ...info, session: decision.session };
       return;
     }
     case 'agents-closing':
@@ -42,7 +42,7 @@ export function applyToAgents(state: RunState, decision: AgentDecision): void {
       return;
     case 'agent-closed': {
       const agent = agentNamed(state, decision.agent);
-      setAgentStatus(state, agent, AFTER[decision.how]);
+      setAgentStatus(state, agent, STATUS_AFTER[decision.how]);
       for (const step of agent.queue) {
         agent.queue.delete(step);
         step.queuedFor = null;
@@ -53,9 +53,9 @@ export function applyToAgents(state: RunState, decision: AgentDecision): void {
   }
 }
 
-const AFTER = { killed: 'closed', ended: 'ended', gone: 'gone', lost: 'lost' } as const;
+const STATUS_AFTER = { killed: 'closed', ended: 'ended', gone: 'gone', lost: 'lost' } as const;
 
-export function occupy(state: RunState, step: StepState, name: string | null): void {
+export function assignAgent(state: RunState, step: StepState, name: string | null): void {
   step.agent = name;
   step.agentGeneration = state.agents.get(name ?? '')?.generation ?? 0;
   step.queuedFor = null;
@@ -65,18 +65,18 @@ export function occupy(state: RunState, step: StepState, name: string | null): v
   agent.latest = step;
 }
 
-/** An agent that is free takes the next step that waits for it. */
-export function release(state: RunState, step: StepState): void {
+/** Frees the step's agent for the next step in its queue. */
+export function releaseAgent(state: RunState, step: StepState): void {
   for (const name of new Set([step.agent, step.queuedFor])) {
     const agent = name === null ? undefined : state.agents.get(name);
     if (agent === undefined) continue;
     agent.queue.delete(step);
     if (agent.busy === step) agent.busy = null;
-    admit(state, agent);
+    readyNextInQueue(state, agent);
   }
 }
 
-function admit(state: RunState, agent: AgentState): void {
+function readyNextInQueue(state: RunState, agent: AgentState): void {
   if (agent.status === 'opening' || agent.busy !== null) return;
   const next = agent.queue.first();
   if (next === undefined) return;
@@ -84,21 +84,21 @@ function admit(state: RunState, agent: AgentState): void {
   state.agenda.readyForAgent.add(next);
 }
 
-function openAgent(state: RunState, opening: AgentOpening): void {
-  const agent = agentNamed(state, opening.name);
+function openAgent(state: RunState, info: AgentInfo): void {
+  const agent = agentNamed(state, info.name);
   if (agent.status !== 'opening') agent.generation += 1;
-  agent.opening = opening;
+  agent.info = info;
   setAgentStatus(state, agent, 'active');
   for (const step of agent.queue) {
-    // It waited for the agent to be there, not for it to be free.
+    // It waited for the agent to start, not for it to be free.
     if (step.definition.agent !== null) continue;
     agent.queue.delete(step);
     becomeReady(state, step);
   }
-  admit(state, agent);
+  readyNextInQueue(state, agent);
 }
 
-/** What an agent owes apart from any step changes with what it is. */
+/** The agent's own effect depends on its status. */
 function setAgentStatus(state: RunState, agent: AgentState, status: AgentState['status']): void {
   const before = agentEffectId(agent);
   if (before !== null) state.agentEffects.delete(before);
@@ -113,12 +113,12 @@ function agentNamed(state: RunState, name: string): AgentState {
   const agent: AgentState = {
     name,
     status: 'named',
-    opening: null,
+    info: null,
     generation: 0,
     closingForced: false,
     busy: null,
     latest: null,
-    queue: new ByOrder(),
+    queue: new OrderedSet(),
   };
   state.agents.set(name, agent);
   return agent;

@@ -1,88 +1,88 @@
-// What decisions about gates and events do to the state: a part of `apply`.
+// Applies decisions about gates and events. Part of `apply`.
 
 import type { Decision } from './decision.ts';
 import type { EmittedEvent } from './input.ts';
 import type { GateState, RunState } from './state.ts';
-import { askerOf, EVENTS_KEPT, EVENTS_SIZE_MAX, stepOf } from './state.ts';
+import { requesterOf, EVENTS_MAX, EVENTS_SIZE_MAX, stepOf } from './state.ts';
 
-export type TalkDecision = Extract<
+export type MessageDecision = Extract<
   Decision,
   { kind: 'gate-asked' | 'gate-expired' | 'gate-decided' | 'wait-released' | 'event-emitted' | 'event-received' }
 >;
 
-export function applyTalk(state: RunState, decision: TalkDecision, at: number): void {
+export function applyMessage(state: RunState, decision: MessageDecision, at: number): void {
   switch (decision.kind) {
     case 'gate-asked': {
       const step = stepOf(state, decision.step);
       const gate = gateNamed(state, decision.gate);
-      const asker = askerOf(step);
+      const requester = requesterOf(step);
       if (decision.anew) gate.verdict = null;
-      if (decision.anew || gate.askers.size === 0) gate.openedAt = at;
-      const asking = gate.askers.get(asker) ?? { verdict: gate.verdict, expired: false };
-      asking.expired = false;
-      gate.askers.set(asker, asking);
+      if (decision.anew || gate.requests.size === 0) gate.openedAt = at;
+      const request = gate.requests.get(requester) ?? { verdict: gate.verdict, expired: false };
+      request.expired = false;
+      gate.requests.set(requester, request);
       gate.prompt = decision.prompt;
       step.gate = decision.gate;
       return;
     }
     case 'gate-expired': {
       const step = stepOf(state, decision.step);
-      const asking = gateNamed(state, decision.gate).askers.get(askerOf(step));
-      if (asking !== undefined) asking.expired = true;
+      const request = gateNamed(state, decision.gate).requests.get(requesterOf(step));
+      if (request !== undefined) request.expired = true;
       return;
     }
     case 'gate-decided': {
       const gate = gateNamed(state, decision.gate);
       gate.verdict = decision.verdict;
-      for (const asking of gate.askers.values()) asking.verdict ??= decision.verdict;
-      return hear(state, decision.message);
+      for (const request of gate.requests.values()) request.verdict ??= decision.verdict;
+      return rememberMessage(state, decision.message);
     }
     case 'wait-released':
       stepOf(state, decision.step).interrupted = true;
       return;
     case 'event-emitted':
-      return keepEvent(state, decision.event, at);
+      return addEvent(state, decision.event, at);
     case 'event-received': {
       const step = stepOf(state, decision.step);
       step.eventsSeen = Math.max(step.eventsSeen, decision.event);
-      if (decision.asking !== null) step.eventAskings.set(decision.asking, decision.event);
-      const [oldest] = step.eventAskings.keys();
-      if (step.eventAskings.size > ASKINGS_KEPT && oldest !== undefined) step.eventAskings.delete(oldest);
+      if (decision.asking !== null) step.eventRequests.set(decision.asking, decision.event);
+      const [oldest] = step.eventRequests.keys();
+      if (step.eventRequests.size > EVENT_REQUESTS_MAX && oldest !== undefined) step.eventRequests.delete(oldest);
       return;
     }
   }
 }
 
-/** A command asks one question at a time; a few may do so side by side. */
-const ASKINGS_KEPT = 16;
+/** A command has one request at a time; a few commands of a step may run in parallel. */
+const EVENT_REQUESTS_MAX = 16;
 
-/** A message that brought a decision or a report is heard once, also when its sender did not hear the answer. */
-export function hear(state: RunState, message: string | null): void {
+/** Makes a repeated verdict or report take effect once, even if its sender missed the reply. */
+export function rememberMessage(state: RunState, message: string | null): void {
   if (message === null) return;
-  state.heard.add(message);
-  const [oldest] = state.heard;
-  if (state.heard.size > HEARD_KEPT && oldest !== undefined) state.heard.delete(oldest);
+  state.seenMessages.add(message);
+  const [oldest] = state.seenMessages;
+  if (state.seenMessages.size > SEEN_MESSAGES_MAX && oldest !== undefined) state.seenMessages.delete(oldest);
 }
 
-/** More than can be on their way at once. */
-const HEARD_KEPT = 1_000;
+/** More than can be in flight at once. */
+const SEEN_MESSAGES_MAX = 1_000;
 
 function gateNamed(state: RunState, name: string): GateState {
   const known = state.gates.get(name);
   if (known !== undefined) return known;
-  const gate: GateState = { name, askers: new Map(), prompt: null, openedAt: null, verdict: null };
+  const gate: GateState = { name, requests: new Map(), prompt: null, openedAt: null, verdict: null };
   state.gates.set(name, gate);
   return gate;
 }
 
-function keepEvent(state: RunState, event: EmittedEvent, at: number): void {
+function addEvent(state: RunState, event: EmittedEvent, at: number): void {
   const { events } = state;
   events.count += 1;
   events.size += sizeOf(event);
   events.latest.push({ ...event, seq: events.count, at });
   events.ids.add(event.id);
-  if (events.latest.length < 2 * EVENTS_KEPT && events.size < EVENTS_SIZE_MAX) return;
-  // By halves, so that forgetting costs each event the same.
+  if (events.latest.length < 2 * EVENTS_MAX && events.size < EVENTS_SIZE_MAX) return;
+  // Removes half of them at a time, so that the cost per event is constant.
   for (const forgotten of events.latest.splice(0, Math.ceil(events.latest.length / 2))) {
     events.ids.delete(forgotten.id);
     events.size -= sizeOf(forgotten);

@@ -1,17 +1,16 @@
-// Folds one decision into the state, and keeps its indexes and agenda. Used alike when deciding and when replaying a
-// journal, which is why a resumed run stands exactly where it stood. It decides nothing and cannot fail on a journal
-// that this kernel wrote.
+// Folds one decision into the state and maintains indexes and agenda. `decide` and replay both use it, so a resumed run
+// continues from exactly the same state. It decides nothing and never fails on a journal written by this kernel.
 
 import { assert, present, unreachable } from '../base/assert.ts';
 import { isTurn } from '../ir/effect.ts';
 import { canGrow } from '../ir/program.ts';
-import { applyToAgents, occupy, release } from './apply-agents.ts';
-import { applyTalk, hear } from './apply-messages.ts';
-import { askingOf } from './gates.ts';
-import type { Decision, FrameOpening, StepProgress } from './decision.ts';
+import { applyToAgents, assignAgent, releaseAgent } from './apply-agents.ts';
+import { applyMessage, rememberMessage } from './apply-messages.ts';
+import { gateRequestOf } from './gates.ts';
+import type { Decision, FrameSpec, StepProgress } from './decision.ts';
 import type { IdTree } from './id-tree.ts';
 import { descend, insert } from './id-tree.ts';
-import { awaitNeeds, becomeReady, fulfil, grow, settle } from './needs.ts';
+import { registerNeeds, becomeReady, resolveNeeds, markGrown, settleStep } from './needs.ts';
 import { reopen } from './reopen.ts';
 import type { FrameState, LaneState, RunState, StepState } from './state.ts';
 import { effectId, frameOf, isAwaited, retryTimer, stepOf, timeoutTimer } from './state.ts';
@@ -36,7 +35,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.failure = null;
       step.usage = null;
       step.startedAt = at;
-      step.beganIn = step.frame.nextSession;
+      step.initialSession = step.frame.nextSession;
       step.items = decision.items;
       step.width = decision.width;
       step.timeoutAt = decision.timeoutAt;
@@ -45,11 +44,11 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.eventsSeen = step.eventsBefore;
       step.gate = null;
       step.delivery = null;
-      occupy(state, step, decision.agent);
+      assignAgent(state, step, decision.agent);
       if (decision.effect !== null) {
         step.effect = decision.effect;
         if (isTurn(decision.effect)) state.turns += 1;
-        state.asked.set(effectId(step.id, step.attempt), step);
+        state.inFlight.set(effectId(step.id, step.attempt), step);
       }
       if (decision.timeoutAt !== null) {
         const id = timeoutTimer(step.id, step.attempt);
@@ -59,14 +58,14 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     }
     case 'items-read': {
       const step = stepOf(state, decision.step);
-      answered(state, step, null);
+      clearEffect(state, step, null);
       step.items = decision.items;
       return;
     }
     case 'iterations-named': {
       const step = stepOf(state, decision.step);
       step.names = decision.names;
-      step.begun = 0;
+      step.iterationCursor = 0;
       return;
     }
     case 'step-printed':
@@ -76,31 +75,31 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'step-completing': {
       const step = stepOf(state, decision.step);
       step.status = 'completing';
-      // Who reports has had it.
+      // An agent that reports has received its prompt.
       if (step.delivery !== null) step.delivery = 'accepted';
       step.outputs = decision.outputs;
       step.notes = decision.notes;
-      hear(state, decision.message);
+      rememberMessage(state, decision.message);
       state.timers.delete(timeoutTimer(step.id, step.attempt));
       return;
     }
     case 'step-answered': {
       const step = stepOf(state, decision.step);
-      answered(state, step, decision.session);
+      clearEffect(state, step, decision.session);
       step.outputs = decision.outputs;
       step.kept = decision.kept;
       return;
     }
     case 'step-grown': {
       const step = stepOf(state, decision.step);
-      grow(state, step);
+      markGrown(state, step);
       if (step.openChildren === 0) state.agenda.joinable.add(step);
       return;
     }
     case 'step-failed-once': {
       const step = stepOf(state, decision.step);
       leaveAgenda(state, step);
-      answered(state, step, decision.failure.session);
+      clearEffect(state, step, decision.failure.session);
       step.status = 'pending';
       if (decision.counts) step.failures += 1;
       if (decision.failure.reprompt !== null) {
@@ -120,8 +119,8 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     }
     case 'step-lost': {
       const step = stepOf(state, decision.step);
-      beginAgain(step);
-      answered(state, step, null);
+      restoreSession(step);
+      clearEffect(state, step, null);
       step.status = 'pending';
       becomeReady(state, step);
       return;
@@ -138,23 +137,23 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       return;
     case 'step-done': {
       const step = stepOf(state, decision.step);
-      answered(state, step, decision.session);
+      clearEffect(state, step, decision.session);
       step.outputs = decision.outputs;
       step.kept = decision.kept;
       step.route = decision.route ?? null;
       finish(state, step, 'done', at);
-      settle(state, step, 'met');
+      settleStep(state, step, 'met');
       return;
     }
     case 'step-failed': {
       const step = stepOf(state, decision.step);
       leaveAgenda(state, step);
-      answered(state, step, decision.failure.session);
+      clearEffect(state, step, decision.failure.session);
       step.failure = decision.failure;
       step.outputs = { ...step.outputs, ...decision.failure.outputs };
       step.kept = [...step.kept, ...decision.failure.kept];
       if (decision.handling === 'recovers') {
-        // Over for those who look at it, open for those who need it and for its frame.
+        // Failed in views, but still open for dependent steps and for its frame.
         step.status = 'failed';
         step.finishedAt = at;
         step.recoveries += 1;
@@ -162,7 +161,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       }
       step.failures += 1;
       finish(state, step, 'failed', at);
-      settle(state, step, decision.handling === 'fails' ? 'broken' : 'met');
+      settleStep(state, step, decision.handling === 'fails' ? 'broken' : 'met');
       return;
     }
     case 'step-recovered': {
@@ -170,31 +169,31 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       step.outputs = { ...step.outputs, ...decision.outputs };
       step.kept = [...step.kept.filter((name) => !Object.hasOwn(decision.outputs, name)), ...decision.kept];
       finish(state, step, 'failed', step.finishedAt ?? at);
-      settle(state, step, 'met');
+      settleStep(state, step, 'met');
       return;
     }
     case 'recovery-failed': {
       const step = stepOf(state, decision.step);
       finish(state, step, 'failed', step.finishedAt ?? at);
-      settle(state, step, 'broken');
+      settleStep(state, step, 'broken');
       return;
     }
     case 'steps-skipped':
       for (const id of decision.steps) {
         const step = stepOf(state, id);
         leaveAgenda(state, step);
-        beginAgain(step);
-        answered(state, step, null);
+        restoreSession(step);
+        clearEffect(state, step, null);
         state.timers.delete(retryTimer(step.id));
         step.skipped = decision.why;
         finish(state, step, 'skipped', at);
-        settle(state, step, 'broken');
+        settleStep(state, step, 'broken');
       }
       return;
     case 'frame-failing': {
       const frame = frameOf(state, decision.frame);
       frame.failing = true;
-      for (const step of frame.steps) if (step.status === 'pending') state.agenda.doomed.add(step);
+      for (const step of frame.steps) if (step.status === 'pending') state.agenda.blocked.add(step);
       return;
     }
     case 'value-returned':
@@ -214,7 +213,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
     case 'wait-released':
     case 'event-emitted':
     case 'event-received':
-      return applyTalk(state, decision, at);
+      return applyMessage(state, decision, at);
     case 'agent-opened':
     case 'agent-reviving':
     case 'agent-session':
@@ -226,7 +225,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       const { usd, tokens } = decision.usage;
       const step = state.steps.get(decision.step);
       if (step !== undefined) step.usage = decision.usage;
-      // Ten times 20 cents are 2 dollars.
+      // Rounded, so that ten times $0.20 is exactly $2.
       state.cost.usd = Math.round((state.cost.usd + (usd ?? 0)) * 1e9) / 1e9;
       state.cost.tokens += tokens ?? 0;
       if (usd === null) state.cost.unpriced += 1;
@@ -256,7 +255,7 @@ export function apply(state: RunState, decision: Decision, at: number): void {
       return;
     case 'run-resumed':
       state.allowance = decision.allowance ?? state.allowance;
-      // Whoever resumes a run wants to go on in spite of what ended an agent.
+      // A resumed run may restart agents that have exited.
       for (const agent of state.agents.values())
         if (agent.status === 'gone' || agent.status === 'ended') agent.status = 'lost';
       if (decision.withdrawn || state.phase === 'ended') reopen(state, decision.reopened);
@@ -277,20 +276,20 @@ export function apply(state: RunState, decision: Decision, at: number): void {
   }
 }
 
-function openFrame(state: RunState, opening: FrameOpening): void {
-  assert(!state.frames.has(opening.id), `frame ${JSON.stringify(opening.id)} is opened twice`);
-  const around = opening.scope === null ? {} : frameOf(state, opening.scope).sight;
+function openFrame(state: RunState, spec: FrameSpec): void {
+  assert(!state.frames.has(spec.id), `frame ${JSON.stringify(spec.id)} is opened twice`);
+  const around = spec.scope === null ? {} : frameOf(state, spec.scope).visibleVariables;
   const frame: FrameState = {
-    ...opening,
-    sight: { ...around, ...opening.variables },
-    node: nodeOf(state, opening),
+    ...spec,
+    visibleVariables: { ...around, ...spec.variables },
+    node: nodeOf(state, spec),
     steps: [],
     open: 0,
     failing: false,
     closed: false,
     abandoned: false,
     value: null,
-    nextSession: opening.session,
+    nextSession: spec.session,
   };
   state.frames.set(frame.id, frame);
   state.openFrames += 1;
@@ -299,7 +298,7 @@ function openFrame(state: RunState, opening: FrameOpening): void {
   if (!state.lanes.has(frame.lane)) {
     const parents = frame.forkedFrom === null ? {} : laneOf(state, frame.forkedFrom).variables;
     const variables = { ...parents, ...frame.variables };
-    const nowhere = { visits: 0, visitsOf: new Map(), named: new Map(), frame: null, latest: new Map(), forks: 0 };
+    const nowhere = { visits: 0, visitsOf: new Map(), countById: new Map(), frame: null, latest: new Map(), forks: 0 };
     state.lanes.set(frame.lane, { variables, ...nowhere });
   }
   laneOf(state, frame.lane).frame = frame;
@@ -322,14 +321,14 @@ function openFrame(state: RunState, opening: FrameOpening): void {
   if (frame.owner === null) return;
   const owner = stepOf(state, frame.owner);
   owner.children.push(frame);
-  if (owner.names !== null) owner.namesBegun.add(frame.prefix.slice(owner.id.length + 1, -1));
+  if (owner.names !== null) owner.startedNames.add(frame.prefix.slice(owner.id.length + 1, -1));
   if (frame.join === 'wait' || frame.join === 'loose') owner.blocks += 1;
   if (isAwaited(frame)) owner.openChildren += 1;
   if (frame.join === 'inline') owner.frame.open += 1;
 }
 
-/** Below the step that it stands below; ids are as long as a run is deep, and are not gone through from their beginning. */
-function nodeOf(state: RunState, { owner, prefix }: FrameOpening): IdTree<StepState> {
+/** Descends from the parent step's node: walking long ids from the root would cost the depth of the run. */
+function nodeOf(state: RunState, { owner, prefix }: FrameSpec): IdTree<StepState> {
   const step = owner === null ? undefined : stepOf(state, owner);
   if (step === undefined || !prefix.startsWith(`${step.id}.`)) return descend(state.tree, prefix);
   const own = step.id.slice(step.frame.prefix.length);
@@ -361,7 +360,7 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
   const frame = frameOf(state, decision.frame);
   const block = present(state.program.blocks[decision.block], `no block ${decision.block} in this program`);
   const added = block.steps.map((definition, index): StepState => {
-    const id = present(decision.steps[index], `the journal names no step for ${definition.id} of ${decision.block}`);
+    const id = present(decision.steps[index], `the journal contains no step for ${definition.id} of ${decision.block}`);
     const step: StepState = {
       id,
       order: state.steps.size,
@@ -382,7 +381,7 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       queuedFor: null,
       startedAt: null,
       finishedAt: null,
-      beganIn: frame.nextSession,
+      initialSession: frame.nextSession,
       effect: null,
       delivery: null,
       dialog: null,
@@ -395,18 +394,18 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       items: null,
       width: null,
       names: null,
-      namesBegun: new Set(),
-      begun: 0,
+      startedNames: new Set(),
+      iterationCursor: 0,
       notes: null,
       eventsBefore: 0,
       eventsSeen: 0,
-      eventAskings: new Map(),
+      eventRequests: new Map(),
       gate: null,
       settlement: 'open',
       unmet: 0,
       waiters: [],
       grown: !canGrow(definition),
-      hopes: [],
+      unresolvedNeeds: [],
       children: [],
       blocks: 0,
       openChildren: 0,
@@ -425,7 +424,7 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
       const { definition } = step;
       const { id } = definition;
       lane.visitsOf.set(definition, (lane.visitsOf.get(definition) ?? 0) + 1);
-      lane.named.set(id, (lane.named.get(id) ?? 0) + 1);
+      lane.countById.set(id, (lane.countById.get(id) ?? 0) + 1);
       lane.latest.set(id, step);
     }
   }
@@ -433,8 +432,8 @@ function addSteps(state: RunState, decision: Extract<Decision, { kind: 'steps-ad
   frame.open += added.length;
   if (frame.open > 0) state.agenda.closable.delete(frame);
   for (const step of added) {
-    fulfil(state, step);
-    awaitNeeds(state, step);
+    resolveNeeds(state, step);
+    registerNeeds(state, step);
   }
 }
 
@@ -443,28 +442,28 @@ function progress(state: RunState, step: StepState, { session, delivery, dialog 
   if (delivery !== undefined) step.delivery = delivery;
   if (dialog === undefined) return;
   if (dialog === null) {
-    // One that nobody decided asks by the same name when it comes again.
-    if ((askingOf(state, step, step.dialog?.gate ?? null)?.verdict ?? null) !== null) step.dialogs += 1;
+    // An undecided dialog keeps its gate name if it comes back.
+    if ((gateRequestOf(state, step, step.dialog?.gate ?? null)?.verdict ?? null) !== null) step.dialogs += 1;
     step.gate = null;
   }
   step.dialog = dialog;
 }
 
-/** A turn that was interrupted leaves no trace: the next attempt begins in the session that this one was to begin in. */
-function beginAgain(step: StepState): void {
-  if (isTurn(step.effect)) step.frame.nextSession = step.beganIn;
+/** The next attempt starts in the same session as the interrupted one. */
+function restoreSession(step: StepState): void {
+  if (isTurn(step.effect)) step.frame.nextSession = step.initialSession;
 }
 
-/** The world owes nothing more for the step's present attempt. */
-function answered(state: RunState, step: StepState, session: string | null): void {
-  state.asked.delete(effectId(step.id, step.attempt));
+/** The effect of the current attempt is no longer in flight. */
+function clearEffect(state: RunState, step: StepState, session: string | null): void {
+  state.inFlight.delete(effectId(step.id, step.attempt));
   if (isTurn(step.effect)) state.turns -= 1;
   state.timers.delete(timeoutTimer(step.id, step.attempt));
   step.effect = null;
   step.stopping = null;
   step.dialog = null;
   if (session !== null) step.frame.nextSession = { kind: 'resume', id: session };
-  release(state, step);
+  releaseAgent(state, step);
 }
 
 function finish(state: RunState, step: StepState, status: 'done' | 'failed' | 'skipped', at: number): void {
@@ -479,17 +478,17 @@ function finish(state: RunState, step: StepState, status: 'done' | 'failed' | 's
 
 function leaveFrame(state: RunState, frame: FrameState): void {
   frame.open -= 1;
-  assert(frame.open >= 0, `frame ${JSON.stringify(frame.id)} is left once too often`);
+  assert(frame.open >= 0, `frame ${JSON.stringify(frame.id)} was left more often than entered`);
   if (frame.open === 0 && !frame.closed) state.agenda.closable.add(frame);
 }
 
 function leaveAgenda(state: RunState, step: StepState): void {
   state.agenda.ready.delete(step);
   state.agenda.readyForAgent.delete(step);
-  state.agenda.doomed.delete(step);
-  state.agenda.hopeless.delete(step);
+  state.agenda.blocked.delete(step);
+  state.agenda.unresolvable.delete(step);
 }
 
 function laneOf(state: RunState, name: string): LaneState {
-  return present(state.lanes.get(name), `no line of control ${name} in this run`);
+  return present(state.lanes.get(name), `no lane ${name} in this run`);
 }

@@ -1,5 +1,5 @@
-// What the kernel makes of an input. The journal keeps decisions, the state is their fold, and each says enough to be
-// applied by a later version that would decide otherwise.
+// The kernel's decisions. The journal stores them and the state is their fold. Each contains everything `apply` needs,
+// so a later version that would decide differently can still replay it.
 
 import type { Json } from '../base/json.ts';
 import type { CommandSpec, Delivery, Dialog, EffectSpec, Session, SpawnSpec } from '../ir/effect.ts';
@@ -15,36 +15,36 @@ export type RunEnd = 'done' | 'failed' | 'stopped' | 'paused';
 
 export type Decision =
   | { readonly kind: 'run-started'; readonly request: RunRequest; readonly programHash: string }
-  | { readonly kind: 'frame-opened'; readonly frame: FrameOpening }
+  | { readonly kind: 'frame-opened'; readonly frame: FrameSpec }
   | {
       readonly kind: 'steps-added';
       readonly frame: string;
       readonly block: string;
-      /** In the block's order. */
+      /** In the order of the block's steps. */
       readonly steps: readonly string[];
     }
   | {
       readonly kind: 'step-started';
       readonly step: string;
       readonly attempt: number;
-      /** Null where there is nothing to ask of the world. */
+      /** Null if the step has no effect. */
       readonly effect: EffectSpec<FilledText> | null;
       readonly agent: string | null;
       readonly timeoutAt: number | null;
-      /** What a foreach iterates over; null while it is still to be read. */
+      /** Items of a foreach; null until they have been read. */
       readonly items: readonly Json[] | null;
-      /** How many of its iterations may be open at once; null is no limit. */
+      /** Maximum of concurrent iterations; null is unlimited. */
       readonly width: number | null;
     }
-  /** What a foreach iterates over has been read. */
+  /** The items of a foreach are known. */
   | { readonly kind: 'items-read'; readonly step: string; readonly items: readonly Json[] }
-  /** What the iterations of a foreach are called, in the order of its items. */
+  /** Names of a foreach's iterations, in the order of its items. */
   | { readonly kind: 'iterations-named'; readonly step: string; readonly names: readonly string[] }
-  /** What became known of its effect. */
+  /** Progress of the effect in flight. */
   | { readonly kind: 'step-progressed'; readonly step: string; readonly progress: StepProgress }
-  /** Its answer has something to say to whoever watches. */
+  /** Text from the answer to show to the user. */
   | { readonly kind: 'step-printed'; readonly step: string; readonly text: string }
-  /** The agent has reported; the step is over when the driver has taken note. */
+  /** The agent reported its outputs. The step is done once the driver has finished the prompt. */
   | {
       readonly kind: 'step-completing';
       readonly step: string;
@@ -52,7 +52,7 @@ export type Decision =
       readonly notes: string | null;
       readonly message: string | null;
     }
-  /** The effect is over; the step goes on until the blocks below it are. */
+  /** The effect is finished; the step runs until its child frames close. */
   | {
       readonly kind: 'step-answered';
       readonly step: string;
@@ -61,18 +61,18 @@ export type Decision =
       readonly route: string | null;
       readonly session: string | null;
     }
-  /** No further block will come below the step. */
+  /** The step gets no further child frames. */
   | { readonly kind: 'step-grown'; readonly step: string }
   | {
       readonly kind: 'step-failed-once';
       readonly step: string;
       readonly failure: Failure;
       readonly retryAt: number;
-      /** Whether it counts against the step's retries. */
+      /** Counts against the retry limit. */
       readonly counts: boolean;
     }
   | { readonly kind: 'step-retried'; readonly step: string }
-  /** To be run again: lost in an earlier life of the engine, or given up while it waited for a person in a run that pauses. */
+  /** The attempt is repeated: it was lost with an earlier engine, or interrupted because the run pauses. */
   | { readonly kind: 'step-lost'; readonly step: string; readonly why: 'engine' | 'pause' }
   | {
       readonly kind: 'steps-stopping';
@@ -84,13 +84,13 @@ export type Decision =
       readonly kind: 'step-done';
       readonly step: string;
       readonly outputs: Outputs;
-      /** Which of the outputs are kept in files. */
+      /** Names of the outputs stored in files. */
       readonly kept: readonly string[];
       readonly session: string | null;
       /** The route of its outcome, where it stands in a block that performs another step; absent elsewhere. */
       readonly route?: string | null;
     }
-  /** `handling`: what becomes of those who need it. A recovery settles the step later. */
+  /** `handling`: the effect on dependent steps. With a recovery, the step is settled later. */
   | {
       readonly kind: 'step-failed';
       readonly step: string;
@@ -104,14 +104,14 @@ export type Decision =
       readonly kept: readonly string[];
     }
   | { readonly kind: 'recovery-failed'; readonly step: string }
-  /** `need`: something they need is not to be had. `run-ending`: the run ended before they did. */
+  /** `need`: a needed step failed or was skipped. `run-ending`: the run ended first. */
   | { readonly kind: 'steps-skipped'; readonly steps: readonly string[]; readonly why: 'need' | 'run-ending' }
   | { readonly kind: 'frame-failing'; readonly frame: string; readonly step: string }
   | { readonly kind: 'value-returned'; readonly frame: string; readonly value: Json }
-  /** Frames that wait for a return which will not come. */
+  /** Frames whose pending return is cancelled. */
   | { readonly kind: 'frames-dropped'; readonly frames: readonly string[] }
   | { readonly kind: 'frame-closed'; readonly frame: string; readonly ok: boolean; readonly value: Json }
-  /** `anew`: what was decided about it before belonged to an earlier asking. */
+  /** `anew`: an earlier verdict does not answer this request. */
   | {
       readonly kind: 'gate-asked';
       readonly gate: string;
@@ -126,24 +126,24 @@ export type Decision =
       readonly verdict: GateVerdict;
       readonly message: string | null;
     }
-  /** What the step comes to, unless it is a success, is not its own doing. */
+  /** If the step does not succeed, that does not count as its own failure. */
   | { readonly kind: 'wait-released'; readonly step: string }
   | { readonly kind: 'event-emitted'; readonly event: EmittedEvent }
   | { readonly kind: 'event-received'; readonly step: string; readonly event: number; readonly asking: string | null }
-  /** An agent is there, and can be prompted. */
-  | { readonly kind: 'agent-opened'; readonly agent: AgentOpening }
-  /** It was lost with an earlier life of the engine, is wanted again, and is started anew in its session. */
+  /** The agent is running and accepts prompts. */
+  | { readonly kind: 'agent-opened'; readonly agent: AgentInfo }
+  /** The agent was lost with an earlier engine and is restarted in its session because a step needs it. */
   | { readonly kind: 'agent-reviving'; readonly agent: string; readonly spawn: SpawnSpec<FilledText> }
-  /** The session that an agent is in became known, or is another from now on. */
+  /** The agent's session id became known or changed. */
   | { readonly kind: 'agent-session'; readonly agent: string; readonly session: string }
-  /** Agents that are ended with the run. */
+  /** The run ends and kills these agents. */
   | { readonly kind: 'agents-closing'; readonly agents: readonly string[]; readonly force: boolean }
-  /** They are given no more time to come or to go. */
+  /** Starts and graceful stops of these agents are cut short. */
   | { readonly kind: 'agents-hastened'; readonly agents: readonly string[] }
   | { readonly kind: 'agent-closed'; readonly agent: string; readonly how: AgentEnd; readonly message: string | null }
-  /** What a step's attempt has cost. */
+  /** Cost of one attempt. */
   | { readonly kind: 'usage-counted'; readonly step: string; readonly usage: Usage }
-  /** From here on nothing new starts. What is running may finish until the moment given; null is no limit. */
+  /** Nothing new starts. Running steps may finish until `drainUntil`; null is unlimited. */
   | {
       readonly kind: 'run-ending';
       readonly end: RunEnd;
@@ -158,7 +158,7 @@ export type Decision =
     }
   | { readonly kind: 'cleanup-stopping'; readonly force: boolean }
   | { readonly kind: 'cleanup-finished' }
-  /** `withdrawn`: it was about to end as stopped or paused, and goes on instead. */
+  /** `withdrawn`: the run was being stopped or paused, and continues instead. */
   | {
       readonly kind: 'run-resumed';
       readonly reopened: readonly string[];
@@ -171,28 +171,28 @@ export type Decision =
 export type StopReason = 'timeout' | 'run-ending';
 
 /**
- * `killed`: by a step. `ended`: with the run. `gone`: by itself. `lost`: while no engine watched. Whoever resumes the run
- * has all but the first started anew where they are needed.
+ * `killed`: by a step. `ended`: with the run. `gone`: exited by itself. `lost`: exited while no engine was running. A
+ * resumed run restarts all but killed agents when a step needs them.
  */
 export type AgentEnd = 'killed' | 'ended' | 'gone' | 'lost';
 
-export interface AgentOpening {
+export interface AgentInfo {
   readonly name: string;
   readonly adapter: string;
-  /** Absolute. */
+  /** Absolute path. */
   readonly workdir: string;
   readonly session: string | null;
-  /** Where people find it; null where it has no terminal. */
+  /** How a person can attach to it; null without a terminal. */
   readonly terminal: string | null;
-  /** How it was started, for starting it anew. */
+  /** The spawn request, used for restarts. */
   readonly spawn: SpawnSpec<FilledText>;
 }
 
-/** What is left out has not changed. */
+/** Absent fields are unchanged. */
 export interface StepProgress {
   readonly session?: string;
   readonly delivery?: Delivery;
-  /** A gate was opened for what an agent asks; null: it asks no longer. */
+  /** The agent's question and the gate opened for it; null: the question is gone. */
   readonly dialog?: OpenDialog | null;
 }
 
@@ -200,44 +200,46 @@ export interface OpenDialog extends Dialog {
   readonly gate: string;
 }
 
-/** `fails`: the frame fails. `continues`: those who need it go on. `routed`: a route followed. `recovers`: a block below makes good. */
+/**
+ * `fails`: the frame fails. `continues`: dependent steps run. `routed`: a route was taken. `recovers`: a recovery block
+ * runs.
+ */
 export type FailureHandling = 'fails' | 'continues' | 'routed' | 'recovers';
 
-/** A frame is one instance of a block: its variables, and where control goes when it is over. */
-export interface FrameOpening {
+/** One instance of a block: its variables, and where control continues when it closes. */
+export interface FrameSpec {
   readonly id: string;
-  /** Before the ids of its steps. */
+  /** Prefix of the ids of its steps. */
   readonly prefix: string;
   readonly variables: Readonly<Record<string, Json>>;
-  /** Where names are looked up that this frame does not have; null at the outermost. */
+  /** The enclosing frame for variable lookup; null for the outermost. */
   readonly scope: string | null;
-  /** The step it stands below; null for the entry and for forks. */
+  /** The parent step; null for the entry frame and for forks. */
   readonly owner: string | null;
   readonly join: FrameJoin;
-  /** The frame that called this one, and the block to enter there on return. */
+  /** The calling frame, and the block to enter there on return. */
   readonly caller: string | null;
   readonly returnTo: Target | null;
-  /** The line of control it belongs to. */
   readonly lane: string;
-  /** The line of control that forked this one off. */
+  /** The lane that forked this one. */
   readonly forkedFrom: string | null;
-  /** The frame whose place it takes: that one is over, and its owner and caller are this one's. */
+  /** The frame that this one replaces, taking over its owner and caller. */
   readonly replaces: string | null;
-  /** How the next turn in it begins, until one has answered. */
+  /** Session for the first agent turn in this frame. */
   readonly session: Session;
   readonly depth: number;
   readonly recoveryDepth: number;
 }
 
 /**
- * What the end of a frame means to its owner. `wait`: the owner step ends as the frame does. `inline`: the frame is a part
- * of the owner's frame. `recover`: it settles the failed owner. `answer`: it performs the owner, whose outcome is that of the
- * frame's last step. `loose`: nobody waits, the run counts it.
+ * Effect of the frame's end on its owner. `wait`: the owner step ends with the frame. `inline`: the frame is part of
+ * the owner's frame. `recover`: settles the failed owner. `answer`: performs the owner, whose outcome is that of the
+ * frame's last step. `loose`: no step waits, but the run does.
  */
 export type FrameJoin = 'wait' | 'inline' | 'recover' | 'answer' | 'loose';
 
 export interface JournalRecord {
-  /** From 1, without a gap. */
+  /** From 1, without gaps. */
   readonly seq: number;
   /** Milliseconds since 1970. */
   readonly at: number;

@@ -1,4 +1,4 @@
-// Effects with their holes filled: what a Program asks for in general becomes what the world is asked now.
+// Fills the placeholders of an effect.
 
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
@@ -80,7 +80,7 @@ export function fillCommand(command: CommandSpec<Text>, lookup: Lookup): Result<
 
 type Filled<T> = { readonly [K in keyof T]: null extends T[K] ? string | null : string };
 
-/** Each by its name, where only plain strings will do. */
+/** Fields that must become plain strings. */
 function fillStrings<T extends Readonly<Record<string, Text | null>>>(
   texts: T,
   lookup: Lookup,

@@ -1,6 +1,6 @@
-// The one act of growth: a block is instantiated as a frame of steps. Below a step it is an expansion, a branch, an
-// iteration or a recovery; in a line of control it is a goto, a call, a return or a fork. Decisions only; what they do
-// to the state is `apply`'s.
+// Instantiates blocks as frames of steps; a run grows in no other way. Below a step that is an expansion, a branch, an
+// iteration or a recovery. In a lane it is a goto, a call, a return or a fork. Emits decisions only; `apply` changes
+// the state.
 
 import { present } from '../base/assert.ts';
 import type { Json } from '../base/json.ts';
@@ -18,21 +18,21 @@ import { coerce, misfit } from '../ir/output.ts';
 import type { Block, Each } from '../ir/program.ts';
 import type { Lookup, Text } from '../ir/text.ts';
 import { writtenText, fillString, fillValue } from '../ir/text.ts';
-import type { FrameJoin, FrameOpening } from './decision.ts';
-import { dig, lookupFrom } from './scope.ts';
+import type { FrameJoin, FrameSpec } from './decision.ts';
+import { valueAt, lookupFrom } from './scope.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
 import { ENTRY_LANE, frameOf } from './state.ts';
-import type { Fail, Turn } from './deciding.ts';
+import type { Fail, DecideContext } from './decide-context.ts';
 
 type Variables = Readonly<Record<string, Json>>;
 const FRESH: Session = { kind: 'fresh' };
 
-export function openEntry(turn: Turn): void {
-  const { state } = turn;
+export function openEntry(ctx: DecideContext): void {
+  const { state } = ctx;
   const block = blockOf(state, state.program.entry);
   const variables = present(state.request, 'a run without a request').variables;
-  enter(turn, block, FRESH, {
-    ...PLAIN,
+  enter(ctx, block, FRESH, {
+    ...NO_LINKS,
     variables,
     prefix: '',
     lane: ENTRY_LANE,
@@ -40,32 +40,38 @@ export function openEntry(turn: Turn): void {
   });
 }
 
-/** What a step's outcome asks for: ends the step, or leaves it waiting for the block below it. */
-export function follow(turn: Turn, step: StepState, answer: Success, follows: readonly Follow[], fail: Fail): void {
+/** Takes the transitions of a successful step. Ends the step, or leaves it waiting for its child frame. */
+export function takeTransitions(
+  ctx: DecideContext,
+  step: StepState,
+  answer: Success,
+  follows: readonly Follow[],
+  fail: Fail,
+): void {
   const [only] = follows;
-  if (only?.kind === 'expand') return expand(turn, step, answer, only, fail);
+  if (only?.kind === 'expand') return expand(ctx, step, answer, only, fail);
   const session: Session = answer.session === null ? step.frame.nextSession : { kind: 'resume', id: answer.session };
-  const seen = withOutputs(turn, step, answer);
+  const seen = withOutputs(ctx, step, answer);
   const moves: (() => void)[] = [];
   for (const each of follows) {
-    const move = prepareMove(turn, step, each, session, seen);
-    if (!move.ok) return fail(turn, step, move.error);
+    const move = prepareMove(ctx, step, each, session, seen);
+    if (!move.ok) return fail(ctx, step, move.error);
     moves.push(move.value);
   }
-  // Successors first: a frame that hands over must not be seen without anything open in it.
+  // Transitions first: otherwise the frame would be closable before its replacement exists.
   for (const move of moves) move();
   if (step.settlement === 'open') {
     const { outputs, kept, route } = answer;
     const inBody = step.frame.join === 'answer' ? { route } : {};
-    turn.emit({ kind: 'step-done', step: step.id, outputs, kept, session: answer.session, ...inBody });
+    ctx.emit({ kind: 'step-done', step: step.id, outputs, kept, session: answer.session, ...inBody });
   }
 }
 
-export function openRecovery(turn: Turn, step: StepState, problem: Failure, target: Target, fail: Fail): void {
+export function openRecovery(ctx: DecideContext, step: StepState, problem: Failure, target: Target, fail: Fail): void {
   const { startedAt, definition } = step;
   const effect = definition.act.kind === 'effect' ? definition.act.effect : null;
-  const lookup = lookupFrom(turn.state, step.frame, step, turn.at);
-  // A step that could not even start has an agent and a prompt all the same: as far as they can be told.
+  const lookup = lookupFrom(ctx.state, step.frame, step, ctx.at);
+  // The step may have failed before its texts could be filled.
   const shown = (text: Text): string => {
     const filled = fillString(text, lookup);
     return filled.ok ? filled.value : writtenText(text);
@@ -75,81 +81,82 @@ export function openRecovery(turn: Turn, step: StepState, problem: Failure, targ
     executor: definition.executor,
     error_type: errorType(problem.kind),
     error_message: problem.message,
-    started_at: formatMoment(startedAt ?? turn.at),
-    duration: formatDuration(turn.at - (startedAt ?? turn.at)),
+    started_at: formatMoment(startedAt ?? ctx.at),
+    duration: formatDuration(ctx.at - (startedAt ?? ctx.at)),
     retries: step.recoveries - 1,
     agent: step.agent ?? (effect !== null && 'agent' in effect ? shown(effect.agent) : ''),
     prompt: effect !== null && 'prompt' in effect ? shown(effect.prompt) : '',
   };
-  const opened = openBelow(turn, step, target, 'recover', `recover.${step.recoveries}`, { _failed_step: context });
+  const opened = openBelow(ctx, step, target, 'recover', `recover.${step.recoveries}`, { _failed_step: context });
   if (opened.ok) return;
-  turn.emit({ kind: 'recovery-failed', step: step.id });
-  fail(turn, step, opened.error);
+  ctx.emit({ kind: 'recovery-failed', step: step.id });
+  fail(ctx, step, opened.error);
 }
 
-/** The block that performs the step, for its present attempt. */
-export function openBody(turn: Turn, step: StepState, target: Target, fail: Fail): void {
+/** Opens the block that performs the step, for its current attempt. */
+export function openBody(ctx: DecideContext, step: StepState, target: Target, fail: Fail): void {
   const part = step.attempt === 1 ? null : String(step.attempt);
-  const opened = openBelow(turn, step, target, 'answer', part, {});
-  if (!opened.ok) return fail(turn, step, opened.error);
-  turn.emit({ kind: 'step-grown', step: step.id });
+  const opened = openBelow(ctx, step, target, 'answer', part, {});
+  if (!opened.ok) return fail(ctx, step, opened.error);
+  ctx.emit({ kind: 'step-grown', step: step.id });
 }
 
-/** Opens as many further iterations as may be open at once. */
-export function advanceEach(turn: Turn, step: StepState, fail: Fail): void {
+/** Starts iterations up to the concurrency limit. */
+export function advanceEach(ctx: DecideContext, step: StepState, fail: Fail): void {
   const { act, onError } = step.definition;
-  // One that nobody waits for is done, and begins its further iterations all the same, as long as anything begins.
-  if (act.kind !== 'each' || step.grown || (step.status === 'done' && turn.state.end !== null)) return;
+  // A foreach without join is done at once and keeps starting iterations until the run ends.
+  if (act.kind !== 'each' || step.grown || (step.status === 'done' && ctx.state.end !== null)) return;
   const items = present(step.items, `${step.id} iterates over nothing`);
   const width = step.width ?? Infinity;
   if (step.blocks === 0 && typeof act.target.block === 'string') {
-    const steps = turn.state.program.blocks[act.target.block]?.steps.length ?? 0;
-    const limit = limitProblem(turn.state, step.frame, steps * items.length);
-    if (limit !== null) return fail(turn, step, limit);
+    const steps = ctx.state.program.blocks[act.target.block]?.steps.length ?? 0;
+    const limit = limitProblem(ctx.state, step.frame, steps * items.length);
+    if (limit !== null) return fail(ctx, step, limit);
   }
   if (act.key !== null && step.names === null) {
-    const names = nameIterations(turn, step, act, act.key, items);
-    if (!names.ok) return fail(turn, step, names.error);
-    turn.emit({ kind: 'iterations-named', step: step.id, names: names.value });
+    const names = nameIterations(ctx, step, act, act.key, items);
+    if (!names.ok) return fail(ctx, step, names.error);
+    ctx.emit({ kind: 'iterations-named', step: step.id, names: names.value });
   }
   const givesUp = (): boolean => step.childFailed && onError.kind === 'fail';
   for (let index = nextItem(step); index < items.length; index = nextItem(step)) {
     if (step.openChildren >= width || givesUp()) break;
-    const given = givenTo(act, present(items[index], 'an item is missing'), index);
+    const given = iterationVariables(act, present(items[index], 'an item is missing'), index);
     const part = step.names?.[index] ?? String(index);
-    const opened = openBelow(turn, step, act.target, act.join ? 'wait' : 'loose', part, given);
-    if (!opened.ok) return fail(turn, step, opened.error);
+    const opened = openBelow(ctx, step, act.target, act.join ? 'wait' : 'loose', part, given);
+    if (!opened.ok) return fail(ctx, step, opened.error);
   }
-  if (nextItem(step) === items.length || givesUp()) turn.emit({ kind: 'step-grown', step: step.id });
+  if (nextItem(step) === items.length || givesUp()) ctx.emit({ kind: 'step-grown', step: step.id });
   if (!act.join && step.status === 'running')
-    turn.emit({ kind: 'step-done', step: step.id, outputs: step.outputs, kept: step.kept, session: null });
+    ctx.emit({ kind: 'step-done', step: step.id, outputs: step.outputs, kept: step.kept, session: null });
 }
 
-/** The first item without an iteration. By name, an iteration may be there from before the list was read anew. */
+/** Index of the first item without an iteration. A named one may exist from before the items were read again. */
 function nextItem(step: StepState): number {
   const { names } = step;
   if (names === null) return step.blocks;
-  while (step.begun < names.length && step.namesBegun.has(names[step.begun] ?? '')) step.begun += 1;
-  return step.begun;
+  while (step.iterationCursor < names.length && step.startedNames.has(names[step.iterationCursor] ?? ''))
+    step.iterationCursor += 1;
+  return step.iterationCursor;
 }
 
-function givenTo({ itemName, indexName }: Each, item: Json, index: number): Variables {
+function iterationVariables({ itemName, indexName }: Each, item: Json, index: number): Variables {
   return indexName === null ? { [itemName]: item } : { [itemName]: item, [indexName]: index };
 }
 
-/** Each name is a segment of ids, and another one for each item. */
+/** Makes each name a valid id segment, and unique. */
 function nameIterations(
-  turn: Turn,
+  ctx: DecideContext,
   step: StepState,
   act: Each,
   key: Text,
   items: readonly Json[],
 ): Result<readonly string[], Failure> {
-  const around = lookupFrom(turn.state, step.frame, step, turn.at);
+  const around = lookupFrom(ctx.state, step.frame, step, ctx.at);
   const names = new Set<string>();
   const freed = (name: string): string => (names.has(name) ? freed(`${name}_`) : name);
   for (const [index, item] of items.entries()) {
-    const filled = fillString(key, seenWith(givenTo(act, item, index), around));
+    const filled = fillString(key, withVariables(iterationVariables(act, item, index), around));
     if (!filled.ok) return err(failure('unresolved', `key: ${filled.error}`));
     const name = filled.value.replaceAll(/[^A-Za-z0-9_-]/g, '_') || String(index);
     names.add(names.has(name) ? freed(`${name}_${index}`) : name);
@@ -157,76 +164,81 @@ function nameIterations(
   return ok([...names]);
 }
 
-/** The callee is over: its caller goes on in the block that the call named. */
-export function returnToCaller(turn: Turn, callee: FrameState, caller: FrameState): void {
+/** After a call has finished, enters the block named for its return. */
+export function returnToCaller(ctx: DecideContext, callee: FrameState, caller: FrameState): void {
   const target = present(callee.returnTo, 'a call without a return');
-  // What ends without handing anything back hands back nothing.
+  // A call without a return value returns the empty string.
   const value = callee.value ?? '';
   const result: Variables = { result: value };
-  const around = lookupFrom(turn.state, caller, null, turn.at);
+  const around = lookupFrom(ctx.state, caller, null, ctx.at);
   const lookup: Lookup = (path) => (path.length === 1 && path[0] === 'result' ? ok(value) : around(path));
-  const bound = bind(turn.state, target, lookup, result, caller.lane);
+  const bound = bindTarget(ctx.state, target, lookup, result, caller.lane);
   if (!bound.ok) {
-    turn.emit({ kind: 'warned', message: `cannot return to the caller: ${bound.error.message}` });
-    turn.emit({ kind: 'frame-failing', frame: caller.id, step: caller.steps[0]?.id ?? '' });
+    ctx.emit({ kind: 'warned', message: `cannot return to the caller: ${bound.error.message}` });
+    ctx.emit({ kind: 'frame-failing', frame: caller.id, step: caller.steps[0]?.id ?? '' });
     return;
   }
-  enter(turn, bound.value.block, caller.nextSession, {
-    ...PLAIN,
-    ...successor(caller),
+  enter(ctx, bound.value.block, caller.nextSession, {
+    ...NO_LINKS,
+    ...replacementOf(caller),
     variables: bound.value.variables,
   });
 }
 
 function expand(
-  turn: Turn,
+  ctx: DecideContext,
   step: StepState,
   answer: Success,
   follows: Extract<Follow, { kind: 'expand' }>,
   fail: Fail,
 ): void {
-  const below = prepareBelow(turn, step, follows.target, follows.join, null, {}, withOutputs(turn, step, answer));
-  if (!below.ok) return fail(turn, step, below.error);
+  const below = prepareBelow(ctx, step, follows.target, follows.join, null, {}, withOutputs(ctx, step, answer));
+  if (!below.ok) return fail(ctx, step, below.error);
   const { outputs, kept, route, session } = answer;
-  turn.emit({ kind: 'step-answered', step: step.id, outputs, kept, route, session });
+  ctx.emit({ kind: 'step-answered', step: step.id, outputs, kept, route, session });
   below.value();
-  turn.emit({ kind: 'step-grown', step: step.id });
-  if (follows.join === 'inline') turn.emit({ kind: 'step-done', step: step.id, outputs, kept, session: null });
+  ctx.emit({ kind: 'step-grown', step: step.id });
+  if (follows.join === 'inline') ctx.emit({ kind: 'step-done', step: step.id, outputs, kept, session: null });
 }
 
-/** Everything that can go wrong is found before anything is decided. */
+/** Finds every error before anything is decided. */
 function prepareMove(
-  turn: Turn,
+  ctx: DecideContext,
   step: StepState,
   move: Follow,
   session: Session,
   lookup: Lookup,
 ): Result<() => void, Failure> {
-  const { state } = turn;
+  const { state } = ctx;
   const { frame } = step;
   switch (move.kind) {
     case 'end':
     case 'expand':
       return ok(() => {});
     case 'goto': {
-      const bound = bind(state, move.target, lookup, {}, frame.lane);
+      const bound = bindTarget(state, move.target, lookup, {}, frame.lane);
       if (!bound.ok) return bound;
       return ok(() => {
-        const bottom = move.dropCallers ? dropCallers(turn, frame) : frame;
+        const bottom = move.dropCallers ? dropCallers(ctx, frame) : frame;
         const { block, variables } = bound.value;
         const prefix = prefixBelow(block, step.id, bottom);
-        enter(turn, block, sessionFor(move.session, session), { ...PLAIN, ...successor(bottom), prefix, variables });
+        enter(ctx, block, sessionFor(move.session, session), {
+          ...NO_LINKS,
+          ...replacementOf(bottom),
+          prefix,
+          variables,
+        });
       });
     }
     case 'call': {
-      const bound = bind(state, move.target, lookup, {}, frame.lane);
+      const bound = bindTarget(state, move.target, lookup, {}, frame.lane);
       if (!bound.ok) return bound;
       const { callDepthMax } = state.program.limits;
       if (frame.depth + 1 > callDepthMax)
         return err(failure('expansion-limit', `max call depth exceeded: ${callDepthMax}`));
       return ok(() =>
-        enter(turn, bound.value.block, sessionFor(move.session, session), {
-          ...PLAIN,
+        enter(ctx, bound.value.block, sessionFor(move.session, session), {
+          ...NO_LINKS,
           variables: bound.value.variables,
           prefix: prefixBelow(bound.value.block, step.id, frame),
           lane: frame.lane,
@@ -241,16 +253,16 @@ function prepareMove(
     case 'return': {
       const value = fillValue(move.value, lookup);
       if (!value.ok) return err(failure('unresolved', value.error));
-      return ok(() => turn.emit({ kind: 'value-returned', frame: frame.id, value: value.value }));
+      return ok(() => ctx.emit({ kind: 'value-returned', frame: frame.id, value: value.value }));
     }
     case 'fork': {
-      // A line of control that begins has not been anywhere.
-      const bound = bind(state, move.target, lookup, {}, null);
+      // A new lane has no visits yet.
+      const bound = bindTarget(state, move.target, lookup, {}, null);
       if (!bound.ok) return bound;
       return ok(() => {
-        const lane = laneBeside(state, frame.lane, move.name);
-        enter(turn, bound.value.block, FRESH, {
-          ...PLAIN,
+        const lane = newLaneName(state, frame.lane, move.name);
+        enter(ctx, bound.value.block, FRESH, {
+          ...NO_LINKS,
           variables: bound.value.variables,
           prefix: prefixBelow(bound.value.block, lane, frame),
           lane,
@@ -262,15 +274,15 @@ function prepareMove(
     }
     case 'stop':
       return ok(() => {
-        // An end that is already decided stands.
+        // An end that is already decided wins.
         if (state.end !== null && state.end !== 'paused') return;
-        turn.emit({ kind: 'run-ending', end: move.verdict, reason: move.reason, drainUntil: turn.at });
+        ctx.emit({ kind: 'run-ending', end: move.verdict, reason: move.reason, drainUntil: ctx.at });
       });
   }
 }
 
-/** Its number is that of the fork, or one further on: the eleventh `t` and the first `t1` would have the same name. */
-function laneBeside({ lanes }: RunState, from: string, name: string): string {
+/** Numbered by fork. Skips taken names: the eleventh `t` and the first `t1` would collide. */
+function newLaneName({ lanes }: RunState, from: string, name: string): string {
   for (let number = (lanes.get(from)?.forks ?? 0) + 1; ; number++) {
     const lane = `${from}_${name}${number}`;
     if (!lanes.has(lane)) return lane;
@@ -278,23 +290,23 @@ function laneBeside({ lanes }: RunState, from: string, name: string): string {
 }
 
 function openBelow(
-  turn: Turn,
+  ctx: DecideContext,
   step: StepState,
   target: Target,
   join: FrameJoin,
   part: string | null,
   given: Variables,
 ): Result<null, Failure> {
-  const around = lookupFrom(turn.state, step.frame, step, turn.at);
-  const below = prepareBelow(turn, step, target, join, part, given, around);
+  const around = lookupFrom(ctx.state, step.frame, step, ctx.at);
+  const below = prepareBelow(ctx, step, target, join, part, given, around);
   if (!below.ok) return below;
   below.value();
   return ok(null);
 }
 
-/** What stands below a step: everything that can go wrong is found before anything is decided. */
+/** Finds every error before anything is decided. */
 function prepareBelow(
-  turn: Turn,
+  ctx: DecideContext,
   step: StepState,
   target: Target,
   join: FrameJoin,
@@ -302,17 +314,17 @@ function prepareBelow(
   given: Variables,
   around: Lookup,
 ): Result<() => void, Failure> {
-  const { state } = turn;
-  const bound = bind(state, target, seenWith(given, around), given, null);
+  const { state } = ctx;
+  const bound = bindTarget(state, target, withVariables(given, around), given, null);
   if (!bound.ok) return bound;
   const { block, variables } = bound.value;
   const limit = limitProblem(state, step.frame, block.steps.length);
   if (limit !== null) return err(limit);
   const prefix = part === null ? `${step.id}.` : `${step.id}.${part}.`;
   return ok(() =>
-    // What performs the step goes on in its session.
-    enter(turn, block, join === 'answer' ? step.frame.nextSession : FRESH, {
-      ...PLAIN,
+    // A block that performs the step continues its session.
+    enter(ctx, block, join === 'answer' ? step.frame.nextSession : FRESH, {
+      ...NO_LINKS,
       variables,
       prefix,
       scope: step.frame.id,
@@ -325,14 +337,14 @@ function prepareBelow(
   );
 }
 
-/** Steps that are named by where they stand, stand below something that there is once. */
+/** Ids by path must be below something unique in the run. */
 function prefixBelow({ naming }: Block, id: string, { prefix }: FrameState): string {
   return naming === 'path' ? `${id}.` : prefix;
 }
 
-type Placement = Omit<FrameOpening, 'id' | 'session'>;
+type FramePlacement = Omit<FrameSpec, 'id' | 'session'>;
 
-const PLAIN = {
+const NO_LINKS = {
   scope: null,
   owner: null,
   caller: null,
@@ -343,8 +355,8 @@ const PLAIN = {
   recoveryDepth: 0,
 } as const;
 
-/** A frame in the place of another: its lane, owner and caller go over to it. */
-function successor(frame: FrameState): Omit<Placement, 'variables'> {
+/** Takes over lane, owner and caller of the replaced frame. */
+function replacementOf(frame: FrameState): Omit<FramePlacement, 'variables'> {
   const { prefix, scope, owner, join, caller, returnTo, lane, depth, recoveryDepth } = frame;
   return {
     prefix,
@@ -361,11 +373,11 @@ function successor(frame: FrameState): Omit<Placement, 'variables'> {
   };
 }
 
-function enter(turn: Turn, block: Block, session: Session, place: Placement): void {
-  const lane = turn.state.lanes.get(place.lane);
+function enter(ctx: DecideContext, block: Block, session: Session, place: FramePlacement): void {
+  const lane = ctx.state.lanes.get(place.lane);
   const visit = (lane?.visits ?? 0) + 1;
   const id = block.naming === 'path' ? place.prefix : `${place.lane}:${visit}`;
-  // Of several lines of control below one prefix, the first needs no name.
+  // The first lane below a prefix adds no name of its own.
   const home = place.lane === `${place.prefix}${ENTRY_LANE}` ? place.prefix : `${place.lane}.`;
   const steps = block.steps.map((step) => {
     switch (block.naming) {
@@ -374,30 +386,30 @@ function enter(turn: Turn, block: Block, session: Session, place: Placement): vo
       case 'visit-first':
         return `${place.lane}.${visit}.${step.id}`;
       case 'visit-last':
-        return `${home}${step.id}#${(lane?.named.get(step.id) ?? 0) + 1}`;
+        return `${home}${step.id}#${(lane?.countById.get(step.id) ?? 0) + 1}`;
     }
   });
-  turn.emit({ kind: 'frame-opened', frame: { ...place, id, session } });
-  turn.emit({ kind: 'steps-added', frame: id, block: block.name, steps });
+  ctx.emit({ kind: 'frame-opened', frame: { ...place, id, session } });
+  ctx.emit({ kind: 'steps-added', frame: id, block: block.name, steps });
 }
 
-/** Ends the frames that wait for this one to return, and says which stood at the bottom. */
-function dropCallers(turn: Turn, frame: FrameState): FrameState {
+/** Drops the frames that wait for this one to return. Returns the outermost of them. */
+function dropCallers(ctx: DecideContext, frame: FrameState): FrameState {
   const dropped: string[] = [];
   let bottom = frame;
   while (bottom.caller !== null) {
     dropped.push(bottom.id);
-    bottom = frameOf(turn.state, bottom.caller);
+    bottom = frameOf(ctx.state, bottom.caller);
   }
   if (dropped.length > 0) {
-    turn.emit({ kind: 'frames-dropped', frames: dropped });
-    turn.emit({ kind: 'warned', message: `${frame.lane}: a reset dropped ${dropped.length} pending return(s)` });
+    ctx.emit({ kind: 'frames-dropped', frames: dropped });
+    ctx.emit({ kind: 'warned', message: `${frame.lane}: a reset dropped ${dropped.length} pending return(s)` });
   }
   return bottom;
 }
 
-/** Names that are given with the block come before those around it. */
-function seenWith(given: Variables, around: Lookup): Lookup {
+/** The given variables shadow outer ones. */
+function withVariables(given: Variables, around: Lookup): Lookup {
   return (path) => {
     const value = own(given, path[0] ?? '');
     return value === undefined ? around(path) : lookupIn(value, path);
@@ -405,10 +417,10 @@ function seenWith(given: Variables, around: Lookup): Lookup {
 }
 
 /**
- * `lane`: the line of control that enters the block; null where none does. `passed`: blocks that this one stands in for,
- * since they may not be visited any more.
+ * `lane`: the lane that enters the block; null for child frames. `passed`: blocks skipped so far because their visit
+ * limit is reached.
  */
-function bind(
+function bindTarget(
   state: RunState,
   target: Target,
   lookup: Lookup,
@@ -419,14 +431,14 @@ function bind(
   const named = blockNamed(state, target, lookup);
   if (!named.ok) return named;
   const block = named.value;
-  if (block.visits !== null && isWornOut(state, block, lane)) {
+  if (block.visits !== null && isVisitLimitReached(state, block, lane)) {
     const { max, instead } = block.visits;
     if (passed.includes(block)) {
-      const message = `${block.name} has been visited ${max} times, and all that is to be entered instead as often as it may be`;
+      const message = `${block.name} has been visited ${max} times, and every block to enter instead has reached its limit too`;
       return err(failure('expansion-limit', message));
     }
     const variables = { ...target.variables, ...instead.variables };
-    return bind(state, { ...instead, variables }, lookup, given, lane, [...passed, block]);
+    return bindTarget(state, { ...instead, variables }, lookup, given, lane, [...passed, block]);
   }
   const variables: Record<string, Json> = { ...given };
   for (const [name, template] of Object.entries(target.variables)) {
@@ -438,29 +450,29 @@ function bind(
     const { name, type } = parameter;
     const passed = own(variables, name);
     if (passed !== undefined) {
-      const typed = typeof passed === 'string' ? coerce(passed, type) : fits(passed, type);
+      const typed = typeof passed === 'string' ? coerce(passed, type) : checkType(passed, type);
       if (!typed.ok) return err(failure('unresolved', `variable ${name} of ${block.name}: ${typed.error}`));
       variables[name] = typed.value;
     } else if (parameter.fallback !== null) {
-      // A default may refer to what stands before it.
-      const value = fillValue(parameter.fallback, seenWith(variables, lookup));
+      // A default may refer to earlier parameters.
+      const value = fillValue(parameter.fallback, withVariables(variables, lookup));
       if (!value.ok) return err(failure('unresolved', `variable ${name}: ${value.error}`));
-      const typed = typeof value.value === 'string' ? coerce(value.value, type) : fits(value.value, type);
+      const typed = typeof value.value === 'string' ? coerce(value.value, type) : checkType(value.value, type);
       if (!typed.ok) return err(failure('unresolved', `variable ${name} of ${block.name}: ${typed.error}`));
       variables[name] = typed.value;
     } else if (parameter.required && !lookup([name]).ok) {
-      return err(failure('unresolved', `${block.name} needs the variable ${name}, and nobody passed it`));
+      return err(failure('unresolved', `${block.name} requires the variable ${name}, which was not passed`));
     }
   }
   return ok({ block, variables });
 }
 
-function fits(value: Json, type: ValueType): Result<Json, string> {
+function checkType(value: Json, type: ValueType): Result<Json, string> {
   const problem = misfit(value, type);
   return problem === null ? ok(value) : err(problem);
 }
 
-function isWornOut({ lanes }: RunState, { visits, steps }: Block, lane: string | null): boolean {
+function isVisitLimitReached({ lanes }: RunState, { visits, steps }: Block, lane: string | null): boolean {
   const [first] = steps;
   if (lane === null || first === undefined || visits === null) return false;
   return (lanes.get(lane)?.visitsOf.get(first) ?? 0) >= visits.max;
@@ -488,7 +500,7 @@ function limitProblem(state: RunState, frame: FrameState, steps: number): Failur
   return null;
 }
 
-/** A session that has not begun yet is neither gone on with nor forked: the policy it was to begin with is handed on. */
+/** A session that has not started can neither be resumed nor forked, so it stays fresh. */
 function sessionFor(policy: 'resume' | 'fresh' | 'fork', now: Session): Session {
   if (policy === 'fresh' || now.kind === 'fresh') return FRESH;
   return policy === 'fork' ? { kind: 'fork', id: now.id } : now;
@@ -498,9 +510,9 @@ function blockOf(state: RunState, name: string): Block {
   return present(state.program.blocks[name], `no block ${name} in this program`);
 }
 
-/** Names as the step sees them once it has answered: its own outputs included. */
-function withOutputs(turn: Turn, step: StepState, answer: Success): Lookup {
-  const around = lookupFrom(turn.state, step.frame, step, turn.at);
+/** Lookup that includes the outputs of the step's own answer. */
+function withOutputs(ctx: DecideContext, step: StepState, answer: Success): Lookup {
+  const around = lookupFrom(ctx.state, step.frame, step, ctx.at);
   return (path) => {
     const [name, word, field = ''] = path;
     if (name !== step.definition.id || word !== 'outputs') return around(path);
@@ -511,5 +523,5 @@ function withOutputs(turn: Turn, step: StepState, answer: Success): Lookup {
 }
 
 function lookupIn(value: Json, path: readonly string[]): Result<Json, string> {
-  return dig(value, path.slice(1), path[0] ?? '');
+  return valueAt(value, path.slice(1), path[0] ?? '');
 }

@@ -1,4 +1,4 @@
-// Steps by the segments of their ids, so that a need with wildcards visits what it matches and little else.
+// Steps indexed by the segments of their ids, so that a need with wildcards visits few steps besides its matches.
 
 import { segmentMatcher } from '../base/segment-pattern.ts';
 
@@ -15,7 +15,7 @@ export function insert<T>(tree: IdTree<T>, id: string, value: T): void {
   descend(tree, `${id}.`).value = value;
 }
 
-/** The node of a prefix (`each.0.`), made where it is missing. */
+/** Returns the node of a prefix (`each.0.`); creates it if absent. */
 export function descend<T>(tree: IdTree<T>, prefix: string): IdTree<T> {
   let node = tree;
   for (const segment of prefix.split('.').slice(0, -1)) {
@@ -38,7 +38,7 @@ export function find<T>(tree: IdTree<T>, segments: readonly string[]): IdTree<T>
   return node;
 }
 
-/** The nodes one level below whose segment fits the pattern. */
+/** Child nodes whose segment matches the pattern. */
 export function matches<T>(tree: IdTree<T>, pattern: string): readonly IdTree<T>[] {
   if (!pattern.includes('*')) {
     const only = tree.below.get(pattern);

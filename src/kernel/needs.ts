@@ -1,90 +1,92 @@
-// When a step may start. Each open need is counted once at the waiting step and known at what it waits for, so that an
-// end touches only those who waited for it (K6). A need that names something below a step which has not grown yet is a
-// hope, kept at that step and looked at again when it has grown.
+// Decides when a step may start. The waiting step counts its open needs, and each needed step lists its waiters, so
+// that settling a step touches only those (K6). A need on a step below one that has not grown is unresolved. It is
+// stored at that step, and resolved when the needed step appears or the growth ends.
 
 import type { IdTree } from './id-tree.ts';
 import { descend, matches } from './id-tree.ts';
-import type { Hope, RunState, StepState } from './state.ts';
-import { wantsAgent } from './state.ts';
+import type { UnresolvedNeed, RunState, StepState } from './state.ts';
+import { needsAgent } from './state.ts';
 
-/** Counts what the step still waits for, and puts it on the agenda when that is nothing. */
-export function awaitNeeds(state: RunState, waiter: StepState): void {
-  for (const need of waiter.definition.needs) awaitNeed(state, waiter, need);
-  reconsider(state, waiter);
+/** Counts the open needs of a step. Adds it to the agenda if there are none. */
+export function registerNeeds(state: RunState, waiter: StepState): void {
+  for (const need of waiter.definition.needs) registerNeed(state, waiter, need);
+  updateReadiness(state, waiter);
 }
 
-/** Tells those who wait for a step that it is settled. */
-export function settle(state: RunState, step: StepState, settlement: 'met' | 'broken'): void {
+/** Settles the step and updates the steps that wait for it. */
+export function settleStep(state: RunState, step: StepState, settlement: 'met' | 'broken'): void {
   step.settlement = settlement;
-  if (settlement === 'broken') abandonHopes(state, step);
-  // One that nobody waits for may be done and still bring forth.
-  if (settlement === 'broken' || !bringsForth(step)) grow(state, step);
+  if (settlement === 'broken') blockUnresolved(state, step);
+  // A foreach without join may be done and still start iterations.
+  if (settlement === 'broken' || !hasMoreIterations(step)) markGrown(state, step);
   for (const waiter of step.waiters.splice(0)) {
     waiter.unmet -= 1;
-    if (settlement === 'broken') doom(state, waiter);
-    reconsider(state, waiter);
+    if (settlement === 'broken') block(state, waiter);
+    updateReadiness(state, waiter);
   }
 }
 
-/** Tells those who hoped for something below a step that all of it exists now. */
-export function grow(state: RunState, step: StepState): void {
+/** All child frames exist: resolves the needs on steps below. */
+export function markGrown(state: RunState, step: StepState): void {
   if (step.grown) return;
   step.grown = true;
-  for (const { waiter, rest, pattern, fulfilled } of step.hopes.splice(0)) {
-    if (fulfilled) continue;
+  for (const { waiter, segments, isPattern, resolved } of step.unresolvedNeeds.splice(0)) {
+    if (resolved) continue;
     waiter.unmet -= 1;
-    awaitPath(state, waiter, nodeOf(step), rest, pattern);
-    reconsider(state, waiter);
+    registerPath(state, waiter, nodeOf(step), segments, isPattern);
+    updateReadiness(state, waiter);
   }
 }
 
-/** Nothing more comes below a step that failed: whoever hoped for it is skipped with it. */
-function abandonHopes(state: RunState, step: StepState): void {
-  for (const { waiter, fulfilled } of step.hopes.splice(0)) {
-    if (fulfilled) continue;
+/** A failed step grows no further: blocks the steps that need something below it. */
+function blockUnresolved(state: RunState, step: StepState): void {
+  for (const { waiter, resolved } of step.unresolvedNeeds.splice(0)) {
+    if (resolved) continue;
     waiter.unmet -= 1;
-    doom(state, waiter);
+    block(state, waiter);
   }
 }
 
-/** Turns the hopes for a step that has come into being into plain waiting for it. */
-export function fulfil(state: RunState, step: StepState): void {
-  for (const hope of state.hoped.get(step.id) ?? []) {
-    if (hope.fulfilled) continue;
-    hope.fulfilled = true;
-    step.waiters.push(hope.waiter);
+/** Turns unresolved needs on a new step into plain waits. */
+export function resolveNeeds(state: RunState, step: StepState): void {
+  for (const need of state.unresolvedById.get(step.id) ?? []) {
+    if (need.resolved) continue;
+    need.resolved = true;
+    step.waiters.push(need.waiter);
   }
-  state.hoped.delete(step.id);
+  state.unresolvedById.delete(step.id);
 }
 
-function awaitNeed(state: RunState, waiter: StepState, need: string): void {
-  awaitPath(state, waiter, waiter.frame.node, need.split('.'), need.includes('*'));
+function registerNeed(state: RunState, waiter: StepState, need: string): void {
+  registerPath(state, waiter, waiter.frame.node, need.split('.'), need.includes('*'));
 }
 
 function nodeOf({ id, frame }: StepState): IdTree<StepState> {
   return descend(frame.node, `${id.slice(frame.prefix.length)}.`);
 }
 
-/** A pattern that fits nothing is met; a name that can no longer come into being is hopeless. */
-function awaitPath(
+/** A pattern without matches is met. A name that can no longer appear is unresolvable. */
+function registerPath(
   state: RunState,
   waiter: StepState,
   node: IdTree<StepState>,
   segments: readonly string[],
-  pattern: boolean,
+  isPattern: boolean,
 ): void {
-  const found = awaitBelow(state, waiter, node, segments, pattern);
-  if (found > 0 || pattern) return;
-  if (waiter.status === 'pending') state.agenda.hopeless.add(waiter);
+  const found = registerBelow(state, waiter, node, segments, isPattern);
+  if (found > 0 || isPattern) return;
+  if (waiter.status === 'pending') state.agenda.unresolvable.add(waiter);
 }
 
-/** Counts every step below the node that the segments name, and every hope for one. Returns how many there are. */
-function awaitBelow(
+/**
+ * Registers a wait for every matching step, and for every step below which a match may appear. Returns their number.
+ */
+function registerBelow(
   state: RunState,
   waiter: StepState,
   node: IdTree<StepState>,
   segments: readonly string[],
-  pattern: boolean,
+  isPattern: boolean,
 ): number {
   const [first, ...rest] = segments;
   if (first === undefined) return 0;
@@ -93,71 +95,71 @@ function awaitBelow(
     const step = next.value;
     if (rest.length > 0 && step !== null && !step.grown) {
       found += 1;
-      hopeFor(state, waiter, step, rest, pattern);
+      addUnresolved(state, waiter, step, rest, isPattern);
     } else if (rest.length > 0) {
-      found += awaitBelow(state, waiter, next, rest, pattern);
+      found += registerBelow(state, waiter, next, rest, isPattern);
     } else if (step === null) {
-      // A prefix without a step of its own (`each.0`): all that stands below it.
-      found += awaitAllBelow(state, waiter, next);
+      // A prefix that is not a step (`each.0`) means all steps below it.
+      found += registerAllBelow(state, waiter, next);
     } else if (step !== waiter) {
       found += 1;
-      awaitStep(state, waiter, step);
+      registerStep(state, waiter, step);
     }
   }
   return found;
 }
 
-function hopeFor(
+function addUnresolved(
   state: RunState,
   waiter: StepState,
   above: StepState,
-  rest: readonly string[],
-  pattern: boolean,
+  segments: readonly string[],
+  isPattern: boolean,
 ): void {
-  const hope: Hope = { waiter, rest, pattern, fulfilled: false };
+  const need: UnresolvedNeed = { waiter, segments, isPattern, resolved: false };
   waiter.unmet += 1;
-  above.hopes.push(hope);
-  if (pattern) return;
-  const id = [above.id, ...rest].join('.');
-  const others = state.hoped.get(id);
-  if (others === undefined) state.hoped.set(id, [hope]);
-  else others.push(hope);
+  above.unresolvedNeeds.push(need);
+  if (isPattern) return;
+  const id = [above.id, ...segments].join('.');
+  const others = state.unresolvedById.get(id);
+  if (others === undefined) state.unresolvedById.set(id, [need]);
+  else others.push(need);
 }
 
-function awaitAllBelow(state: RunState, waiter: StepState, node: IdTree<StepState>): number {
+function registerAllBelow(state: RunState, waiter: StepState, node: IdTree<StepState>): number {
   let found = 0;
   for (const next of node.below.values()) {
-    if (next.value === null) found += awaitAllBelow(state, waiter, next);
+    if (next.value === null) found += registerAllBelow(state, waiter, next);
     else if (next.value !== waiter) {
       found += 1;
-      awaitStep(state, waiter, next.value);
+      registerStep(state, waiter, next.value);
     }
   }
   return found;
 }
 
-function awaitStep(state: RunState, waiter: StepState, step: StepState): void {
-  if (step.settlement === 'broken') doom(state, waiter);
+function registerStep(state: RunState, waiter: StepState, step: StepState): void {
+  if (step.settlement === 'broken') block(state, waiter);
   if (step.settlement !== 'open') return;
   waiter.unmet += 1;
   step.waiters.push(waiter);
 }
 
-function doom(state: RunState, waiter: StepState): void {
-  if (waiter.status === 'pending') state.agenda.doomed.add(waiter);
+function block(state: RunState, waiter: StepState): void {
+  if (waiter.status === 'pending') state.agenda.blocked.add(waiter);
 }
 
-function reconsider(state: RunState, step: StepState): void {
-  const { doomed, hopeless } = state.agenda;
-  if (step.status !== 'pending' || step.unmet > 0 || doomed.has(step) || hopeless.has(step)) return;
+function updateReadiness(state: RunState, step: StepState): void {
+  const { blocked, unresolvable } = state.agenda;
+  if (step.status !== 'pending' || step.unmet > 0 || blocked.has(step) || unresolvable.has(step)) return;
   step.eventsBefore = state.events.count;
   becomeReady(state, step);
 }
 
 export function becomeReady(state: RunState, step: StepState): void {
-  (wantsAgent(step) ? state.agenda.readyForAgent : state.agenda.ready).add(step);
+  (needsAgent(step) ? state.agenda.readyForAgent : state.agenda.ready).add(step);
 }
 
-function bringsForth({ definition: { act }, items, blocks }: StepState): boolean {
+function hasMoreIterations({ definition: { act }, items, blocks }: StepState): boolean {
   return act.kind === 'each' && !act.join && items !== null && blocks < items.length;
 }

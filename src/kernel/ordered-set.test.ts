@@ -1,18 +1,18 @@
-// The heap against a sorted list, with additions, deletions and doubles at random.
+// Compares the heap with a sorted list, under random additions, deletions and duplicates.
 
 import { expect, test } from 'vitest';
-import { ByOrder } from './ordered-set.ts';
+import { OrderedSet } from './ordered-set.ts';
 
-test('the first is the earliest of those that are in it, whatever came and went', () => {
+test('first() returns the earliest member after any additions and deletions', () => {
   let seed = 7;
   const random = (limit: number): number => {
     seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
     return seed % limit;
   };
   const all = Array.from({ length: 60 }, (_, order) => ({ order }));
-  const heap = new ByOrder<{ readonly order: number }>();
+  const heap = new OrderedSet<{ readonly order: number }>();
   const plain = new Set<{ readonly order: number }>();
-  for (let turn = 0; turn < 5_000; turn++) {
+  for (let round = 0; round < 5_000; round++) {
     const one = all[random(all.length)] ?? { order: -1 };
     if (random(3) === 0) {
       heap.delete(one);

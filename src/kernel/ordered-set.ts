@@ -1,7 +1,7 @@
-// Things that want the same, of which the one that came into being first goes first: a set whose earliest member is at
-// hand, whatever their number (K6). A heap, in which what was deleted stays until it comes up.
+// A set that returns its earliest member by `order` in constant time, whatever its size (K6). A heap; deleted members
+// stay in it until they reach the top.
 
-export class ByOrder<T extends { readonly order: number }> {
+export class OrderedSet<T extends { readonly order: number }> {
   readonly #members = new Set<T>();
   readonly #heap: T[] = [];
 

@@ -1,9 +1,9 @@
-// Takes up a run again that had ended, or was about to end, without being done: the steps named go back to where they
-// can go on, the frames that hold them are open again, and every index is made anew. With the end of a run, the one
-// thing in the kernel whose cost is the run's size.
+// Reopens a run that has ended, or is ending, without being done. The given steps become pending or running again,
+// their frames reopen, and every index is rebuilt. Besides ending a run, this is the only operation whose cost is the
+// size of the run.
 
 import { canGrow } from '../ir/program.ts';
-import { awaitNeeds } from './needs.ts';
+import { registerNeeds } from './needs.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
 import { effectId, frameOf, isAwaited, stepOf, timeoutTimer } from './state.ts';
 
@@ -16,16 +16,16 @@ export function reopen(state: RunState, ids: readonly string[]): void {
   state.result = null;
   state.looseFailure = false;
   abandonRecoveries(state, new Set(ids));
-  // What was to make good for a step that is tried again is history, and stays as it ended.
+  // Recoveries of a step that is retried stay as they ended.
   const steps = ids.map((id) => stepOf(state, id)).filter(({ frame }) => !frame.abandoned);
   for (const { frame } of steps.filter(({ status }) => status === 'failed')) forgetFailure(state, frame);
   for (const step of steps) reopenStep(step);
-  for (const step of state.asked.values()) if (step.stopping === 'run-ending') interrupt(step);
+  for (const step of state.inFlight.values()) if (step.stopping === 'run-ending') interrupt(step);
   reopenFrames(state);
   reindex(state);
 }
 
-/** The failure is to be tried again: the frames that failed with it are as they were before. */
+/** The failure will be retried, so the frames that failed with it are no longer failing. */
 function forgetFailure(state: RunState, frame: FrameState): void {
   for (let now: FrameState | null = frame; now !== null; ) {
     now.failing = false;
@@ -33,16 +33,16 @@ function forgetFailure(state: RunState, frame: FrameState): void {
   }
 }
 
-/** It was asked to stop, and may live or not: it is looked at again, and its failure would not be its own doing. */
+/** A stop was requested and its process may still run. A later failure does not count as the step's own. */
 function interrupt(step: StepState): void {
   step.stopping = null;
   step.interrupted = true;
 }
 
-/** A step that had got as far as its blocks waits for them again; any other begins anew, as a further attempt. */
+/** A step that had child frames waits for them again; any other starts another attempt. */
 function reopenStep(step: StepState): void {
   const { act } = step.definition;
-  // Its list may have changed; iterations that have names are known again by them.
+  // The list may have changed; named iterations are matched by name.
   if (act.kind === 'each' && act.key !== null) step.items = step.names = null;
   const waitsBelow =
     act.kind === 'each'
@@ -58,7 +58,7 @@ function reopenStep(step: StepState): void {
   step.agent = null;
 }
 
-/** From the oldest frame to the youngest: a step that is tried again has no use for what was to make good for it. */
+/** Oldest frame first. A retried step does not need its earlier recovery. */
 function abandonRecoveries(state: RunState, again: ReadonlySet<string>): void {
   for (const frame of state.frames.values()) {
     const owner = frame.owner === null ? null : stepOf(state, frame.owner);
@@ -77,7 +77,7 @@ function abandonRecoveries(state: RunState, again: ReadonlySet<string>): void {
   }
 }
 
-/** From the youngest frame to the oldest: one that holds something open is open, and so is what waits for it. */
+/** Newest frame first, since a frame that contains something open is open itself. */
 function reopenFrames(state: RunState): void {
   const holding = new Set<FrameState>();
   state.openFrames = 0;
@@ -97,11 +97,11 @@ function reopenFrames(state: RunState): void {
 
 function reindex(state: RunState): void {
   const { agenda } = state;
-  for (const part of [agenda.ready, agenda.readyForAgent, agenda.doomed, agenda.hopeless, agenda.joinable])
+  for (const part of [agenda.ready, agenda.readyForAgent, agenda.blocked, agenda.unresolvable, agenda.joinable])
     part.clear();
   agenda.closable.clear();
-  state.hoped.clear();
-  state.asked.clear();
+  state.unresolvedById.clear();
+  state.inFlight.clear();
   state.timers.clear();
   for (const agent of state.agents.values()) {
     agent.busy = null;
@@ -110,7 +110,7 @@ function reindex(state: RunState): void {
   for (const step of state.steps.values()) {
     step.unmet = 0;
     step.waiters.length = 0;
-    step.hopes.length = 0;
+    step.unresolvedNeeds.length = 0;
     step.queuedFor = null;
     step.openChildren = step.children.filter((child) => isAwaited(child) && !child.closed).length;
     step.childFailed = step.children.some(({ join, closed, failing }) => join === 'wait' && closed && failing);
@@ -122,10 +122,10 @@ function reindex(state: RunState): void {
   }
   for (const frame of state.frames.values()) if (!frame.closed && frame.open === 0) agenda.closable.add(frame);
   for (const step of state.steps.values()) {
-    if (step.status === 'pending' && step.frame.failing && step.attempt === 0) agenda.doomed.add(step);
-    else if (step.status === 'pending') awaitNeeds(state, step);
+    if (step.status === 'pending' && step.frame.failing && step.attempt === 0) agenda.blocked.add(step);
+    else if (step.status === 'pending') registerNeeds(state, step);
     else if (step.effect !== null) {
-      state.asked.set(effectId(step.id, step.attempt), step);
+      state.inFlight.set(effectId(step.id, step.attempt), step);
       const agent = step.definition.agent === null ? undefined : state.agents.get(step.agent ?? '');
       if (agent !== undefined) agent.busy = step;
       const id = timeoutTimer(step.id, step.attempt);

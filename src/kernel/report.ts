@@ -1,5 +1,5 @@
-// What an agent reports about its step (`meow done`): whether it is its turn, and whether the outputs are what was asked
-// for. Whoever takes the report in asks here first, to say what is wrong; the kernel asks again, and decides.
+// Checks an agent's report about its step (`meow done`): the step must be in progress, and the outputs as declared. The
+// message handler calls it to answer the agent; the kernel calls it again to decide.
 
 import type { Json } from '../base/json.ts';
 import { own } from '../base/json.ts';
@@ -10,44 +10,44 @@ import { coerce, misfit } from '../ir/output.ts';
 import type { RunState, StepState } from './state.ts';
 
 export interface Report {
-  /** Who reports; null where nobody says. */
+  /** The reporting agent; null if unknown. */
   readonly agent: string | null;
-  /** Which step it is about; null means what the agent is working on. */
+  /** Null means the agent's current step. */
   readonly step: string | null;
   readonly outputs: Outputs;
-  /** The id of the message that brings it; null where it has none. */
+  /** Id of the message; null if it has none. */
   readonly message: string | null;
 }
 
-export type ReportVerdict =
-  /** `unknown`: outputs that nobody asked for. They are kept. */
+export type ReportCheck =
+  /** `unknown`: outputs that were not declared. They are recorded. */
   | {
       readonly kind: 'accepted';
       readonly step: string;
       readonly outputs: Outputs;
       readonly unknown: readonly string[];
     }
-  /** It was accepted before. */
+  /** Accepted before. */
   | { readonly kind: 'repeated'; readonly step: string | null }
   | { readonly kind: 'refused'; readonly message: string };
 
-export function judgeReport(state: RunState, report: Report): ReportVerdict {
+export function checkReport(state: RunState, report: Report): ReportCheck {
   const { message } = report;
-  // Its sender did not hear the answer; the agent may have other work by now.
-  if (message !== null && state.heard.has(message)) return { kind: 'repeated', step: report.step };
-  const step = stepReported(state, report);
+  // The sender missed the reply; the agent may have another step by now.
+  if (message !== null && state.seenMessages.has(message)) return { kind: 'repeated', step: report.step };
+  const step = reportedStep(state, report);
   if (!step.ok) return { kind: 'refused', message: step.error };
   const { effect, status, id } = step.value;
   const expects = expectationsOf(step.value);
-  if (expects === null) return { kind: 'refused', message: `step ${id} is no work of an agent` };
+  if (expects === null) return { kind: 'refused', message: `step ${id} is not an agent step` };
   const typed = typedOutputs(expects, report.outputs);
   if (status === 'done' || status === 'completing') {
-    return typed.ok && sameOutputs(typed.value, reportedOf(step.value, expects, typed.value))
+    return typed.ok && sameOutputs(typed.value, reportedOutputs(step.value, expects, typed.value))
       ? { kind: 'repeated', step: id }
-      : { kind: 'refused', message: `step ${id} has been reported already, with other outputs` };
+      : { kind: 'refused', message: `step ${id} was already reported with other outputs` };
   }
   if (status !== 'running' || effect?.kind !== 'prompt') {
-    return { kind: 'refused', message: `step ${id} is ${status}: there is nothing to report` };
+    return { kind: 'refused', message: `step ${id} is ${status}, so it cannot be reported` };
   }
   if (step.value.stopping !== null) return { kind: 'refused', message: `step ${id} is being stopped` };
   if (!typed.ok) return { kind: 'refused', message: typed.error };
@@ -56,35 +56,35 @@ export function judgeReport(state: RunState, report: Report): ReportVerdict {
   return { kind: 'accepted', step: id, outputs: typed.value, unknown };
 }
 
-/** Files that must exist for the outputs to be what was asked for, and the folder that they are seen from. */
-export function filesNamed(
+/** Files that must exist for the outputs to be valid, and the folder that relative paths start from. */
+export function requiredFiles(
   state: RunState,
   stepId: string,
   outputs: Outputs,
 ): readonly { readonly name: string; readonly path: string; readonly from: string }[] {
   const step = state.steps.get(stepId);
   const expects = step === undefined ? null : expectationsOf(step);
-  const from = state.agents.get(step?.agent ?? '')?.opening?.workdir ?? state.request?.cwd ?? '';
+  const from = state.agents.get(step?.agent ?? '')?.info?.workdir ?? state.request?.cwd ?? '';
   return (expects ?? []).flatMap(({ name, type }) => {
     const path = own(outputs, name);
     return type === 'file_path' && typeof path === 'string' ? [{ name, path, from }] : [];
   });
 }
 
-function stepReported(state: RunState, { agent, step }: Report): Result<StepState, string> {
+function reportedStep(state: RunState, { agent, step }: Report): Result<StepState, string> {
   if (step !== null) {
     const named = state.steps.get(step);
     if (named === undefined) return err(`there is no step ${step} in this run`);
     if (agent !== null && named.agent !== null && named.agent !== agent)
-      return err(`step ${step} is the work of agent ${named.agent}, not of ${agent}`);
+      return err(`step ${step} belongs to agent ${named.agent}, not to ${agent}`);
     return ok(named);
   }
-  if (agent === null) return err('nobody says which agent this is: MEOW_AGENT is not set');
+  if (agent === null) return err('unknown agent: MEOW_AGENT is not set');
   const busy = state.agents.get(agent)?.busy ?? latestOf(state, agent);
-  return busy === null ? err(`agent ${agent} has nothing to do at the moment`) : ok(busy);
+  return busy === null ? err(`agent ${agent} has no step in progress`) : ok(busy);
 }
 
-/** What an agent that is idle has worked on last: it may be reporting that again. */
+/** The last step of an idle agent, which may be reporting it again. */
 function latestOf(state: RunState, agent: string): StepState | null {
   return state.agents.get(agent)?.latest ?? null;
 }
@@ -142,8 +142,8 @@ function typedOutput(given: Json, type: Expectation['type']): Result<Json, strin
   }
 }
 
-/** What the step has of what is asked for and reported: a decision of a person adds to its outputs. */
-function reportedOf({ outputs }: StepState, expects: readonly Expectation[], report: Outputs): Outputs {
+/** The step's outputs that can be compared with the report. A verdict may have added others. */
+function reportedOutputs({ outputs }: StepState, expects: readonly Expectation[], report: Outputs): Outputs {
   const names = new Set([...expects.map(({ name }) => name), ...Object.keys(report)]);
   return Object.fromEntries(Object.entries(outputs).filter(([name]) => names.has(name)));
 }

@@ -1,5 +1,5 @@
-// Which value a name has where a step stands: the variables of its frame, of the frames around it and of its line of
-// control, then the outputs of steps that have finished, then what the run itself knows.
+// Name lookup for a step: variables of its frame, its enclosing frames and its lane, then outputs of finished steps,
+// then built-ins and metadata.
 
 import { assert } from '../base/assert.ts';
 import type { Json, JsonMap } from '../base/json.ts';
@@ -12,15 +12,15 @@ import { KeptFile } from '../ir/text.ts';
 import type { Lookup } from '../ir/text.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
 
-/** Names seen from a frame; `step` is null where the run itself asks, as for its cleanup. */
+/** `step` is null for the run's cleanup script. */
 export function lookupFrom(state: RunState, frame: FrameState, step: StepState | null, at: number): Lookup {
   return (path) => {
     const [name = '', ...rest] = path;
-    // A step beside the one that asks is meant before a variable that happens to have its name.
+    // A step in the same frame wins over a variable with its name.
     if (rest[0] === 'outputs' && state.steps.has(`${frame.prefix}${name}`))
       return findOutput(state, frame, name, rest.slice(1));
     const variable = findVariable(state, frame, name);
-    if (variable !== undefined) return dig(variable, rest, name);
+    if (variable !== undefined) return valueAt(variable, rest, name);
     const split = path.indexOf('outputs', 1);
     if (split > 0) return findOutput(state, frame, path.slice(0, split).join('.'), path.slice(split + 1));
     if (rest.length === 0) {
@@ -31,8 +31,8 @@ export function lookupFrom(state: RunState, frame: FrameState, step: StepState |
   };
 }
 
-/** The part of a value that the rest of a path names. */
-export function dig(value: Json, path: readonly string[], name: string): Result<Json, string> {
+/** The part of a value that a path names. */
+export function valueAt(value: Json, path: readonly string[], name: string): Result<Json, string> {
   let now: Json = value;
   let where = name;
   for (const segment of path) {
@@ -41,16 +41,19 @@ export function dig(value: Json, path: readonly string[], name: string): Result<
       : isJsonMap(now) && Object.hasOwn(now, segment)
         ? now[segment]
         : undefined;
-    if (next === undefined) return err(`${where} has no ${segment}; it is ${shape(now)}`);
+    if (next === undefined) return err(`${where} has no ${segment}; it is ${describeShape(now)}`);
     now = next;
     where += `.${segment}`;
   }
   return ok(now);
 }
 
-/** All variables in sight, and the outputs of the steps it names as needs: what a command finds in its environment. */
-export function variablesInSight(state: RunState, step: StepState): JsonMap {
-  const found: Record<string, Json> = { ...state.lanes.get(step.frame.lane)?.variables, ...step.frame.sight };
+/** Variables for a command's environment: all visible ones, and the outputs of the steps it needs. */
+export function variablesFor(state: RunState, step: StepState): JsonMap {
+  const found: Record<string, Json> = {
+    ...state.lanes.get(step.frame.lane)?.variables,
+    ...step.frame.visibleVariables,
+  };
   for (const need of step.definition.needs) {
     const needed = state.steps.get(`${step.frame.prefix}${need}`);
     for (const [name, value] of Object.entries(needed?.outputs ?? {})) {
@@ -60,12 +63,12 @@ export function variablesInSight(state: RunState, step: StepState): JsonMap {
   return found;
 }
 
-function findVariable(state: RunState, { sight, lane }: FrameState, name: string): Json | undefined {
-  if (Object.hasOwn(sight, name)) return sight[name];
+function findVariable(state: RunState, { visibleVariables, lane }: FrameState, name: string): Json | undefined {
+  if (Object.hasOwn(visibleVariables, name)) return visibleVariables[name];
   return own(state.lanes.get(lane)?.variables ?? {}, name);
 }
 
-/** `build` within `each.0.` is tried as `each.0.build`, `each.build`, `build`. */
+/** Tries `build` within `each.0.` as `each.0.build`, `each.build`, `build`. */
 function findOutput(
   state: RunState,
   frame: FrameState,
@@ -86,27 +89,27 @@ function outputOf(step: StepState, path: readonly string[]): Result<Json | KeptF
   const value = own(step.outputs, field);
   const where = `${step.id}.outputs.${field}`;
   if (value !== undefined && step.kept.includes(field)) {
-    if (rest.length > 0) return err(`${where} is over 1 MB and kept in a file: its parts cannot be named`);
+    if (rest.length > 0) return err(`${where} is over 1 MB and stored in a file, so a part of it cannot be used`);
     const file = isJsonMap(value) ? value['$file'] : null;
-    assert(typeof file === 'string', `${where} is kept, and nobody says where`);
+    assert(typeof file === 'string', `${where} is stored in a file, but its path is missing`);
     return ok(new KeptFile(file));
   }
-  if (value !== undefined) return dig(value, rest, where);
+  if (value !== undefined) return valueAt(value, rest, where);
   if (step.settlement === 'open')
-    return err(`step ${step.id} has no output ${field} yet: it has not finished; name it in needs`);
+    return err(`step ${step.id} has no output ${field} yet, because it has not finished; add it to needs`);
   const names = Object.keys(step.outputs);
   const has = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
   return err(`step ${step.id} (${step.status}) has no output ${field}; ${has}`);
 }
 
-/** What a value is, for people. */
-export function shape(value: Json): string {
+/** Describes the type of a value in an error message. */
+export function describeShape(value: Json): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
   if (isJsonMap(value)) return `a map with ${Object.keys(value).join(', ') || 'nothing'}`;
   return value === null ? 'null' : `a ${typeof value}`;
 }
 
-/** Behind an @, where nobody can write a variable, they are what they are whatever variables there are. */
+/** `@name` always means the built-in, even if a variable has that name. */
 function builtIn(
   state: RunState,
   frame: FrameState,
@@ -138,9 +141,9 @@ function builtIn(
   }
 }
 
-function unknownName({ sight }: FrameState, path: readonly string[]): string {
-  // Those that begin with @ nobody can write.
-  const names = Object.keys(sight).filter((name) => !name.startsWith('@'));
+function unknownName({ visibleVariables }: FrameState, path: readonly string[]): string {
+  // Authors cannot write names that begin with `@`.
+  const names = Object.keys(visibleVariables).filter((name) => !name.startsWith('@'));
   const near = nearest(path[0] ?? '', names);
   const known = names.length === 0 ? 'there are no variables here' : `known here: ${names.join(', ')}`;
   return `{{${path.join('.')}}} is unknown${near === null ? '' : `; did you mean ${near}?`} (${known})`;

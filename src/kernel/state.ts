@@ -1,6 +1,6 @@
-// The fold of a journal's decisions, with the indexes that keep the cost of an input independent of the run's size (K6).
-// Only `apply` changes it, but for what a replay can do without: `decide` takes from the agenda what it looks at, puts a step
-// that waits for a busy agent into that agent's queue, and remembers how far a foreach with names has come.
+// The state of a run: the fold of its journal's decisions, with indexes that keep the cost of an input independent of
+// the size of the run (K6). Only `apply` changes it, with three exceptions that a replay does not need: `decide`
+// removes agenda entries, queues steps for busy agents, and advances `iterationCursor`.
 
 import type { Json } from '../base/json.ts';
 import { present } from '../base/assert.ts';
@@ -12,9 +12,9 @@ import type { Allowance, Program, RunRequest, Step } from '../ir/program.ts';
 import { UNLIMITED } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import type { Usage } from '../ir/usage.ts';
-import type { AgentOpening, FrameOpening, OpenDialog, RunEnd, StopReason } from './decision.ts';
+import type { AgentInfo, FrameSpec, OpenDialog, RunEnd, StopReason } from './decision.ts';
 import type { EmittedEvent, GateVerdict } from './input.ts';
-import { ByOrder } from './ordered-set.ts';
+import { OrderedSet } from './ordered-set.ts';
 import type { IdTree } from './id-tree.ts';
 import { emptyTree } from './id-tree.ts';
 
@@ -22,9 +22,9 @@ export interface RunState {
   readonly program: Program;
   phase: 'new' | 'running' | 'ending' | 'cleaning' | 'ended';
   request: RunRequest | null;
-  /** What the run ends as, from the moment it is known. */
+  /** How the run ends; set as soon as that is decided. */
   end: RunEnd | null;
-  /** Whoever ended it has no patience. */
+  /** Stop without grace periods. */
   endForced: boolean;
   reason: string | null;
   result: Json;
@@ -37,46 +37,46 @@ export interface RunState {
   readonly lanes: Map<string, LaneState>;
   readonly gates: Map<string, GateState>;
   cleanup: { readonly effect: CommandSpec<FilledText>; stopping: boolean } | null;
-  /** How often a cleanup has begun: a run that is taken up again may end again. */
+  /** Number of cleanups started. A resumed run may end, and clean up, again. */
   cleanups: number;
 
   readonly tree: IdTree<StepState>;
-  /** Steps that do not exist yet and are needed by name. */
-  readonly hoped: Map<string, Hope[]>;
-  /** Steps whose effect is with the world, by effect id. */
-  readonly asked: Map<string, StepState>;
-  /** By name: those that were started, and those that steps merely name. */
+  /** Needs on steps that do not exist yet, by the id of the needed step. */
+  readonly unresolvedById: Map<string, UnresolvedNeed[]>;
+  /** Steps whose effect is in flight, by effect id. */
+  readonly inFlight: Map<string, StepState>;
+  /** By name. Contains started agents and agents that a step has only named. */
   readonly agents: Map<string, AgentState>;
-  /** Effects that agents owe apart from any step, by effect id: to be there, to be started anew, to be ended. */
+  /** Effects of agents that belong to no step (attend, restart, kill), by effect id. */
   readonly agentEffects: Map<string, AgentState>;
   readonly events: EventsState;
-  /** Of the latest messages that decided or reported something: one that is sent again is heard once. */
-  readonly heard: Set<string>;
+  /** Ids of recent messages that carried a verdict or a report. A message sent twice takes effect once. */
+  readonly seenMessages: Set<string>;
   allowance: Allowance;
   readonly cost: CostState;
-  /** Transitions of all lines of control so far. */
+  /** Transitions taken so far, in all lanes. */
   transitions: number;
-  /** Turns of agents that are with the world. */
+  /** Agent turns in flight. */
   turns: number;
   readonly timers: Map<string, Timer>;
   openFrames: number;
-  /** A line of control that nobody waits for has failed. */
+  /** A lane that no step waits for has failed. */
   looseFailure: boolean;
   readonly agenda: Agenda;
 }
 
-/** What follows from the decisions so far and is still to be decided. */
+/** Consequences of the decisions so far that `decide` has not handled yet. */
 export interface Agenda {
   readonly ready: Set<StepState>;
-  /** Ready, and in want of an agent: taken after the others. */
-  readonly readyForAgent: ByOrder<StepState>;
-  /** Pending, and needs something that failed or was skipped. */
-  readonly doomed: Set<StepState>;
-  /** Pending, and needs something that will never exist. */
-  readonly hopeless: Set<StepState>;
-  /** Running, and all blocks below are over (or another iteration may begin). */
+  /** Ready, but needs an agent. Started after the steps in `ready`. */
+  readonly readyForAgent: OrderedSet<StepState>;
+  /** Pending, but a step it needs has failed or was skipped. */
+  readonly blocked: Set<StepState>;
+  /** Pending, but a step it needs can never exist. */
+  readonly unresolvable: Set<StepState>;
+  /** Running, with all child frames closed or room for another iteration. */
   readonly joinable: Set<StepState>;
-  /** Open, without anything open in them. */
+  /** Open frames that contain nothing open. */
   readonly closable: Set<FrameState>;
 }
 
@@ -84,178 +84,177 @@ export type StepStatus = 'pending' | 'running' | 'completing' | 'done' | 'failed
 
 export interface StepState {
   readonly id: string;
-  /** Its place among all steps of the run, in the order of their coming into being. */
+  /** Position among all steps of the run, in order of creation. */
   readonly order: number;
   readonly frame: FrameState;
   readonly definition: Step;
   status: StepStatus;
-  /** Of the latest start; 0 where it never started. */
+  /** Number of the latest attempt; 0 if never started. */
   attempt: number;
-  /** How many attempts failed and count against its retries. */
+  /** Failed attempts that count against the retry limit. */
   failures: number;
-  /** What its next attempt is told in place of its prompt, and how often that has been done. */
+  /** Replaces the prompt in the next attempt; `reprompts` counts how often. */
   reprompt: string | null;
   reprompts: number;
   failure: Failure | null;
   outputs: Outputs;
-  /** Names of the outputs that are kept in files. */
+  /** Names of the outputs stored in files. */
   kept: readonly string[];
-  /** The route of its outcome, where it stands in a block that performs another step. */
+  /** Route of its outcome; set only inside a block that performs another step. */
   route: string | null;
-  /** What its latest attempt has cost; null where that is nothing, or not known yet. */
+  /** Cost of the latest attempt; null if none or not known yet. */
   usage: Usage | null;
   agent: string | null;
-  /** Which life of the agent it was asked of. */
+  /** Generation of the agent that received the effect. */
   agentGeneration: number;
-  /** The agent whose queue it stands in, until that one is free. */
+  /** The busy agent whose queue contains this step. */
   queuedFor: string | null;
   startedAt: number | null;
   finishedAt: number | null;
-  /** The session that its latest attempt was to begin with. */
-  beganIn: Session;
-  /** While the world has not answered. */
+  /** The session in which the latest attempt started. */
+  initialSession: Session;
+  /** The effect in flight. */
   effect: EffectSpec<FilledText> | null;
-  /** How far its prompt has come; null where it has none. */
+  /** Delivery status of the prompt; null if the step sends none. */
   delivery: Delivery | null;
-  /** What its agent asks a person, and the gate that was opened for it. */
+  /** The agent's open question, with the gate opened for it. */
   dialog: OpenDialog | null;
-  /** How many of them have been decided, in all attempts. */
+  /** Number of dialogs decided, in all attempts. */
   dialogs: number;
-  /** When its time is over. */
   timeoutAt: number | null;
   stopping: StopReason | null;
   stoppingForced: boolean;
-  /** It was being stopped when that was withdrawn: what it comes to is not its own doing. */
+  /** A stop was requested and then withdrawn: a failure does not count as the step's own. */
   interrupted: boolean;
-  /** Why it is skipped, where it is. */
+  /** Reason for skipping; null if not skipped. */
   skipped: 'need' | 'run-ending' | null;
   items: readonly Json[] | null;
   width: number | null;
-  /** What its iterations are called, where they have names of their own. */
+  /** Names of the iterations; null if they are numbered. */
   names: readonly string[] | null;
-  /** Those of them that have begun, in any attempt. */
-  readonly namesBegun: Set<string>;
-  /** How many of the items have an iteration, where they have names: a hint that a replay can do without. */
-  begun: number;
-  /** What the agent had to say beside its outputs. */
+  /** Names of iterations started in any attempt. */
+  readonly startedNames: Set<string>;
+  /** Index of the first item whose named iteration may not have started. A cache: replay rebuilds it. */
+  iterationCursor: number;
+  /** The agent's remarks beside its outputs. */
   notes: string | null;
-  /** How many events there had been when it became ready, and up to which it has been handed them. */
+  /** Number of events when the step became ready, and number of the last event it received. */
   eventsBefore: number;
   eventsSeen: number;
-  /** The latest questions, and the events that answered them: who asks again has not heard the answer. */
-  readonly eventAskings: Map<string, number>;
-  /** The gate that somebody asked for on its behalf, of several the last. */
+  /** Recent event requests and the events they returned, so that a repeated request returns the same event. */
+  readonly eventRequests: Map<string, number>;
+  /** The gate requested on behalf of this step; if several, the last. */
   gate: string | null;
 
-  /** What those who need it see. */
+  /** How dependent steps see this step. */
   settlement: 'open' | 'met' | 'broken';
-  /** Needs that are still open. */
+  /** Number of open needs. */
   unmet: number;
   readonly waiters: StepState[];
-  /** Whether all blocks below it exist; needs that name something below wait for it. */
+  /** All child frames exist. Needs on steps below wait for this. */
   grown: boolean;
-  readonly hopes: Hope[];
-  /** Frames below it, in order. */
+  readonly unresolvedNeeds: UnresolvedNeed[];
+  /** Child frames, in order. */
   readonly children: FrameState[];
-  /** How many of them are iterations or branches, and no recoveries. */
+  /** Number of children that are iterations or branches, not recoveries. */
   blocks: number;
   openChildren: number;
   childFailed: boolean;
   recoveries: number;
 }
 
-/** A need of a step that names something below a step that has not grown yet. */
-export interface Hope {
+/** A need on a step below another step that has not grown yet. */
+export interface UnresolvedNeed {
   readonly waiter: StepState;
-  /** Segments below the step that is hoped for. */
-  readonly rest: readonly string[];
-  /** Whether the whole need is a pattern: then finding nothing meets it. */
-  readonly pattern: boolean;
-  /** What was hoped for has come into being, and is waited for like any other step. */
-  fulfilled: boolean;
+  /** Path below the step that has not grown. */
+  readonly segments: readonly string[];
+  /** The need contains a wildcard. A pattern without matches counts as met. */
+  readonly isPattern: boolean;
+  /** The needed step now exists and is waited for like any other. */
+  resolved: boolean;
 }
 
-export interface FrameState extends FrameOpening {
-  /** All variables that are seen from it, its own and those of the frames around it. */
-  readonly sight: Readonly<Record<string, Json>>;
-  /** Where the ids of its steps begin. */
+export interface FrameState extends FrameSpec {
+  /** Variables of this frame and of all enclosing frames. */
+  readonly visibleVariables: Readonly<Record<string, Json>>;
+  /** Root of its steps in the id tree. */
   readonly node: IdTree<StepState>;
   readonly steps: StepState[];
-  /** Its unfinished steps, the inline frames below them, and the frame it called. */
+  /** Number of unfinished steps, open inline frames and called frames. */
   open: number;
   failing: boolean;
   closed: boolean;
-  /** A recovery of a step that is tried again instead, or something below one: history, and never taken up again. */
+  /** Belongs to the recovery of a step that is retried instead. Never reopened. */
   abandoned: boolean;
   value: Json;
-  /** How the next turn in it begins. */
+  /** Session for the next agent turn in this frame. */
   nextSession: Session;
 }
 
 export interface GateState {
   readonly name: string;
-  /** Those on whose behalf it was asked; none where it was decided before anybody asked. */
-  readonly askers: Map<string, Asking>;
+  /** By requester. Empty if the gate was decided before any request. */
+  readonly requests: Map<string, GateRequest>;
   prompt: string | null;
   openedAt: number | null;
-  /** The latest decision, until somebody asks who was not among those that it answered. */
+  /** The latest verdict; reset by the first request that it does not answer. */
   verdict: GateVerdict | null;
 }
 
-/** A decision belongs to one asking, and stays with it: who asks after everybody has been answered needs another. */
-export interface Asking {
+/** One request for a verdict. A later request for the same gate needs a verdict of its own. */
+export interface GateRequest {
   verdict: GateVerdict | null;
-  /** Nobody decided in time. */
+  /** The request timed out. */
   expired: boolean;
 }
 
 export interface AgentState {
   readonly name: string;
-  /** `named`: no more than a name that steps queue for. */
+  /** `named`: never started, but steps queue for it. */
   status: 'named' | 'opening' | 'active' | 'closing' | 'closed' | 'ended' | 'gone' | 'lost';
-  opening: AgentOpening | null;
-  /** How often it was started. */
+  info: AgentInfo | null;
+  /** Number of starts. */
   generation: number;
-  /** It is ended without grace. */
+  /** Kill without a grace period. */
   closingForced: boolean;
-  /** The step it works on. */
+  /** The step in progress. */
   busy: StepState | null;
-  /** What it works on, or worked on last. */
+  /** The step in progress, or the last one. */
   latest: StepState | null;
-  readonly queue: ByOrder<StepState>;
+  readonly queue: OrderedSet<StepState>;
 }
 
-/** The latest events, oldest first. */
+/** The most recent events, oldest first. */
 export interface EventsState {
-  /** How many there have been. */
+  /** Number of events in the whole run. */
   count: number;
-  /** What those kept have to say, in characters. */
+  /** Total size of `latest` in characters. */
   size: number;
   readonly latest: (EmittedEvent & { readonly seq: number; readonly at: number })[];
   readonly ids: Set<string>;
 }
 
-/** Older events are forgotten, and those that fill too much room: nobody waits for long without being woken. */
-export const EVENTS_KEPT = 10_000;
+/** Limits on stored events. Waiting steps are woken at once, so nothing needs older events. */
+export const EVENTS_MAX = 10_000;
 export const EVENTS_SIZE_MAX = 16_000_000;
 
 export interface CostState {
   usd: number;
   tokens: number;
-  /** Turns that did not tell their price. */
+  /** Turns without a reported price. */
   unpriced: number;
 }
 
 export interface LaneState {
-  /** Those that the line of control began with: in sight for all its life. */
+  /** Variables of the lane's first frame; visible in all its frames. */
   readonly variables: Readonly<Record<string, Json>>;
   visits: number;
   readonly visitsOf: Map<Step, number>;
-  /** How many of its steps have an id: blocks of several workflows may have the same. */
-  readonly named: Map<string, number>;
-  /** Where it is, or was last. */
+  /** Number of steps by their id in the block. Blocks of several workflows may share ids. */
+  readonly countById: Map<string, number>;
+  /** The current frame, or the last one. */
   frame: FrameState | null;
-  /** The step of the latest visit, by its id in the block. */
+  /** The most recent step for each id in a block. */
   readonly latest: Map<string, StepState>;
   forks: number;
 }
@@ -283,11 +282,11 @@ export function initialState(program: Program): RunState {
     cleanup: null,
     cleanups: 0,
     tree: emptyTree(),
-    hoped: new Map(),
-    asked: new Map(),
+    unresolvedById: new Map(),
+    inFlight: new Map(),
     agents: new Map(),
     agentEffects: new Map(),
-    heard: new Set(),
+    seenMessages: new Set(),
     events: { count: 0, size: 0, latest: [], ids: new Set() },
     allowance: UNLIMITED,
     cost: { usd: 0, tokens: 0, unpriced: 0 },
@@ -298,16 +297,16 @@ export function initialState(program: Program): RunState {
     looseFailure: false,
     agenda: {
       ready: new Set(),
-      readyForAgent: new ByOrder(),
-      doomed: new Set(),
-      hopeless: new Set(),
+      readyForAgent: new OrderedSet(),
+      blocked: new Set(),
+      unresolvable: new Set(),
       joinable: new Set(),
       closable: new Set(),
     },
   };
 }
 
-/** The line of control that a run begins with. */
+/** The lane in which a run starts. */
 export const ENTRY_LANE = 'main';
 
 export function effectId(step: string, attempt: number): string {
@@ -322,12 +321,12 @@ export function retryTimer(step: string): string {
   return `${step} retry`;
 }
 
-/** Whether it takes its turn among agents: it works with a named one, or is a turn of its line of control. */
-export function wantsAgent({ definition: { agent, act } }: StepState): boolean {
+/** Counts against the limit of concurrent agents: the step uses a named agent or is a turn. */
+export function needsAgent({ definition: { agent, act } }: StepState): boolean {
   return agent !== null || (act.kind === 'effect' && isTurn(act.effect));
 }
 
-/** What an agent owes apart from any step; null where it owes nothing. The name cannot be that of a step. */
+/** Id of the agent's own effect in its present status; null if it has none. Step ids never contain `@`. */
 export function agentEffectId({ name, status, generation }: AgentState): string | null {
   switch (status) {
     case 'active':
@@ -341,7 +340,7 @@ export function agentEffectId({ name, status, generation }: AgentState): string 
   }
 }
 
-/** The run's cleanup script as a step; none can have this name, for steps have no @ in theirs. */
+/** Id of the cleanup script, as if it were a step. Step ids never contain `@`. */
 export const CLEANUP_STEP = '@cleanup';
 
 export function stepOf(state: RunState, id: string): StepState {
@@ -352,12 +351,12 @@ export function frameOf(state: RunState, id: string): FrameState {
   return present(state.frames.get(id), `no frame ${JSON.stringify(id)} in this run`);
 }
 
-/** Whether the step that it stands below goes on when it is over, by whatever it comes to. */
+/** Whether the parent step waits for the frame to close. */
 export function isAwaited({ join }: Pick<FrameState, 'join'>): boolean {
   return join === 'wait' || join === 'loose' || join === 'answer';
 }
 
-/** Whether it stands in a block that performs a step, or below one that does: a part of that step. */
+/** Whether the step is inside a block that performs another step. */
 export function performsAnother(state: RunState, { frame }: StepState): boolean {
   for (let now = frame; ; ) {
     if (now.join === 'answer') return true;
@@ -367,16 +366,17 @@ export function performsAnother(state: RunState, { frame }: StepState): boolean 
   }
 }
 
-/** Who asks for a gate. A step that is a gate asks anew with each attempt; a command that is run again asks no more. */
-export function askerOf(step: StepState): string {
+/** Key of a gate request. A gate step asks once per attempt; a command asks once for all attempts of its step. */
+export function requesterOf(step: StepState): string {
   return step.effect?.kind === 'gate' ? effectId(step.id, step.attempt) : step.id;
 }
 
-/** Somebody waits for a decision about it, or has left the question. */
-export function isOpenGate(state: RunState, { askers }: GateState): boolean {
-  for (const [asker, { verdict, expired }] of askers) {
+/** Whether a request waits for a verdict, or a non-blocking gate is undecided. */
+export function isOpenGate(state: RunState, { requests }: GateState): boolean {
+  for (const [requester, { verdict, expired }] of requests) {
     if (verdict !== null || expired) continue;
-    const step = state.asked.get(asker) ?? state.steps.get(asker) ?? state.steps.get(asker.replace(/#\d+$/, ''));
+    const step =
+      state.inFlight.get(requester) ?? state.steps.get(requester) ?? state.steps.get(requester.replace(/#\d+$/, ''));
     const act = step?.definition.act;
     if (act?.kind === 'effect' && act.effect.kind === 'gate' && !act.effect.blocks) return true;
     const status = step?.status;
@@ -385,6 +385,6 @@ export function isOpenGate(state: RunState, { askers }: GateState): boolean {
   return false;
 }
 
-export function isOver(step: StepState): boolean {
+export function isFinished(step: StepState): boolean {
   return step.status === 'done' || step.status === 'failed' || step.status === 'skipped';
 }

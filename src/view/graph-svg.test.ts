@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { ok, play } from '../../test/kernel-rig/play.ts';
+import { ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import { parseProgram } from '../../test/kernel-rig/program-text.ts';
 import { programGraph, runGraph } from './graph.ts';
 import type { Graph } from './graph.ts';
@@ -30,7 +30,7 @@ test('what leads back is drawn too, and a step that leads to itself', () => {
 });
 
 test('a run shows how its steps stand, and no coordinate is out of the picture', () => {
-  const { state } = play('e each [1,2,3] sub\nlast needs e.*\nblock sub\na\nb needs a', ok('e.0.a#1'));
+  const { state } = runKernel('e each [1,2,3] sub\nlast needs e.*\nblock sub\na\nb needs a', ok('e.0.a#1'));
   const svg = graphSvg(runGraph(state));
   expect(svg).toContain('<title>e.0.a (done)</title>');
   const [, width = ''] = /viewBox="0 0 ([\d.]+) /.exec(svg) ?? [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import { parseProgram } from '../../test/kernel-rig/program-text.ts';
 import { graphDot, graphMermaid, graphText, programGraph, runGraph } from './graph.ts';
 
@@ -42,7 +42,7 @@ test('the listing puts a step after what it needs', () => {
 });
 
 test('a run is drawn with what it grew into and how each step stands', () => {
-  const { state } = play('e each [1] sub\nlast needs e.*\nblock sub\na\nb needs a', ok('e.0.a#1'));
+  const { state } = runKernel('e each [1] sub\nlast needs e.*\nblock sub\na\nb needs a', ok('e.0.a#1'));
   const { nodes, edges } = runGraph(state);
   expect(nodes.map(({ id, name, status, group }) => [id, name, status, group])).toEqual([
     ['e', 'e', 'running', null],
@@ -59,7 +59,7 @@ test('a run is drawn with what it grew into and how each step stands', () => {
 });
 
 test('a route machine is drawn by where control went, also in a circle', () => {
-  const { state } = play(
+  const { state } = runKernel(
     'block one visit-last\nfix route done=goto:two\nblock two visit-last\ntry route done=end route exit-nonzero=goto:one',
     ok('fix#1#1'),
     bad('try#1#1'),

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BEGAN, START, bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { START_TIME, START, bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import { parseProgram } from '../../test/kernel-rig/program-text.ts';
 import fc from 'fast-check';
 import type { JsonMap } from '../base/json.ts';
@@ -11,7 +11,7 @@ import { StateYaml, readStateHead, stepsTouched } from './state-yaml.ts';
 import { UNLIMITED } from '../ir/program.ts';
 
 test('a run reads as the spec shows it', () => {
-  const { state } = play(
+  const { state } = runKernel(
     'e each [1] sub\nlast needs e agent w1\nblock sub\na',
     ok('e.0.a#1', { ticket: 'PROJ-1', more: true }),
   );
@@ -59,7 +59,7 @@ test('a run reads as the spec shows it', () => {
 });
 
 test('a cleanup script stays readable where that is safe', () => {
-  const { state } = play('a');
+  const { state } = runKernel('a');
   const command = {
     kind: 'command',
     cwd: null,
@@ -143,27 +143,27 @@ test('after any changes the text is the one that a fresh reading gives', () => {
     yaml.touch(stepsTouched([{ seq: 1, at, input, decisions }]));
     expect(yaml.text()).toBe(new StateYaml(state).text());
   };
-  take(START, BEGAN);
+  take(START, START_TIME);
   for (let turn = 1; turn < 150; turn++) {
-    const [effect, step] = [...state.asked][turn % state.asked.size] ?? [];
+    const [effect, step] = [...state.inFlight][turn % state.inFlight.size] ?? [];
     if (effect === undefined || step === undefined) break;
     const fails =
       turn % 4 === 0 && (step.definition.id === 'a' || (step.definition.retry.attemptsMax > 1 && step.failures === 0));
-    take(fails ? bad(effect) : ok(effect, { turn }), BEGAN + turn);
-    for (const timer of state.timers.keys()) take({ kind: 'deadline-passed', timer }, BEGAN + turn);
+    take(fails ? bad(effect) : ok(effect, { turn }), START_TIME + turn);
+    for (const timer of state.timers.keys()) take({ kind: 'deadline-passed', timer }, START_TIME + turn);
   }
-  take({ kind: 'stop-requested', by: 'ann', force: false }, BEGAN + 1_000);
-  for (const effect of state.asked.keys()) take(bad(effect, 'stopped'), BEGAN + 1_001);
+  take({ kind: 'stop-requested', by: 'ann', force: false }, START_TIME + 1_000);
+  for (const effect of state.inFlight.keys()) take(bad(effect, 'stopped'), START_TIME + 1_001);
   expect(state.phase).toBe('ended');
 });
 
 test('the head is read back as it was written, whatever the names', () => {
-  const { state } = play('a\nb needs a', ok('a#1'));
+  const { state } = runKernel('a\nb needs a', ok('a#1'));
   const running = { id: 'wf-1', template: 'trace', language: 'meow', status: 'running' };
   const startedAt = '2026-01-08T21:00:00.000Z';
   expect(readStateHead(new StateYaml(state).text())).toEqual({ ...running, startedAt, endedAt: null });
 
-  const failed = play('a', bad('a#1')).state;
+  const failed = runKernel('a', bad('a#1')).state;
   const endedAt = '2026-01-08T21:00:01.000Z';
   expect(readStateHead(new StateYaml(failed).text())).toEqual({ ...running, status: 'failed', startedAt, endedAt });
 
@@ -171,14 +171,14 @@ test('the head is read back as it was written, whatever the names', () => {
     fc.property(fc.string({ unit: 'binary', minLength: 1 }), (name) => {
       const program = { ...parseProgram(['a']), source: { language: 'meow', name } as const };
       const odd = initialState(program);
-      decide(odd, START, BEGAN);
+      decide(odd, START, START_TIME);
       expect(readStateHead(new StateYaml(odd).text())?.template).toBe(name);
     }),
   );
 });
 
 test('half a head, and what somebody made of it, are none', () => {
-  const text = new StateYaml(play('a').state).text();
+  const text = new StateYaml(runKernel('a').state).text();
   const whole = text.indexOf('\nvars:') + 1;
   expect(readStateHead(text.slice(0, whole))?.startedAt).toBe('2026-01-08T21:00:00.000Z');
   expect(readStateHead(text.slice(0, whole - 1))).toMatchObject({ status: 'running', startedAt: null });
@@ -191,7 +191,7 @@ test('half a head, and what somebody made of it, are none', () => {
 function readBack(variables: JsonMap): unknown {
   const state = initialState(parseProgram(['a']));
   const request = { id: 'wf-1', mark: 'm', variables, meta: {}, cwd: '/', allowOutside: false, allowance: UNLIMITED };
-  decide(state, { kind: 'run-requested', request, programHash: 'hash' }, BEGAN);
+  decide(state, { kind: 'run-requested', request, programHash: 'hash' }, START_TIME);
   const read = readYaml(new StateYaml(state).text());
   return (read as { vars: unknown }).vars;
 }

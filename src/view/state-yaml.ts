@@ -10,7 +10,7 @@ import type { CommandSpec } from '../ir/effect.ts';
 import type { Text } from '../ir/text.ts';
 import type { Decision, JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
-import { isOver } from '../kernel/state.ts';
+import { isFinished } from '../kernel/state.ts';
 import {
   agentStatus,
   expandedInto,
@@ -88,7 +88,7 @@ export class StateYaml {
       .map((known) => {
         const text = known.text ?? stepText(known.step);
         // What is over is not touched again, save by who resumes the run; what is long is dear to keep twice.
-        known.text = isOver(known.step) || text.length > LONG_ID ? null : text;
+        known.text = isFinished(known.step) || text.length > LONG_ID ? null : text;
         return text;
       })
       .join('');
@@ -233,13 +233,13 @@ function head(state: RunState): string {
 function agents({ agents: known }: RunState): string {
   if (known.size === 0) return 'agents: {}\n';
   const lines = ['agents:\n'];
-  for (const { name, status, opening, busy } of known.values()) {
+  for (const { name, status, info, busy } of known.values()) {
     const facts: [string, Json][] = [];
-    if (opening !== null) {
-      facts.push(['adapter', opening.adapter]);
-      if (opening.terminal !== null) facts.push(['tmux_session', opening.terminal]);
-      facts.push(['workdir', opening.workdir]);
-      if (opening.session !== null) facts.push(['session_id', opening.session]);
+    if (info !== null) {
+      facts.push(['adapter', info.adapter]);
+      if (info.terminal !== null) facts.push(['tmux_session', info.terminal]);
+      facts.push(['workdir', info.workdir]);
+      if (info.session !== null) facts.push(['session_id', info.session]);
     }
     facts.push(['status', agentStatus(status, busy !== null)]);
     if (busy !== null) facts.push(['current_step', busy.id]);

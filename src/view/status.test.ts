@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import { parseProgram } from '../../test/kernel-rig/program-text.ts';
 import { success } from '../ir/effect.ts';
 import type { Usage } from '../ir/usage.ts';
@@ -32,7 +32,7 @@ test('a run before its first record is pending, and has the id it is asked for b
 });
 
 test('a step has every key of the contract, whether it ran or not', () => {
-  const { state } = play('a\nb needs a', ok('a#1', { path: '/x' }));
+  const { state } = runKernel('a\nb needs a', ok('a#1', { path: '/x' }));
   const { steps, id, vars, meta, started_at } = statusView(state);
   expect({ id, vars, meta, started_at }).toEqual({
     id: 'wf-1',
@@ -60,7 +60,7 @@ test('a step has every key of the contract, whether it ran or not', () => {
 });
 
 test('a step that waits for its retry is pending and shows its last error', () => {
-  const { state } = play('a retry 2 delay 10s', bad('a#1'));
+  const { state } = runKernel('a retry 2 delay 10s', bad('a#1'));
   expect(statusView(state).steps['a']).toMatchObject({
     status: 'pending',
     attempt: 1,
@@ -75,7 +75,7 @@ test('a step that waits for its retry is pending and shows its last error', () =
 });
 
 test('a failed run names the step that it began with, not the one that failed by it', () => {
-  const { state } = play('a pass route done=expand:sub\nb needs a\nblock sub\nx', bad('a.x#1'));
+  const { state } = runKernel('a pass route done=expand:sub\nb needs a\nblock sub\nx', bad('a.x#1'));
   const { status, error, counts, ended_at } = statusView(state);
   expect({ status, error, counts, ended_at }).toEqual({
     status: 'failed',
@@ -86,7 +86,7 @@ test('a failed run names the step that it began with, not the one that failed by
 });
 
 test('what grew is told from both sides; a foreach lists its iterations', () => {
-  const { state } = play('e each [1,2] sub\nx pass route done=inline:sub\nblock sub\na\nb needs a');
+  const { state } = runKernel('e each [1,2] sub\nx pass route done=inline:sub\nblock sub\na\nb needs a');
   const { steps } = statusView(state);
   expect(steps['e']?.expanded_into).toEqual(['e.0', 'e.1']);
   expect(steps['x']?.expanded_into).toEqual(['x.a', 'x.b']);
@@ -94,9 +94,9 @@ test('what grew is told from both sides; a foreach lists its iterations', () => 
 });
 
 test('a run waits when all that goes on is gates, and a pending retry is something that goes on', () => {
-  expect(runStatus(play('a gate g\nb', ok('b#1')).state)).toBe('waiting');
-  expect(runStatus(play('a gate g\nb').state)).toBe('running');
-  expect(runStatus(play('a gate g\nb retry 2 delay 10s', bad('b#1')).state)).toBe('running');
+  expect(runStatus(runKernel('a gate g\nb', ok('b#1')).state)).toBe('waiting');
+  expect(runStatus(runKernel('a gate g\nb').state)).toBe('running');
+  expect(runStatus(runKernel('a gate g\nb retry 2 delay 10s', bad('b#1')).state)).toBe('running');
 });
 
 test('gates are shown open, and with who decided them', () => {
@@ -106,7 +106,7 @@ test('gates are shown open, and with who decided them', () => {
     verdict: { approved: false, by: 'bob', notes: 'no', answer: null },
     message: null,
   };
-  const { state: open } = play('a gate g');
+  const { state: open } = runKernel('a gate g');
   expect(statusView(open).gates).toEqual([
     {
       id: 'g',
@@ -119,14 +119,14 @@ test('gates are shown open, and with who decided them', () => {
       notes: null,
     },
   ]);
-  const { state } = play('a gate g\nb', decided);
+  const { state } = runKernel('a gate g\nb', decided);
   expect(statusView(state).gates).toMatchObject([
     { id: 'g', step: 'a', status: 'rejected', decided_by: 'bob', notes: 'no' },
   ]);
 });
 
 test('an agent is active on the step it works on', () => {
-  const { state } = play('a agent w1\nb agent w1\nc needs a agent w2', ok('a#1'));
+  const { state } = runKernel('a agent w1\nb agent w1\nc needs a agent w2', ok('a#1'));
   expect(statusView(state).agents).toMatchObject([
     { id: 'w1', status: 'active', current_step: 'b', stack: [] },
     { id: 'w2', status: 'active', current_step: 'c' },
@@ -138,13 +138,13 @@ test.each<[RunState['phase'], string]>([
   ['ending', 'running'],
   ['cleaning', 'cleaning_up'],
 ])('the phase %s is called %s', (phase, status) => {
-  const { state } = play('a');
+  const { state } = runKernel('a');
   state.phase = phase;
   expect(runStatus(state)).toBe(status);
 });
 
 test('a run that was stopped is stopped, without an error', () => {
-  const { state } = play('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
+  const { state } = runKernel('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
   expect(statusView(state)).toMatchObject({ status: 'stopped', error: null, steps: { a: { status: 'skipped' } } });
 });
 
@@ -155,7 +155,7 @@ test('what a run has cost is not known where its agents do not tell', () => {
       const outcome = { ...success(), usage };
       return { kind: 'effect-finished', effect: `s${index}#1`, outcome };
     });
-    return statusView(play(steps, ...answers).state).cost;
+    return statusView(runKernel(steps, ...answers).state).cost;
   };
   expect(costOf({ usd: 1, tokens: 10 })).toEqual({ usd: 1, tokens: 10, unknown_turns: 0 });
   expect(costOf({ usd: null, tokens: null })).toEqual({ usd: null, tokens: null, unknown_turns: 1 });

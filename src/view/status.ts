@@ -237,8 +237,8 @@ function costView({ cost: { usd, tokens, unpriced } }: RunState): CostView {
 
 /** Everything that goes on waits for a person. */
 function waitsForPeople(state: RunState): boolean {
-  if (state.asked.size === 0) return false;
-  for (const step of state.asked.values()) if (step.gate === null || verdictFor(state, step) !== null) return false;
+  if (state.inFlight.size === 0) return false;
+  for (const step of state.inFlight.values()) if (step.gate === null || verdictFor(state, step) !== null) return false;
   for (const { kind } of state.timers.values()) if (kind === 'retry') return false;
   return true;
 }
@@ -259,13 +259,13 @@ function blameOrder(a: StepState, b: StepState): number {
 }
 
 function agentViews(state: RunState): readonly AgentView[] {
-  const known = [...state.agents.values()].map(({ name, status, opening, busy }) => ({
+  const known = [...state.agents.values()].map(({ name, status, info, busy }) => ({
     id: name,
     status: agentStatus(status, busy !== null),
-    adapter: opening?.adapter ?? (busy?.effect?.kind === 'turn' ? filledText(busy.effect.adapter) : null),
-    session: opening?.session ?? (busy?.frame.nextSession.kind === 'resume' ? busy.frame.nextSession.id : null),
-    terminal: opening?.terminal ?? null,
-    workdir: opening?.workdir ?? null,
+    adapter: info?.adapter ?? (busy?.effect?.kind === 'turn' ? filledText(busy.effect.adapter) : null),
+    session: info?.session ?? (busy?.frame.nextSession.kind === 'resume' ? busy.frame.nextSession.id : null),
+    terminal: info?.terminal ?? null,
+    workdir: info?.workdir ?? null,
     current_step: busy?.id ?? null,
     state: null,
     stack: [],
@@ -275,7 +275,7 @@ function agentViews(state: RunState): readonly AgentView[] {
 
 /** Those that are being started for the first time: no step has worked with them yet. */
 function comingViews(state: RunState): readonly AgentView[] {
-  return [...state.asked.values()].flatMap(({ id, effect }) => {
+  return [...state.inFlight.values()].flatMap(({ id, effect }) => {
     if (effect?.kind !== 'spawn' || state.agents.has(filledText(effect.agent))) return [];
     const nothing = { session: null, terminal: null, workdir: null, state: null, stack: [] };
     const [name, adapter] = [filledText(effect.agent), filledText(effect.adapter)];
@@ -291,7 +291,7 @@ function laneViews(state: RunState): readonly AgentView[] {
   for (const [name, { frame }] of state.lanes) {
     if (frame === null) continue;
     const [step] = frame.steps;
-    const adapter = frame.sight[CARRIED.adapter];
+    const adapter = frame.visibleVariables[CARRIED.adapter];
     views.push({
       id: name,
       status: frame.closed || state.phase === 'ended' ? 'stopped' : step?.status === 'running' ? 'active' : 'idle',
@@ -330,8 +330,8 @@ function stateNames({ machines }: Program): ReadonlyMap<string, string> {
   return new Map(named.map(([name, block]) => [block, name]));
 }
 
-function workdirOf({ request }: RunState, { sight }: FrameState): string | null {
-  const cwd = sight[CARRIED.cwd];
+function workdirOf({ request }: RunState, { visibleVariables }: FrameState): string | null {
+  const cwd = visibleVariables[CARRIED.cwd];
   if (request === null || typeof cwd !== 'string' || cwd === '') return request?.cwd ?? null;
   return plainPath(cwd.startsWith('/') ? cwd : `${request.cwd}/${cwd}`);
 }
@@ -361,10 +361,11 @@ function gateViews(state: RunState): readonly GateView[] {
 
 function gateView(state: RunState, gate: GateState): GateView {
   const { verdict } = gate;
-  const askers = [...gate.askers];
+  const requests = [...gate.requests];
   // Who waits, or who waited last.
-  const [asker] = askers.find(([, { verdict: told, expired }]) => told === null && !expired) ?? askers.at(-1) ?? [];
-  const step = asker === undefined ? null : (state.asked.get(asker)?.id ?? asker.replace(/#\d+$/, ''));
+  const [requester] =
+    requests.find(([, { verdict: told, expired }]) => told === null && !expired) ?? requests.at(-1) ?? [];
+  const step = requester === undefined ? null : (state.inFlight.get(requester)?.id ?? requester.replace(/#\d+$/, ''));
   return {
     id: gate.name,
     step,

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import type { Input } from '../kernel/input.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
 import { plainPaint } from './paint.ts';
 import { durationText, runLines, runView, stepLines, stepView, stepViews } from './step.ts';
 
 test('a step shows each attempt with its own failure', () => {
-  const { state, records } = play('a retry 2 delay 1s', bad('a#1'), RETRY, ok('a#2', { path: '/x' }));
+  const { state, records } = runKernel('a retry 2 delay 1s', bad('a#1'), RETRY, ok('a#2', { path: '/x' }));
   expect(stepView(state, 'a', records)).toMatchObject({
     id: 'a',
     status: 'done',
@@ -26,7 +26,7 @@ test('a step shows each attempt with its own failure', () => {
 });
 
 test('an attempt that was lost or stopped is told as such', () => {
-  const lost = play(
+  const lost = runKernel(
     'a',
     bad('a#1', 'lost'),
     { kind: 'stop-requested', by: 'ann', force: false },
@@ -37,24 +37,24 @@ test('an attempt that was lost or stopped is told as such', () => {
 });
 
 test('the command is shown as it was asked for, or as it is written where it never was', () => {
-  const { state, records } = play('a says hello-{{who}}\nb needs a says bye-{{who}}');
+  const { state, records } = runKernel('a says hello-{{who}}\nb needs a says bye-{{who}}');
   expect(stepView(state, 'a', records)?.asks).toMatchObject({ kind: 'command', text: 'hello-ann', filled: true });
   expect(stepView(state, 'b', records)?.asks).toMatchObject({ text: 'bye-{{who}}', filled: false });
 });
 
 test('needs are shown with the steps they name and how these stand', () => {
-  const { state, records } = play('x-1\nx-2\ny needs x-*', ok('x-1#1'));
+  const { state, records } = runKernel('x-1\nx-2\ny needs x-*', ok('x-1#1'));
   expect(stepView(state, 'y', records)?.needed).toEqual([{ need: 'x-*', steps: { 'x-1': 'done', 'x-2': 'running' } }]);
 });
 
 test('all steps at once are the same as one by one', () => {
-  const { state, records } = play('a\nb needs a retry 2 delay 0s', ok('a#1'), bad('b#1'));
+  const { state, records } = runKernel('a\nb needs a retry 2 delay 0s', ok('a#1'), bad('b#1'));
   expect(stepViews(state, records)).toEqual(['a', 'b'].map((id) => stepView(state, id, records)));
   expect(stepView(state, 'c', records)).toBeNull();
 });
 
 test('a step reads as named facts, with what it said last', () => {
-  const { state, records } = play('a\nb needs a', ok('a#1'), bad('b#1'));
+  const { state, records } = runKernel('a\nb needs a', ok('a#1'), bad('b#1'));
   const view = stepView(state, 'b', records);
   expect(view === null ? [] : stepLines(view, plainPaint)).toEqual([
     'b',
@@ -73,7 +73,7 @@ test('a step reads as named facts, with what it said last', () => {
 });
 
 test('a run reads as named facts', () => {
-  const { state } = play('cleanup failure\na', bad('a#1'), ok(effectId(CLEANUP_STEP, 1)));
+  const { state } = runKernel('cleanup failure\na', bad('a#1'), ok(effectId(CLEANUP_STEP, 1)));
   expect(runView(state)).toMatchObject({ id: 'wf-1', status: 'failed', duration_ms: 2_000, folder: '/project' });
   expect(runLines(runView(state), plainPaint)).toEqual([
     'wf-1',
@@ -93,7 +93,7 @@ test('a run reads as named facts', () => {
 });
 
 test('a timeout reads as a duration, and as written where it still has holes', () => {
-  const { state, records } = play('a timeout 90000ms\nb timeout 250ms');
+  const { state, records } = runKernel('a timeout 90000ms\nb timeout 250ms');
   const shown = stepViews(state, records).map((view) =>
     stepLines(view, plainPaint).find((line) => /timeout/.test(line)),
   );

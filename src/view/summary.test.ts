@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import { present } from '../base/assert.ts';
 import type { Input } from '../kernel/input.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
@@ -8,11 +8,11 @@ import { census } from './summary.ts';
 import { plainPaint } from './paint.ts';
 
 test('a run that is done says how long it took', () => {
-  expect(told(play('a\nb', ok('a#1'), ok('b#1')).state)).toEqual(['done in 2.0s: 2 done']);
+  expect(told(runKernel('a\nb', ok('a#1'), ok('b#1')).state)).toEqual(['done in 2.0s: 2 done']);
 });
 
 test('a failed run names what failed, what it said last, and what to do next', () => {
-  const { state } = play('a\nb retry 2 delay 0s\nc needs b', ok('a#1'), bad('b#1'), RETRY, bad('b#2'));
+  const { state } = runKernel('a\nb retry 2 delay 0s\nc needs b', ok('a#1'), bad('b#1'), RETRY, bad('b#2'));
   expect(told(state)).toEqual([
     'failed in 4.0s: 1 done, 1 failed, 1 skipped',
     'failed: b (exit 3, attempt 2): error: no such file',
@@ -21,7 +21,7 @@ test('a failed run names what failed, what it said last, and what to do next', (
 });
 
 test('a step that could not be started has no logs to look at', () => {
-  const { state } = play('a says {{nobody}}');
+  const { state } = runKernel('a says {{nobody}}');
   expect(told(state)).toEqual([
     'failed in 0ms: 1 failed',
     'failed: a (variable_unresolved): {{nobody}} is unknown (known here: who)',
@@ -31,7 +31,7 @@ test('a step that could not be started has no logs to look at', () => {
 
 test('of an agent that could not be started, or died, the last words are told', () => {
   for (const kind of ['spawn-failed', 'agent-crashed'] as const) {
-    const { state } = play('a', bad('a#1', kind));
+    const { state } = runKernel('a', bad('a#1', kind));
     expect(told(state)[1]).toMatch(
       /^failed: a \((?:spawn_failed|agent_crashed)\): exited with status 3: error: no such file$/,
     );
@@ -40,47 +40,47 @@ test('of an agent that could not be started, or died, the last words are told', 
 
 test('agents that are left in terminals are told of', () => {
   const opened = (name: string): Input => ok(`${name}#1`, { terminal: `meow-wf-1-${name}` });
-  expect(told(play('s spawn w', opened('s')).state)).toEqual([
+  expect(told(runKernel('s spawn w', opened('s')).state)).toEqual([
     'done in 1.0s: 1 done',
     'left: agent w, in its terminal: meow attach wf-1 w',
   ]);
-  expect(told(play('s spawn w\nt spawn v', opened('s'), opened('t')).state).at(-1)).toBe(
+  expect(told(runKernel('s spawn w\nt spawn v', opened('s'), opened('t')).state).at(-1)).toBe(
     'left: 2 agents, in their terminals: meow agents --workflow wf-1',
   );
-  expect(told(play('s spawn w\nk kill w needs s', opened('s'), ok('k#1')).state)).toHaveLength(1);
+  expect(told(runKernel('s spawn w\nk kill w needs s', opened('s'), ok('k#1')).state)).toHaveLength(1);
 });
 
 test('a failure that was made good for is not blamed where another was not', () => {
-  const { state } = play('a on_error continue\nb needs a', bad('a#1'), bad('b#1'));
+  const { state } = runKernel('a on_error continue\nb needs a', bad('a#1'), bad('b#1'));
   expect(told(state).filter((line) => line.startsWith('failed:'))).toEqual(['failed: b (exit 3): error: no such file']);
 });
 
 test('of many failures the first few are named', () => {
   const program = Array.from({ length: 9 }, (_, index) => `s${index}`);
-  const { state } = play(program.join('\n'), ...program.map((id) => bad(`${id}#1`)));
+  const { state } = runKernel(program.join('\n'), ...program.map((id) => bad(`${id}#1`)));
   expect(told(state)).toHaveLength(1 + 5 + 1 + 1);
   expect(told(state)).toContain('… 4 more failed');
 });
 
 test('a run that was stopped or paused says by whom or why', () => {
-  const { state } = play('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
+  const { state } = runKernel('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
   expect(told(state)).toEqual(['stopped in 2.0s: 1 skipped (stopped by ann)', 'next: meow resume wf-1']);
-  const { state: paused } = play('a\nb needs a', { kind: 'pause-requested', reason: 'no money' }, ok('a#1'));
+  const { state: paused } = runKernel('a\nb needs a', { kind: 'pause-requested', reason: 'no money' }, ok('a#1'));
   expect(told(paused)).toEqual(['paused in 2.0s: 1 done, 1 pending (no money)', 'next: meow resume wf-1']);
 });
 
 test('an id that begins with a dash is named so that it is not taken for a flag', () => {
-  const { state } = play('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
+  const { state } = runKernel('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
   const request = { ...present(state.request, 'it was requested'), id: '-x' };
   expect(told({ ...state, request }).at(-1)).toBe('next: meow resume -- -x');
 });
 
 test('a run that waits for a person says for what', () => {
-  expect(told(play('a gate g').state)).toEqual(['waiting: 1 running', 'next: meow approve wf-1 g']);
+  expect(told(runKernel('a gate g').state)).toEqual(['waiting: 1 running', 'next: meow approve wf-1 g']);
 });
 
 test('warnings are repeated at the end', () => {
-  const { state } = play('cleanup success\na', ok('a#1'), bad(effectId(CLEANUP_STEP, 1)));
+  const { state } = runKernel('cleanup success\na', ok('a#1'), bad(effectId(CLEANUP_STEP, 1)));
   expect(told(state)).toContain('warning: the cleanup script failed: exited with status 3');
 });
 

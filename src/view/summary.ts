@@ -3,7 +3,7 @@
 
 import { errorType } from '../ir/failure.ts';
 import type { Failure } from '../ir/failure.ts';
-import { allowanceSpent } from '../kernel/allowance.ts';
+import { exhaustedLimit } from '../kernel/allowance.ts';
 import { formatDuration } from '../base/time.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import type { Paint } from './paint.ts';
@@ -76,7 +76,7 @@ function failureText({ failure, attempt }: StepState): string {
 function agentsLeft({ phase, agents, request }: RunState): string | null {
   if (phase !== 'ended') return null;
   const left = [...agents.values()].filter(
-    ({ status, opening }) => status === 'active' && opening !== null && opening.terminal !== null,
+    ({ status, info }) => status === 'active' && info !== null && info.terminal !== null,
   );
   const [only] = left;
   if (only === undefined || request === null) return null;
@@ -101,7 +101,7 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
   else if (failed[0] !== undefined) commands.push(`meow show ${run} ${failed[0].id}`);
   if (status === 'waiting' || status === 'paused')
     for (const gate of openGates(state)) commands.push(commandFor(run, gate));
-  const spent = status === 'paused' ? allowanceSpent(state) : null;
+  const spent = status === 'paused' ? exhaustedLimit(state) : null;
   const more = spent === null ? [] : [`${MORE[spent.what]} N`];
   const named = run === id ? [id, ...more] : [...more, run];
   if (canGoOn(state, status)) commands.push(`meow resume ${named.join(' ')}`);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BEGAN, bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { START_TIME, bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import { failure } from '../ir/failure.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
@@ -7,7 +7,7 @@ import { plainPaint } from './paint.ts';
 import { Timeline, decisionJson, renderTimelineLine } from './timeline.ts';
 
 test('a run reads as a line for each change', () => {
-  const { records } = play(
+  const { records } = runKernel(
     'build\nlint retry 2 delay 1s\ntest needs build,lint\ndeploy needs test',
     ok('build#1'),
     bad('lint#1'),
@@ -30,7 +30,7 @@ test('a run reads as a line for each change', () => {
 
 test('a run that was made for another engine is taken up; only what was interrupted is resumed', () => {
   const again = { kind: 'run-resumed', retryFailed: true, allowance: null } as const;
-  expect(told(play('a', again, again, bad('a#1'), again).records)).toEqual([
+  expect(told(runKernel('a', again, again, bad('a#1'), again).records)).toEqual([
     '+0ms     run started',
     '+0ms     a      started',
     '+1.0s    an engine has taken up the run',
@@ -44,18 +44,18 @@ test('a run that was made for another engine is taken up; only what was interrup
 });
 
 test('an answer that decides nothing shows nothing', () => {
-  const { records } = play('a\nb', ok('a#1'), ok('a#1'));
+  const { records } = runKernel('a\nb', ok('a#1'), ok('a#1'));
   expect(told(records.slice(0, 2))).toEqual(told(records));
 });
 
 test('many skipped steps are one line', () => {
   const dependents = Array.from({ length: 500 }, (_, index) => `s${index} needs a`).join('\n');
-  const { records } = play(`a\n${dependents}`, bad('a#1'));
+  const { records } = runKernel(`a\n${dependents}`, bad('a#1'));
   expect(told(records)).toContain('+1.0s    skipped 500 steps: s0, s1, s2 …');
 });
 
 test('growth is one line for each step that grew', () => {
-  const { records } = play('e each [1,2,3] sub\nx pass route done=expand:sub\nblock sub\na\nb needs a');
+  const { records } = runKernel('e each [1,2,3] sub\nx pass route done=expand:sub\nblock sub\na\nb needs a');
   expect(told(records)).toEqual([
     '+0ms     run started',
     '+0ms     e      started (3 items)',
@@ -67,7 +67,7 @@ test('growth is one line for each step that grew', () => {
 });
 
 test('a failure tells what follows it', () => {
-  const { records } = play(
+  const { records } = runKernel(
     'a on_error continue\nb on_error recover:fix\nblock fix\nmend',
     bad('a#1'),
     bad('b#1'),
@@ -84,7 +84,7 @@ test('a failure tells what follows it', () => {
 });
 
 test('a run that is stopped, cleans up and is resumed says so', () => {
-  const { records } = play(
+  const { records } = runKernel(
     'cleanup stop\na\nb needs a',
     { kind: 'stop-requested', by: 'ann', force: false },
     bad('a#1', 'stopped'),
@@ -106,15 +106,15 @@ test('a run that is stopped, cleans up and is resumed says so', () => {
 
 test('an end that was withdrawn is told as what it would have been', () => {
   const resume = { kind: 'run-resumed', retryFailed: true, allowance: null } as const;
-  const stopped = play('a', { kind: 'stop-requested', by: 'ann', force: false }, resume);
+  const stopped = runKernel('a', { kind: 'stop-requested', by: 'ann', force: false }, resume);
   expect(told(stopped.records).at(-1)).toBe('+2.0s    run resumed; the stop is withdrawn');
-  const paused = play('a', { kind: 'pause-requested', reason: 'no room' }, resume);
+  const paused = runKernel('a', { kind: 'pause-requested', reason: 'no room' }, resume);
   expect(told(paused.records).at(-1)).toBe('+2.0s    run resumed; the pause is withdrawn');
 });
 
 test('a gate tells who decided it', () => {
   const verdict = { approved: true, by: 'bob', notes: 'go', answer: null };
-  const { records } = play('a gate g', { kind: 'gate-decided', gate: 'g', verdict, message: null });
+  const { records } = runKernel('a gate g', { kind: 'gate-decided', gate: 'g', verdict, message: null });
   expect(told(records).slice(1, 3)).toEqual([
     '+0ms     a      waits for a decision on gate g',
     '+1.0s    gate g approved by bob: go',
@@ -122,10 +122,10 @@ test('a gate tells who decided it', () => {
 });
 
 test('a trace has moments, and text from a step does not reach the terminal as a command', () => {
-  const line = { at: BEGAN, step: 'a', text: 'x', tone: 'plain' } as const;
+  const line = { at: START_TIME, step: 'a', text: 'x', tone: 'plain' } as const;
   expect(renderTimelineLine(line, { kind: 'moment' }, 4, plainPaint)).toBe('2026-01-08T21:00:00.000Z a    x');
   const evil = failure('exit-nonzero', 'one\u001b[2Jtwo\nthree');
-  const { records } = play('a', {
+  const { records } = runKernel('a', {
     kind: 'effect-finished',
     effect: 'a#1',
     outcome: { kind: 'failure', failure: evil },
@@ -134,7 +134,7 @@ test('a trace has moments, and text from a step does not reach the terminal as a
 });
 
 test('each decision is an object that names its run and record', () => {
-  const { records } = play('a', ok('a#1', { x: 1 }));
+  const { records } = runKernel('a', ok('a#1', { x: 1 }));
   const objects = records.flatMap((record) => decisionJson(record, 'wf-1'));
   expect(objects.map(({ seq, kind }) => `${seq} ${kind}`)).toEqual([
     '1 run-started',
@@ -163,6 +163,6 @@ function told(records: readonly JournalRecord[]): readonly string[] {
   return records.flatMap((record) =>
     timeline
       .lines(record)
-      .map((line) => renderTimelineLine(line, { kind: 'elapsed', startedAt: BEGAN }, 6, plainPaint)),
+      .map((line) => renderTimelineLine(line, { kind: 'elapsed', startedAt: START_TIME }, 6, plainPaint)),
   );
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { BEGAN, bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { START_TIME, bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import type { RunState } from '../kernel/state.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
 import { plainPaint } from './paint.ts';
@@ -8,7 +8,7 @@ import type { TreeOptions } from './tree.ts';
 import { treeLines } from './tree.ts';
 
 test('every step has a row, below what it grew from', () => {
-  const { state } = play(
+  const { state } = runKernel(
     'build\nlint retry 2 delay 10s\nask gate g\ne each [1,2] sub\ntest needs build\ndeploy needs test\nblock sub\na\nb needs a',
     ok('build#1'),
     bad('lint#1'),
@@ -31,12 +31,12 @@ test('every step has a row, below what it grew from', () => {
 });
 
 test('an open gate says how to decide it', () => {
-  expect(drawn(play('ask gate g').state).at(-1)).toBe('? g waits for you  meow approve wf-1 g');
+  expect(drawn(runKernel('ask gate g').state).at(-1)).toBe('? g waits for you  meow approve wf-1 g');
 });
 
 test('where there is no room, what runs or failed stays and the rest is summed up', () => {
   const program = Array.from({ length: 500 }, (_, index) => (index === 0 ? 's0' : `s${index} needs s${index - 1}`));
-  const { state } = play(program.join('\n'), ok('s0#1'), ok('s1#1'), ok('s2#1'));
+  const { state } = runKernel(program.join('\n'), ok('s0#1'), ok('s1#1'), ok('s2#1'));
   expect(drawn(state, { height: 8 })).toEqual([
     'wf-1 trace  running  4.0s  1 running, 3 done, 496 pending',
     '✓ s0  1.0s',
@@ -50,7 +50,7 @@ test('where there is no room, what runs or failed stays and the rest is summed u
 });
 
 test('a branch sums up what it hides, by itself', () => {
-  const { state } = play('a\ne each [1,2,3,4] sub width 3\nblock sub\nx\ny needs x');
+  const { state } = runKernel('a\ne each [1,2,3,4] sub width 3\nblock sub\nx\ny needs x');
   expect(drawn(state, { height: 7 })).toEqual([
     'wf-1 trace  running  1.0s  5 running, 3 pending',
     '● a      1.0s',
@@ -64,7 +64,7 @@ test('a branch sums up what it hides, by itself', () => {
 
 test('more running steps than rows are summed up too', () => {
   const program = Array.from({ length: 50 }, (_, index) => `s${index}`);
-  const { state } = play(program.join('\n'));
+  const { state } = runKernel(program.join('\n'));
   expect(drawn(state, { height: 4 })).toEqual([
     'wf-1 trace  running  1.0s  50 running',
     '● s0  1.0s',
@@ -79,7 +79,7 @@ test.each([1, 2, 3, 5, 9, 40])('never higher than %i rows, nor wider than the te
     'e each [1,2,3,4] sub',
     ...Array.from({ length: 40 }, (_, index) => `длинный-${index}-名前`),
   ];
-  const { state } = play(`${program.join('\n')}\nblock sub\nx\ny needs x`, bad('e.0.x#1'));
+  const { state } = runKernel(`${program.join('\n')}\nblock sub\nx\ny needs x`, bad('e.0.x#1'));
   for (const width of [1, 10, 33, 80]) {
     const lines = drawn(state, { height, width });
     expect(lines.length).toBeLessThanOrEqual(height);
@@ -88,7 +88,7 @@ test.each([1, 2, 3, 5, 9, 40])('never higher than %i rows, nor wider than the te
 });
 
 test('a terminal without other characters gets ASCII', () => {
-  const { state } = play('a\nb needs a\nc on_error continue', ok('a#1'), bad('c#1'));
+  const { state } = runKernel('a\nb needs a\nc on_error continue', ok('a#1'), bad('c#1'));
   expect(drawn(state, { ascii: true })).toEqual([
     'wf-1 trace  running  3.0s  1 running, 1 done, 1 failed',
     '+ a  1.0s',
@@ -98,16 +98,23 @@ test('a terminal without other characters gets ASCII', () => {
 });
 
 test('the last warning is shown, unless the closing words follow, which have them all', () => {
-  const { state } = play('cleanup success\na', ok('a#1'), bad(effectId(CLEANUP_STEP, 1)));
+  const { state } = runKernel('cleanup success\na', ok('a#1'), bad(effectId(CLEANUP_STEP, 1)));
   const warning = 'warning: the cleanup script failed: exited with status 3';
   expect(drawn(state).at(-1)).toBe(warning);
   expect(drawn(state, { closing: true })).not.toContain(warning);
 });
 
 test('colours are put on what is shown, and cost no width', () => {
-  const { state } = play('a');
+  const { state } = runKernel('a');
   const loud = { ...plainPaint, cyan: (text: string) => `<${text}>` };
-  const [, step] = treeLines(state, { now: BEGAN, width: 8, height: 9, paint: loud, ascii: false, closing: false });
+  const [, step] = treeLines(state, {
+    now: START_TIME,
+    width: 8,
+    height: 9,
+    paint: loud,
+    ascii: false,
+    closing: false,
+  });
   expect(step).toBe('<● >a  0ms');
 });
 
@@ -115,7 +122,7 @@ function drawn(
   state: RunState,
   size: Partial<Pick<TreeOptions, 'width' | 'height' | 'ascii' | 'closing'>> = {},
 ): readonly string[] {
-  const latest = Math.max(...[...state.steps.values()].map((step) => step.finishedAt ?? 0), BEGAN);
+  const latest = Math.max(...[...state.steps.values()].map((step) => step.finishedAt ?? 0), START_TIME);
   return treeLines(state, {
     now: latest + 1_000,
     width: 80,

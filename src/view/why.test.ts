@@ -1,16 +1,19 @@
 import { expect, test } from 'vitest';
-import { bad, ok, play } from '../../test/kernel-rig/play.ts';
+import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import type { RunState } from '../kernel/state.ts';
 import { whyView } from './why.ts';
 
 test('a pending step names the needs that are open', () => {
-  const { state } = play('a\nb needs a\nc needs b');
+  const { state } = runKernel('a\nb needs a\nc needs b');
   expect(because(state, 'b')).toEqual(['It needs a, which is running.']);
   expect(because(state, 'c')).toEqual(['It needs b, which is pending.']);
 });
 
 test('a need by pattern tells how many are still open, and what may still come', () => {
-  const { state } = play('x-1\nx-2\ny needs x-*\ne each [1,2] sub width 1\nz needs e.*\nblock sub\na', ok('x-1#1'));
+  const { state } = runKernel(
+    'x-1\nx-2\ny needs x-*\ne each [1,2] sub width 1\nz needs e.*\nblock sub\na',
+    ok('x-1#1'),
+  );
   expect(because(state, 'y')).toEqual(['It needs x-*, of which 1 of 2 are not over: x-2 (running).']);
   expect(because(state, 'z')).toEqual([
     'It needs e.0.a, which is running.',
@@ -19,7 +22,7 @@ test('a need by pattern tells how many are still open, and what may still come',
 });
 
 test('a step that waits for its retry says until when, and what happened', () => {
-  const { state } = play('a retry 2 delay 10s', bad('a#1'));
+  const { state } = runKernel('a retry 2 delay 10s', bad('a#1'));
   expect(because(state, 'a')).toEqual([
     'It waits for its next attempt, at 2026-01-08T21:00:11.000Z.',
     'Attempt 1 failed: exited with status 3.',
@@ -27,14 +30,14 @@ test('a step that waits for its retry says until when, and what happened', () =>
 });
 
 test('a step that waits for an agent says what keeps that one busy', () => {
-  const { state } = play('a agent w1\nb agent w1');
+  const { state } = runKernel('a agent w1\nb agent w1');
   expect(because(state, 'b')).toEqual([
     'It waits for the agent w1, which works on a; an agent works on one step at a time.',
   ]);
 });
 
 test('a running step says since when, by whom and until when', () => {
-  const { state } = play('a agent w1 timeout 1m');
+  const { state } = runKernel('a agent w1 timeout 1m');
   expect(because(state, 'a')).toEqual([
     'It runs by the agent w1 since 2026-01-08T21:00:00.000Z.',
     'Its time is up at 2026-01-08T21:01:00.000Z.',
@@ -42,7 +45,7 @@ test('a running step says since when, by whom and until when', () => {
 });
 
 test('a step with steps below it says how many it waits for', () => {
-  const { state } = play('a pass route done=expand:sub\nblock sub\nx\ny needs x');
+  const { state } = runKernel('a pass route done=expand:sub\nblock sub\nx\ny needs x');
   expect(because(state, 'a')).toEqual([
     'It runs since 2026-01-08T21:00:00.000Z, and waits for 2 of 2 steps below it.',
     'Running there: a.x.',
@@ -50,23 +53,23 @@ test('a step with steps below it says how many it waits for', () => {
 });
 
 test('an open gate says how to decide it', () => {
-  expect(because(play('a gate g').state, 'a')).toEqual([
+  expect(because(runKernel('a gate g').state, 'a')).toEqual([
     'It waits for a person to decide gate g, since 2026-01-08T21:00:00.000Z.',
     'To decide: meow approve wf-1 g, or meow reject.',
   ]);
 });
 
 test('a skipped step names the chain to the failure that it began with', () => {
-  const { state } = play('a\nb needs a\nc needs b', bad('a#1'));
+  const { state } = runKernel('a\nb needs a\nc needs b', bad('a#1'));
   expect(because(state, 'c')).toEqual(['It needs b, which needs a, which failed.', 'a failed: exited with status 3.']);
 });
 
 test('a skipped step that no need broke names what ended first', () => {
-  const { state } = play('a\nb needs a\nc', bad('c#1'), ok('a#1'));
+  const { state } = runKernel('a\nb needs a\nc', bad('c#1'), ok('a#1'));
   expect(because(state, 'b')).toEqual([
     'It was never started: the run ended first (step c failed: exited with status 3).',
   ]);
-  const { state: below } = play(
+  const { state: below } = runKernel(
     'a on_error continue pass route done=expand:sub\nblock sub\nx\ny\nz needs y',
     bad('a.x#1'),
     ok('a.y#1'),
@@ -75,7 +78,7 @@ test('a skipped step that no need broke names what ended first', () => {
 });
 
 test('a failed step tells its error and what follows from it', () => {
-  const { state } = play(
+  const { state } = runKernel(
     'a on_error continue\nb on_error recover:fix\nc needs b\nblock fix\nmend',
     bad('a#1'),
     bad('b#1'),
@@ -90,7 +93,7 @@ test('a failed step tells its error and what follows from it', () => {
 });
 
 test('a step that failed by another below it names where it began', () => {
-  const { state } = play(
+  const { state } = runKernel(
     'a pass route done=expand:sub\nblock sub\nx pass route done=expand:deep\nblock deep\ny',
     bad('a.x.y#1'),
   );
@@ -101,7 +104,7 @@ test('a step that failed by another below it names where it began', () => {
 });
 
 test('a done step says when, and a step that does not exist has no why', () => {
-  const { state } = play('a', ok('a#1'));
+  const { state } = runKernel('a', ok('a#1'));
   expect(because(state, 'a')).toEqual(['It finished at 2026-01-08T21:00:01.000Z.']);
   expect(whyView(state, 'b')).toBeNull();
 });

@@ -3,7 +3,7 @@
 
 import { formatMoment } from '../base/time.ts';
 import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
-import { askingOf } from '../kernel/gates.ts';
+import { gateRequestOf } from '../kernel/gates.ts';
 import { retryTimer, timeoutTimer } from '../kernel/state.ts';
 import type { Needed } from './needed.ts';
 import { isOpen, neededBy } from './needed.ts';
@@ -95,9 +95,9 @@ function whyRunning(state: RunState, step: StepState): readonly string[] {
   const reasons: string[] = [];
   const since = `since ${moment(step.startedAt)}${inAttempt(step)}`;
   const agent = step.agent === null ? '' : ` by the agent ${step.agent}`;
-  const asking = askingOf(state, step, step.gate);
+  const request = gateRequestOf(state, step, step.gate);
   if (step.delivery !== null && !isDelivered(step.delivery)) reasons.push(`Its ${DELIVERY_TEXTS[step.delivery]}.`);
-  if (asking !== null && !asking.expired && asking.verdict === null) {
+  if (request !== null && !request.expired && request.verdict === null) {
     if (step.dialog !== null)
       reasons.push(`Its agent asks something (${step.dialog.name}), and only a person may answer.`);
     reasons.push(`It waits for a person to decide gate ${step.gate ?? ''}, ${since}.`);

@@ -41,7 +41,7 @@ async function looked(rig: IpcRig): Promise<void> {
 }
 
 function asked(rig: IpcRig): number {
-  return rig.run.told.filter(({ kind }) => kind === 'gate-asked').length;
+  return rig.run.inputs.filter(({ kind }) => kind === 'gate-asked').length;
 }
 
 function emitByShell(rig: IpcRig, ...args: readonly string[]): void {
@@ -93,7 +93,7 @@ test('a file that was heard and not deleted is not heard again by the next engin
   rig.open();
   await looked(rig);
   expect(rig.inbox()).toEqual([]);
-  expect(rig.run.told.map(({ kind }) => kind)).toEqual(['event-emitted', 'event-emitted']);
+  expect(rig.run.inputs.map(({ kind }) => kind)).toEqual(['event-emitted', 'event-emitted']);
   expect(rig.run.state.events.count).toBe(1);
 });
 
@@ -151,7 +151,7 @@ test('a question that its sender took back is waited for no longer (I4)', async 
   await looked(rig);
   await rig.ask(EVENT);
   await looked(rig);
-  expect(rig.run.told.map(({ kind }) => kind)).not.toContain('event-received');
+  expect(rig.run.inputs.map(({ kind }) => kind)).not.toContain('event-received');
   expect(rig.inbox()).toEqual([]);
 });
 
@@ -180,7 +180,7 @@ test('what is refused, and its sender does not know, is put aside too', async ()
   rig.open();
   put(rig, 'a.tell', `${JSON.stringify({ type: 'step_done', step: 'a' })}\n`);
   await until(() => rig.inbox().includes('refused'), 'it to be put aside');
-  expect(rig.notes).toEqual(['the message a.tell was refused: step a is no work of an agent']);
+  expect(rig.notes).toEqual(['the message a.tell was refused: step a is not an agent step']);
   expect(readdirSync(join(rig.address.inbox, 'refused'))).toEqual(['a.tell']);
 });
 

@@ -10,8 +10,8 @@ import { systemClock } from '../../src/sys/clock.ts';
 import type { Address } from '../../src/ipc/address.ts';
 import { addressOf } from '../../src/ipc/address.ts';
 import { Reception } from '../../src/ipc/run-endpoint.ts';
-import type { ToldRun } from '../kernel-rig/told-run.ts';
-import { toldRun } from '../kernel-rig/told-run.ts';
+import type { FakeRun } from '../kernel-rig/fake-run.ts';
+import { fakeRun } from '../kernel-rig/fake-run.ts';
 
 export class IpcRig implements AsyncDisposable {
   readonly base = realpathSync(mkdtempSync(join(tmpdir(), 'meow-ipc-')));
@@ -19,7 +19,7 @@ export class IpcRig implements AsyncDisposable {
   readonly mark: string;
   readonly address: Address;
   readonly notes: string[] = [];
-  readonly run: ToldRun;
+  readonly run: FakeRun;
   #reception: Reception | null = null;
 
   constructor({ folder = 'run', program = ['a', 'b needs a'] }: { folder?: string; program?: readonly string[] } = {}) {
@@ -27,7 +27,7 @@ export class IpcRig implements AsyncDisposable {
     mkdirSync(this.runFolder, { recursive: true, mode: 0o700 });
     this.mark = `t${process.pid}x${Math.random().toString(36).slice(2, 8)}`;
     this.address = addressOf(this.runFolder, this.mark);
-    this.run = toldRun(program);
+    this.run = fakeRun(program);
   }
 
   /** As an engine does it. */

@@ -8,7 +8,7 @@ import { IpcRig } from './ipc-rig.ts';
 
 /** How many ask for a gate. */
 function asking(rig: IpcRig): number {
-  return rig.run.told.filter(({ kind }) => kind === 'gate-asked').length;
+  return rig.run.inputs.filter(({ kind }) => kind === 'gate-asked').length;
 }
 
 const ASK = { type: 'await_approval', gate_id: 'g', step: 'a' };

@@ -12,7 +12,7 @@ command = "exit 3"
 describe('an outcome without a route', () => {
   test.each([
     ['good', 'error', 'completed', 'the RUN_VALIDATION step "check" has no route for "completed"'],
-    ['bad', 'completed', 'error', 'bad: the command exited with status 3; it has no route for error'],
+    ['bad', 'completed', 'error', 'bad: the command exited with status 3; no route for error'],
   ])('of a validator that is %s ends the run, which says so', async (validator, routed, outcome, message) => {
     await using made = await ConductorRig.setup({}, CONFIG);
     made.workflow({ check: { opcode: 'RUN_VALIDATION', run: [validator], routes: { [routed]: 'STOP' } } });

@@ -41,11 +41,11 @@ test('how a step stands is told, by the engine or by the journal', async () => {
   expect(await rig.meowWith(inStep, 'step-status', 'x')).toMatchObject({ code: 2 });
 });
 
-test('a step that is no work of an agent takes no report', async () => {
+test('a step that is not an agent step takes no report', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${shellStep('a', 'meow done --output x=1 2> said; echo $? > status')}`);
   await rig.meow('run', 'w.meow.toml');
-  expect(rig.read('said')).toBe('Error: step a is no work of an agent\n');
+  expect(rig.read('said')).toBe('Error: step a is not an agent step\n');
   expect(rig.read('status')).toBe('1\n');
 });
 
@@ -61,7 +61,7 @@ test('without the socket everything goes by the inbox', async () => {
   await rig.decided('i', 'gate-asked a');
   await rig.meow('reject', 'i', 'g');
   expect((await run.ended).code).toBe(0);
-  expect(rig.read('heard')).toBe('n=1\nrunning\nError: step a is no work of an agent\n1\n');
+  expect(rig.read('heard')).toBe('n=1\nrunning\nError: step a is not an agent step\n1\n');
 });
 
 test('steps whose ids have grown long talk as any other', async () => {

@@ -1,5 +1,5 @@
-// A state as plain data, indexes included, so that two ways of arriving at it can be compared: deciding and replaying,
-// a calm run and one that crashed. What is only a hint for the next decision (the queue of an agent) is left out.
+// A state as plain data, with its indexes, to compare two ways of reaching it: deciding and replaying, or a crashed and
+// an undisturbed run. Caches such as agent queues are left out.
 
 import type { RunState } from '../../src/kernel/state.ts';
 
@@ -50,15 +50,12 @@ export function fingerprint(state: RunState): unknown {
       ]),
     ),
     lanes: Object.fromEntries([...state.lanes].map(([name, { visits, forks }]) => [name, { visits, forks }])),
-    asked: [...state.asked.keys()].toSorted(),
+    inFlight: [...state.inFlight.keys()].toSorted(),
     timers: [...state.timers.keys()].toSorted(),
-    gates: [...state.gates.values()].map((gate) => ({ ...gate, askers: [...gate.askers] })),
-    heard: [...state.heard],
+    gates: [...state.gates.values()].map((gate) => ({ ...gate, requests: [...gate.requests] })),
+    seenMessages: [...state.seenMessages],
     agents: Object.fromEntries(
-      [...state.agents.values()].map(({ name, status, generation, opening }) => [
-        name,
-        { status, generation, opening },
-      ]),
+      [...state.agents.values()].map(({ name, status, generation, info }) => [name, { status, generation, info }]),
     ),
     agentEffects: [...state.agentEffects.keys()].toSorted(),
     events: state.events,
@@ -70,6 +67,6 @@ export function fingerprint(state: RunState): unknown {
       [...state.agents].filter(([, { busy }]) => busy !== null).map(([name, { busy }]) => [name, busy?.id]),
     ),
     ready: [...new Set(ready)].map(({ id }) => id).toSorted(),
-    doomed: [...state.agenda.doomed].map(({ id }) => id).toSorted(),
+    blocked: [...state.agenda.blocked].map(({ id }) => id).toSorted(),
   };
 }

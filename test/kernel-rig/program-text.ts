@@ -1,10 +1,10 @@
-// Small Programs as text, for traces. Options first, then blocks; a line a step, its words in any order:
+// Small Programs as text, for traces. Options first, then blocks; one line per step, its words in any order:
 //
 //   drain 0s                          isolate
 //   block main                        block REVIEW visit-first
 //   a
 //   b needs a,x.* retry 3 delay 10s backoff linear timeout 1m on_error continue|recover:fix
-//   c pass route done=inline:child    d gate deploy for ann,bob     n note review (a gate nobody waits for)
+//   c pass route done=inline:child    d gate deploy for ann,bob     n note review (a non-blocking gate)
 //   o by body (the block `body` performs it)
 //   e turn     f agent w1
 //   g each [1,2,3] child width 2      h each [1] child join false     i each file:items.json child key {{item}}
@@ -58,7 +58,7 @@ export function parseProgram(lines: readonly string[]): Program {
   return { ...program, blocks, entry: present(Object.keys(blocks)[0], 'a program without a block') };
 }
 
-/** `visits 2 LATE`: the block is entered twice at most, and then LATE in its place. */
+/** `visits 2 LATE`: the block is entered at most twice, and then LATE instead. */
 function visits(blocks: Record<string, Block>, now: { name: string } | null, max: number, instead: string): void {
   const { name } = present(now, 'visits outside a block');
   const block = present(blocks[name], `no block ${name}`);
@@ -205,7 +205,7 @@ function target(text: string): Target {
   return typeof named === 'string' ? targetOf(named, variables) : { block: named, names: NAMES, variables };
 }
 
-/** What a target with holes may come to in traces. */
+/** Names that a target with placeholders may have in traces. */
 const NAMES = { '.child': 'child', child: 'child' };
 
 function literal(value: Json): ValueTemplate {

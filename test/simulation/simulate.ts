@@ -10,7 +10,7 @@ import { decide } from '../../src/kernel/decide.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
 import type { Input } from '../../src/kernel/input.ts';
 import type { RunState } from '../../src/kernel/state.ts';
-import { initialState, isOver } from '../../src/kernel/state.ts';
+import { initialState, isFinished } from '../../src/kernel/state.ts';
 import { fingerprint } from '../kernel-rig/fingerprint.ts';
 import { below, hash, randomFrom } from './random.ts';
 import type { Random } from './random.ts';
@@ -140,7 +140,7 @@ function meddle(engine: Engine, random: Random): void {
 
 /** People decide each gate once, some of them before it is asked for. What they decide depends on the gate alone. */
 function decideGates(engine: Engine, world: World): void {
-  for (const step of world.durable.asked.values()) {
+  for (const step of world.durable.inFlight.values()) {
     if (
       step.effect?.kind !== 'gate' ||
       typeof step.effect.gate !== 'string' ||
@@ -206,14 +206,14 @@ function dependsOnOrder(state: RunState, id: string): boolean {
 function checkEnd(state: RunState): string[] {
   const problems: string[] = [];
   for (const step of state.steps.values()) {
-    if (!isOver(step)) problems.push(`G4: the run is ${state.end}, and ${step.id} is ${step.status}`);
+    if (!isFinished(step)) problems.push(`G4: the run is ${state.end}, and ${step.id} is ${step.status}`);
     const { act } = step.definition;
     if (act.kind === 'effect' && act.effect.kind === 'gate' && step.status === 'done' && !state.gates.has(step.id)) {
       problems.push(`G3: ${step.id} was passed, and nobody decided it`);
     }
   }
-  if (state.asked.size > 0)
-    problems.push(`G5: the run is over, and ${[...state.asked.keys()].join(', ')} may still run`);
+  if (state.inFlight.size > 0)
+    problems.push(`G5: the run is over, and ${[...state.inFlight.keys()].join(', ')} may still run`);
   return problems;
 }
 

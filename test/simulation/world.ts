@@ -238,7 +238,7 @@ export class World {
   }
 
   #accounted(effect: Effect): boolean {
-    const step = this.durable.asked.get(effect.id);
+    const step = this.durable.inFlight.get(effect.id);
     if (step !== undefined) return step.status === 'running';
     if (this.durable.agentEffects.has(effect.id)) return true;
     return this.durable.cleanup !== null && effect.id === effectId(CLEANUP_STEP, this.durable.cleanups);

@@ -1,6 +1,6 @@
 // `meow await-approval`: opens a gate for the step that it is called in, and waits until a person has decided.
 
-import { EXPIRED_STATUS, messageOf, requestApproval } from '../../app/agent-requests.ts';
+import { EXPIRED_EXIT_CODE, messageOf, requestApproval } from '../../app/agent-requests.ts';
 import { requireRunContext } from '../../app/run-context.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
@@ -18,7 +18,7 @@ export async function awaitApproval(given: Given): Promise<number> {
     }
     case 'timeout':
       complain(`meow: ${answer.message}`);
-      return EXPIRED_STATUS;
+      return EXPIRED_EXIT_CODE;
     default:
       complain(`meow: ${messageOf(answer)}`);
       return EXIT.usage;

@@ -62,7 +62,7 @@ export function treeReporter(): Reporter {
 /** Something runs, or waits for a moment that is shown. */
 export function moves(state: RunState): boolean {
   if (state.phase === 'ended') return false;
-  for (const { effect } of state.asked.values()) if (effect?.kind !== 'gate') return true;
+  for (const { effect } of state.inFlight.values()) if (effect?.kind !== 'gate') return true;
   return state.cleanup !== null || state.timers.size > 0;
 }
 

@@ -165,7 +165,7 @@ describe('the examples', () => {
       '*LATE': '<result>nothing was ordered</result>',
     });
     driven.hear({ kind: 'deadline-passed', timer: 'main.2.ask#1 timeout' }, 48 * 3_600_000);
-    expect(driven.lines.slice(2)).toEqual(['main.2.ask failed: nobody decided in time', 'main.3.LATE resume s1 → s1']);
+    expect(driven.lines.slice(2)).toEqual(['main.2.ask failed: not decided in time', 'main.3.LATE resume s1 → s1']);
     expect(driven.state.end).toBe('done');
   });
 

@@ -14,7 +14,7 @@ import { UNLIMITED } from '../../../src/ir/program.ts';
 import { hereOf, steer } from '../../../src/ir/steering.ts';
 import { decide } from '../../../src/kernel/decide.ts';
 import type { Input } from '../../../src/kernel/input.ts';
-import { requestsOf } from '../../../src/kernel/owed.ts';
+import { requestsOf } from '../../../src/kernel/pending-effects.ts';
 import type { RunState } from '../../../src/kernel/state.ts';
 import { initialState } from '../../../src/kernel/state.ts';
 

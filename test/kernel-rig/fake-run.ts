@@ -1,7 +1,7 @@
-// A run that is told things and decides at once, with the real kernel and no engine: what becomes of it is up to the test.
+// A run without an engine: the real kernel decides each input at once.
 //
-//   const run = toldRun(['a']);
-//   run.watch((records, state) => desk.seen(records, state));
+//   const run = fakeRun(['a']);
+//   run.watch((records, state) => handler.onRecords(records, state));
 //   await run.tell({ kind: 'stop-requested', by: 'me', force: false });
 
 import { UsageError } from '../../src/base/usage-error.ts';
@@ -14,27 +14,27 @@ import type { Input } from '../../src/kernel/input.ts';
 import { initialState } from '../../src/kernel/state.ts';
 import { parseProgram } from './program-text.ts';
 
-export interface ToldRun extends LiveRun {
-  /** What it was told, from the first to the last. */
-  readonly told: readonly Input[];
+export interface FakeRun extends LiveRun {
+  /** All inputs so far. */
+  readonly inputs: readonly Input[];
   watch(observer: Observer): void;
-  /** What it is told from now on is decided, and not durable before `release`. */
+  /** Decides further inputs, but makes them durable only on `release`. */
   hold(): void;
   release(): void;
-  /** From now on its journal cannot be written. */
+  /** Makes the journal unwritable. */
   breakDisk(): void;
 }
 
-export function toldRun(program: readonly string[], id = 'wf-1'): ToldRun {
+export function fakeRun(program: readonly string[], id = 'wf-1'): FakeRun {
   const state = initialState(parseProgram(program));
-  const told: Input[] = [];
+  const inputs: Input[] = [];
   let observe: Observer = () => {};
   let seq = 0;
   let broken = false;
   let held: (() => void)[] | null = null;
   const tell = async (input: Input): Promise<void> => {
     if (broken) throw new UsageError('the disk is full');
-    told.push(input);
+    inputs.push(input);
     const decisions = decide(state, input, seq);
     if (decisions.length === 0) return;
     seq += 1;
@@ -44,11 +44,11 @@ export function toldRun(program: readonly string[], id = 'wf-1'): ToldRun {
   };
   const request = { id, mark: 'm', variables: {}, meta: {}, cwd: '/', allowOutside: false, allowance: UNLIMITED };
   void tell({ kind: 'run-requested', request, programHash: '' });
-  told.length = 0;
+  inputs.length = 0;
   return {
     id,
     state,
-    told,
+    inputs,
     get durable() {
       return held === null || held.length === 0;
     },
@@ -73,8 +73,8 @@ export function toldRun(program: readonly string[], id = 'wf-1'): ToldRun {
   };
 }
 
-/** Time passes when it is told to. */
-export function handClock(): Clock & { pass(ms: number): void } {
+/** A clock that the test advances. */
+export function manualClock(): Clock & { pass(ms: number): void } {
   let now = 1_000;
   const calls = new Set<{ readonly at: number; readonly call: () => void }>();
   return {

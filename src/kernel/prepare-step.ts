@@ -1,4 +1,4 @@
-// What a ready step will ask of the world, with every hole filled, or why it cannot start.
+// Prepares a ready step: fills every placeholder of its effect, or says why it cannot start.
 
 import type { Json } from '../base/json.ts';
 import { readJsonText } from '../base/json-text.ts';
@@ -12,11 +12,11 @@ import type { Each } from '../ir/program.ts';
 import type { FilledText, Lookup, Text } from '../ir/text.ts';
 import { fillString, fillValue, keptFileOf } from '../ir/text.ts';
 import { fillEffect } from './fill.ts';
-import { lookupFrom, shape } from './scope.ts';
+import { lookupFrom, describeShape } from './scope.ts';
 import type { StepState } from './state.ts';
-import type { Turn } from './deciding.ts';
+import type { DecideContext } from './decide-context.ts';
 
-export interface Prepared {
+export interface PreparedStep {
   readonly effect: EffectSpec<FilledText> | null;
   readonly agent: string | null;
   readonly timeoutAt: number | null;
@@ -24,14 +24,14 @@ export interface Prepared {
   readonly width: number | null;
 }
 
-export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> {
+export function prepareStep(ctx: DecideContext, step: StepState): Result<PreparedStep, Failure> {
   const { definition } = step;
-  const lookup = lookupFrom(turn.state, step.frame, step, turn.at);
-  // An agent and a deadline belong to what the world is asked for, not to the blocks below a step.
+  const lookup = lookupFrom(ctx.state, step.frame, step, ctx.at);
+  // Only effects have an agent and a timeout; child frames have neither.
   const asks = definition.act.kind === 'effect';
   const agent = definition.agent === null || !asks ? ok(null) : fillString(definition.agent, lookup);
   if (!agent.ok) return unresolved(agent.error);
-  const timeoutAt = definition.timeout === null || !asks ? ok(null) : deadline(turn, definition.timeout, lookup);
+  const timeoutAt = definition.timeout === null || !asks ? ok(null) : deadline(ctx, definition.timeout, lookup);
   if (!timeoutAt.ok) return unresolved(timeoutAt.error);
   const rest = { agent: agent.value, timeoutAt: timeoutAt.value, effect: null, items: null, width: null };
   switch (definition.act.kind) {
@@ -44,10 +44,10 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
       const name = rest.agent ?? agentOf(effect.value);
       if (name === '') return unresolved('agent: its name is empty');
       if (effect.value.kind === 'prompt' && effect.value.prompt === '') return unresolved('prompt: it is empty');
-      return ok({ ...rest, effect: reprompted(turn, step, effect.value), agent: name });
+      return ok({ ...rest, effect: withReprompt(ctx, step, effect.value), agent: name });
     }
     case 'each': {
-      const width = widthOf(definition.act, lookup);
+      const width = concurrencyOf(definition.act, lookup);
       if (!width.ok) return unresolved(width.error);
       const items = itemsOf(definition.act, lookup);
       return items.ok ? ok({ ...rest, width: width.value, ...items.value }) : items;
@@ -56,11 +56,11 @@ export function prepare(turn: Turn, step: StepState): Result<Prepared, Failure> 
 }
 
 /**
- * In the session of the attempt before, which knows what is asked; where it has none, that is told again. In a block that
- * performs a step, what that step is told.
+ * In the session of the previous attempt the reprompt is enough. In a fresh session it follows the whole prompt. A step
+ * inside a block that performs another step uses that step's reprompt.
  */
-function reprompted(
-  { state }: Turn,
+function withReprompt(
+  { state }: DecideContext,
   { reprompt: own, frame }: StepState,
   effect: EffectSpec<FilledText>,
 ): EffectSpec<FilledText> {
@@ -72,13 +72,13 @@ function reprompted(
   return { ...effect, prompt: [...prompt, `\n\n${reprompt}`] };
 }
 
-/** The agent that an effect is about, whether or not it has to be free for it. */
+/** The agent that an effect concerns, even if it need not be free. */
 function agentOf(effect: EffectSpec<FilledText>): string | null {
   return 'agent' in effect && typeof effect.agent === 'string' ? effect.agent : null;
 }
 
-/** The list, or the effect that reads it. */
-function itemsOf(each: Each, lookup: Lookup): Result<Pick<Prepared, 'items' | 'effect'>, Failure> {
+/** The items, or the effect that reads them. */
+function itemsOf(each: Each, lookup: Lookup): Result<Pick<PreparedStep, 'items' | 'effect'>, Failure> {
   if (each.items.kind === 'file') {
     const path = fillString(each.items.path, lookup);
     if (!path.ok) return unresolved(`items_file: ${path.error}`);
@@ -93,7 +93,7 @@ function itemsOf(each: Each, lookup: Lookup): Result<Pick<Prepared, 'items' | 'e
   return list.ok ? ok({ items: list.value, effect: null }) : err(failure('invalid-items', list.error));
 }
 
-function widthOf(each: Each, lookup: Lookup): Result<number | null, string> {
+function concurrencyOf(each: Each, lookup: Lookup): Result<number | null, string> {
   const parallel = fillValue(each.parallel, lookup);
   if (!parallel.ok) return err(`parallel: ${parallel.error}`);
   if (parallel.value === false || parallel.value === 'false') return ok(1);
@@ -112,18 +112,18 @@ function unresolved(message: string): Result<never, Failure> {
   return err(failure('unresolved', message));
 }
 
-/** A list, also where it comes as JSON text: what a command wrote is text. An error is a sentence. */
+/** Accepts a list, or JSON text of one, since commands write text. */
 export function asList(items: Json): Result<readonly Json[], string> {
   const read = typeof items === 'string' ? readJsonText(items) : ok(items);
   if (read.ok && Array.isArray(read.value)) return ok(read.value as readonly Json[]);
-  return err(`items is ${shape(items)}, and no list${read.ok ? '' : `: ${read.error}`}`);
+  return err(`items must be a list, but is ${describeShape(items)}${read.ok ? '' : `: ${read.error}`}`);
 }
 
-function deadline(turn: Turn, timeout: Text, lookup: Lookup): Result<number, string> {
+function deadline(ctx: DecideContext, timeout: Text, lookup: Lookup): Result<number, string> {
   const text = fillString(timeout, lookup);
   if (!text.ok) return err(`timeout: ${text.error}`);
   const ms = parseDuration(text.value);
   return ms === null
-    ? err(`timeout: ${JSON.stringify(text.value)} is no duration (write 30s, 5m, 2h)`)
-    : ok(turn.at + ms);
+    ? err(`timeout: ${JSON.stringify(text.value)} is not a duration (write 30s, 5m, 2h)`)
+    : ok(ctx.at + ms);
 }

@@ -1,6 +1,6 @@
-// A short play of the kernel, for whoever looks at its state or journal: a Program as text, and what the world answered.
+// Runs the kernel for tests of its state or journal: a Program as text, and the inputs.
 //
-//   const { state, records } = play('a\nb needs a', ok('a#1'), bad('b#1'));
+//   const { state, records } = runKernel('a\nb needs a', ok('a#1'), bad('b#1'));
 
 import { success } from '../../src/ir/effect.ts';
 import type { FailureKind } from '../../src/ir/failure.ts';
@@ -14,8 +14,8 @@ import type { RunState } from '../../src/kernel/state.ts';
 import { initialState } from '../../src/kernel/state.ts';
 import { parseProgram } from './program-text.ts';
 
-/** 2026-01-08T21:00:00Z: every play begins then. */
-export const BEGAN = 1_767_906_000_000;
+/** 2026-01-08T21:00:00Z, the time of the first input. */
+export const START_TIME = 1_767_906_000_000;
 
 export const START: Input = {
   kind: 'run-requested',
@@ -31,14 +31,14 @@ export const START: Input = {
   programHash: 'hash',
 };
 
-/** The kernel's state and journal after these inputs, a second apart. */
-export function play(
+/** State and journal after these inputs, one second apart. */
+export function runKernel(
   program: string,
   ...inputs: readonly Input[]
 ): { state: RunState; records: readonly JournalRecord[] } {
   const state = initialState(parseProgram(program.split('\n')));
   const records = [START, ...inputs].map((input, index): JournalRecord => {
-    const at = BEGAN + index * 1_000;
+    const at = START_TIME + index * 1_000;
     return { seq: index + 1, at, input, decisions: decide(state, input, at) };
   });
   return { state, records };

@@ -1,27 +1,27 @@
-// What the world still owes the run an answer for: the whole of recovery is to ask for it again.
+// Effects without an outcome yet, and what drivers must be asked to do about them. Recovery is asking for them again.
 
 import { assert, present } from '../base/assert.ts';
 import type { Dialog, Effect } from '../ir/effect.ts';
 import type { Decision, StopReason } from './decision.ts';
-import { askingOf } from './gates.ts';
-import { variablesInSight } from './scope.ts';
+import { gateRequestOf } from './gates.ts';
+import { variablesFor } from './scope.ts';
 import type { AgentState, RunState, StepState } from './state.ts';
 import { agentEffectId, CLEANUP_STEP, effectId, retryTimer, stepOf, timeoutTimer } from './state.ts';
 
-/** What agents that are ended with the run are given to end by themselves. */
+/** Grace period for agents that are killed with the run. */
 const CLOSING_GRACE_MS = 10_000;
 
-/** Agents first: whether one lives is known before anybody asks what it was doing. */
-export function owed(state: RunState): readonly Effect[] {
+/** Agents first: whether an agent is alive must be known before its prompts are recovered. */
+export function pendingEffects(state: RunState): readonly Effect[] {
   const ofAgents = [...state.agentEffects].map(([id, agent]) => agentEffect(id, agent));
-  const ofSteps = [...state.asked.values()]
+  const ofSteps = [...state.inFlight.values()]
     .filter(({ effect }) => effect?.kind !== 'gate')
     .map((step) => effectOf(state, step));
   return [...ofAgents, ...ofSteps, ...(state.cleanup === null ? [] : [cleanupEffect(state)])];
 }
 
-/** What a decision asks of the world, once it is durable. */
-export type Request =
+/** What a durable decision asks of a driver. */
+export type DriverRequest =
   | { readonly kind: 'start'; readonly effect: Effect }
   | {
       readonly kind: 'stop';
@@ -31,7 +31,7 @@ export type Request =
   | { readonly kind: 'conclude'; readonly effect: string }
   | { readonly kind: 'decide'; readonly effect: string; readonly verdict: DialogDecision };
 
-/** What a person decided about a dialog. */
+/** A person's decision about a dialog. */
 export interface DialogDecision {
   readonly dialog: Dialog;
   readonly approved: boolean;
@@ -39,11 +39,11 @@ export interface DialogDecision {
   readonly notes: string | null;
 }
 
-export function requestsOf(state: RunState, decision: Decision): readonly Request[] {
+export function requestsOf(state: RunState, decision: Decision): readonly DriverRequest[] {
   switch (decision.kind) {
     case 'step-started': {
       const step = stepOf(state, decision.step);
-      // Several records are made durable together: a later one may have taken the step further already.
+      // Several records become durable together, so a later one may already have changed the step.
       if (step.effect === null || step.effect.kind === 'gate' || step.attempt !== decision.attempt) return [];
       return [{ kind: 'start', effect: effectOf(state, step) }];
     }
@@ -57,12 +57,12 @@ export function requestsOf(state: RunState, decision: Decision): readonly Reques
       const { attempt, status } = stepOf(state, decision.step);
       return status === 'completing' ? [{ kind: 'conclude', effect: effectId(decision.step, attempt) }] : [];
     }
-    // What it asks may have been decided before.
+    // The question may already have been decided.
     case 'gate-asked':
       return dialogRequests(state, stepOf(state, decision.step));
     case 'gate-decided':
-      return [...(state.gates.get(decision.gate)?.askers.keys() ?? [])].flatMap((asker) =>
-        dialogRequests(state, state.steps.get(asker)),
+      return [...(state.gates.get(decision.gate)?.requests.keys() ?? [])].flatMap((requester) =>
+        dialogRequests(state, state.steps.get(requester)),
       );
     case 'agent-opened':
       return agentRequests(state, [decision.agent.name], 'active');
@@ -72,7 +72,7 @@ export function requestsOf(state: RunState, decision: Decision): readonly Reques
       return agentRequests(state, decision.agents, 'closing');
     case 'agents-hastened':
       return (['opening', 'closing'] as const).flatMap((status) =>
-        agentRequests(state, decision.agents, status).map(hastened),
+        agentRequests(state, decision.agents, status).map(forceStop),
       );
     case 'cleanup-started':
       return state.cleanup === null ? [] : [{ kind: 'start', effect: cleanupEffect(state) }];
@@ -83,7 +83,6 @@ export function requestsOf(state: RunState, decision: Decision): readonly Reques
   }
 }
 
-/** Ids of the timers that a decision sets. */
 export function timersOf(state: RunState, decision: Decision): readonly string[] {
   switch (decision.kind) {
     case 'step-started':
@@ -101,10 +100,10 @@ export function timersOf(state: RunState, decision: Decision): readonly string[]
   }
 }
 
-/** What must be said again, since the engine may not have lived to say it: who is to stop, who has been reported, and what people decided. */
-export function requestsOwed(state: RunState): readonly Request[] {
-  const requests: Request[] = [];
-  for (const [effect, step] of state.asked) {
+/** Requests to repeat after a restart, because the previous engine may have died before making them. */
+export function pendingRequests(state: RunState): readonly DriverRequest[] {
+  const requests: DriverRequest[] = [];
+  for (const [effect, step] of state.inFlight) {
     const { status, stopping, stoppingForced } = step;
     if (stopping !== null) requests.push({ kind: 'stop', effect, how: { force: stoppingForced, why: stopping } });
     else if (status === 'completing') requests.push({ kind: 'conclude', effect });
@@ -114,11 +113,11 @@ export function requestsOwed(state: RunState): readonly Request[] {
   return requests;
 }
 
-/** What its agent asked has been decided. */
-function dialogRequests(state: RunState, step: StepState | undefined): readonly Request[] {
+/** Passes the verdict on the agent's question. */
+function dialogRequests(state: RunState, step: StepState | undefined): readonly DriverRequest[] {
   if (step === undefined || step.dialog === null) return [];
   const { gate, name, text } = step.dialog;
-  const verdict = askingOf(state, step, gate)?.verdict ?? null;
+  const verdict = gateRequestOf(state, step, gate)?.verdict ?? null;
   if (verdict === null) return [];
   const { approved, answer, notes } = verdict;
   const effect = effectId(step.id, step.attempt);
@@ -126,7 +125,7 @@ function dialogRequests(state: RunState, step: StepState | undefined): readonly 
 }
 
 function effectOf(state: RunState, step: StepState): Effect {
-  assert(step.effect !== null, `step ${step.id} asks for nothing`);
+  assert(step.effect !== null, `step ${step.id} has no effect`);
   return {
     id: effectId(step.id, step.attempt),
     step: step.id,
@@ -134,11 +133,11 @@ function effectOf(state: RunState, step: StepState): Effect {
     spec: step.effect,
     session: step.frame.nextSession,
     lane: step.frame.lane,
-    variables: variablesInSight(state, step),
+    variables: variablesFor(state, step),
   };
 }
 
-/** A later decision of the same record may have made something else of the agent: then that one asks. */
+/** A later decision of the same record may have changed the agent, and then makes its own request. */
 function agentRequests(
   state: RunState,
   names: readonly string[],
@@ -151,9 +150,9 @@ function agentRequests(
   });
 }
 
-/** What an agent owes apart from any step follows from what it is. */
+/** The agent's own effect, according to its status. */
 function agentEffect(id: string, agent: AgentState): Effect {
-  const { name, adapter, spawn } = present(agent.opening, `agent ${agent.name} was never started`);
+  const { name, adapter, spawn } = present(agent.info, `agent ${agent.name} was never started`);
   const spec: Effect['spec'] =
     agent.status === 'opening'
       ? spawn
@@ -171,11 +170,11 @@ function agentEffect(id: string, agent: AgentState): Effect {
   };
 }
 
-function hastened({ effect }: { readonly effect: Effect }): Request {
+function forceStop({ effect }: { readonly effect: Effect }): DriverRequest {
   return { kind: 'stop', effect: effect.id, how: { force: true, why: 'run-ending' } };
 }
 
-function cleanupStop(state: RunState, force: boolean): Request {
+function cleanupStop(state: RunState, force: boolean): DriverRequest {
   return {
     kind: 'stop',
     effect: effectId(CLEANUP_STEP, state.cleanups),
@@ -184,7 +183,7 @@ function cleanupStop(state: RunState, force: boolean): Request {
 }
 
 function cleanupEffect(state: RunState): Effect {
-  assert(state.cleanup !== null, 'no cleanup is under way');
+  assert(state.cleanup !== null, 'no cleanup is running');
   return {
     id: effectId(CLEANUP_STEP, state.cleanups),
     step: CLEANUP_STEP,
