@@ -68,11 +68,11 @@ test('a template that there is none of is answered with those that there are', a
   expect({ stdout, code }).toEqual({ stdout: '', code: 2 });
   expect(stderr).toBe(`meow: there is no template "helo"
   did you mean hello? There are:
-    hello      Shell steps, side by side and one after the other; no agents.
-    gate       An agent writes, a person approves or sends it back with a reason.
-    parallel   A plan, an agent for each of its parts side by side, and a join.
+    hello      Shell steps in parallel and in sequence; no agents.
+    gate       An agent writes; a person approves, or sends it back with a reason.
+    parallel   A plan, one agent for each part in parallel, and a join.
     recovery   An agent crashes, another hangs, and a fresh one does the work.
-    work-loop  One agent takes task after task, until there are none.
+    work-loop  One agent does task after task until none is left.
 `);
   expect(rig.exists('.meow')).toBe(false);
 });

@@ -180,7 +180,7 @@ describe('lib/claude-events', () => {
     await using rig = await repository();
     rig.write(FILE, '{ // mine\n}');
     await run(rig, 'failed', setUp('all'));
-    expect((await rig.meow('logs', 'a', 'hooks.configure')).stderr).toContain('settings.local.json is no JSON');
+    expect((await rig.meow('logs', 'a', 'hooks.configure')).stderr).toContain('settings.local.json is not valid JSON');
     expect(rig.read(FILE)).toBe('{ // mine\n}');
   });
 
