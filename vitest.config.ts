@@ -21,6 +21,9 @@ export default defineConfig({
           include: ['src/**/*.test.ts', 'test/*.test.ts', 'test/tidy/**/*.test.ts', 'test/conformance/**/*.test.ts'],
           // Tests of pure code share no state, so they can share a module graph.
           isolate: false,
+          // A busy machine is no reason to fail.
+          testTimeout: 30_000,
+          hookTimeout: 30_000,
         },
       },
       {

@@ -4,9 +4,10 @@
 //
 //   program …            finish EFFECT ok [route=R] [session=S] [follow=F]… [name=value]…
 //   start [name=value]…  finish EFFECT fail [KIND] [session=S] [until=1h]       both: [usd=0.2] [tokens=9]
-//   gate NAME approve|reject   ask GATE STEP   expire GATE STEP   release STEP
+//   gate NAME approve|reject [MESSAGE]   ask GATE STEP   expire GATE STEP   release STEP
 //   report STEP [name=value]…  event TYPE [ID]   receive STEP NUMBER
-//   time 30s             stop [force]                   pause          resume [only-pending] [--usd=2]
+//   time 30s             early TIMER (a deadline is reported now, whether it is due or not)
+//   stop [force]                   pause          resume [only-pending] [--usd=2]
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -129,8 +130,10 @@ function inputOf(verb: string, words: readonly string[]): Input {
         kind: 'gate-decided',
         gate: words[0] ?? '',
         verdict: { approved: words[1] === 'approve', by: 'ann', notes: null, answer: null },
-        message: null,
+        message: words[2] ?? null,
       };
+    case 'early':
+      return { kind: 'deadline-passed', timer: words.join(' ') };
     case 'ask':
       return { kind: 'gate-asked', gate: words[0] ?? '', step: words[1] ?? '', prompt: null };
     case 'expire':

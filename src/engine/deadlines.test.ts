@@ -46,6 +46,18 @@ test('one timer is armed, for the nearest deadline', () => {
   expect(armed.map(({ at }) => at)).toEqual([300]);
 });
 
+test('a clock that fires early passes nothing, and is armed again', () => {
+  const { deadlines, want, armed, passed, time } = table();
+  want('a', 100);
+  deadlines.arm();
+  time(99);
+  armed.pop()?.call();
+  expect(passed).toEqual([]);
+  expect(armed.map(({ at }) => at)).toEqual([100]);
+  time(100);
+  expect(passed).toEqual(['a']);
+});
+
 test('what is not wanted any more does not pass', () => {
   const { deadlines, want, wanted, armed, passed, time } = table();
   want('a', 100);

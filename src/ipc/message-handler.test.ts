@@ -292,6 +292,19 @@ describe('gates', () => {
     });
   });
 
+  test('an approval that is sent again under its id is acknowledged, and decides nothing when the gate is asked again', async () => {
+    const { run, say } = setup(['block ask visit-last', 'ask gate deploy route approved=goto:ask']);
+    const approve = { ...APPROVE, gate_id: 'deploy', id: 'm1' };
+    expect(await say(approve)).toEqual(ACK);
+    expect(run.state.steps.get('ask#2')?.status).toBe('running');
+    const before = run.inputs.length;
+    expect(await say(approve)).toEqual(ACK);
+    expect(run.inputs).toHaveLength(before);
+    expect(run.state.steps.has('ask#3')).toBe(false);
+    expect(await say({ ...approve, id: 'm2' })).toEqual(ACK);
+    expect(run.state.steps.get('ask#3')?.status).toBe('running');
+  });
+
   test('two that decide at once: one of them is told that it was second', async () => {
     const { run, say } = setup();
     void say(WAIT);

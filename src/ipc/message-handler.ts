@@ -284,8 +284,9 @@ export class Desk {
     if (problem !== null) return errorAnswer(problem, 'refused');
     const open = openGates(run.state);
     await run.tell({ kind: 'gate-decided', gate, verdict, message });
-    // Somebody else may have been heard first.
-    const stands = run.state.gates.get(gate)?.verdict ?? null;
+    // Another decision may have come first. A gate that the run reaches again at once has no verdict any more.
+    const isSeen = message !== null && run.state.seenMessages.has(message);
+    const stands = run.state.gates.get(gate)?.verdict ?? (isSeen ? verdict : null);
     if (stands === null)
       return errorAnswer(
         `run ${run.id} takes no decision any more: decide again when it has ended, or goes on`,

@@ -170,6 +170,27 @@ describe('a hostile client', () => {
     expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
   });
 
+  test('is cut off when all connections together keep too much, and what they kept is free again (S2)', async () => {
+    await using rig = new IpcRig();
+    rig.open();
+    // Each alone is within its bound: a line that has not ended yet.
+    const line = Buffer.alloc(1024 * 1024 - 1, 'x');
+    const talks = Array.from({ length: 40 }, () => rig.connect());
+    for (const talk of talks) talk.socket.write(line);
+    const refused = await Promise.race(talks.map((talk) => talk.next()));
+    expect(refused).toMatchObject({ type: 'error', message: 'too much is being said at once' });
+    for (const talk of talks) talk.socket.destroy();
+    await Promise.all(talks.map((talk) => talk.closed));
+    // As much again, one after the other.
+    for (let round = 0; round < 40; round++) {
+      using talk = rig.connect();
+      talk.socket.write(line);
+      talk.say('\n{"type":"ping"}\n');
+      expect(await talk.next()).toMatchObject({ type: 'error', code: 'malformed' });
+      expect(await talk.next()).toMatchObject({ type: 'pong' });
+    }
+  });
+
   test('may connect as often as it likes', async () => {
     await using rig = new IpcRig();
     rig.open();
