@@ -15,11 +15,11 @@ import { READER_NAMES } from '../drivers/agent/readers/named.ts';
 import type { Adapter } from '../ir/adapter.ts';
 import type { Program } from '../ir/program.ts';
 import { isAdapterName, readAdapter } from '../languages/adapter/read-adapter.ts';
-import type { AdapterRefusal } from '../languages/meow/scope.ts';
+import type { AdapterRefusal } from '../languages/adapter-catalog.ts';
 import { listed } from '../languages/report.ts';
 import { InvalidWorkflow } from './invalid-workflow.ts';
 import type { Project } from './project.ts';
-import { packageFolder, readText, shownPath } from './workflow.ts';
+import { packageFolder, readText, shownPath } from './sources.ts';
 
 export const ADAPTER_FILE = 'adapter.toml';
 

@@ -7,7 +7,7 @@ import type { Diagnostic } from '../base/diagnostic.ts';
 import type { Config } from '../languages/config.ts';
 import { DEFAULT_CONFIG, readConfig } from '../languages/config.ts';
 import type { Project } from './project.ts';
-import { readText, shownPath } from './workflow.ts';
+import { readText, shownPath } from './sources.ts';
 
 export interface Settings {
   /** The defaults stand in for a file with errors. */

@@ -12,7 +12,7 @@ import type { Program } from '../ir/program.ts';
 import type { Lookup } from '../ir/text.ts';
 import { fillValue } from '../ir/text.ts';
 import { valueAt } from '../kernel/scope.ts';
-import { readText } from './workflow.ts';
+import { readText } from './sources.ts';
 
 /** As written on the command line, before anything is known about the workflow. */
 export interface GivenVariables {

@@ -2,13 +2,15 @@ import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Compiled } from '../languages/meow/compile.ts';
+import type { Compiled } from '../languages/language.ts';
 import { compileMeow, validateMeow } from '../languages/meow/compile.ts';
+import type { MeowSource } from '../languages/meow/language.ts';
+import { meow } from '../languages/meow/language.ts';
 import { Adapters, refuseAdapters } from './adapters.ts';
 import type { Project } from './project.ts';
+import { projectReader } from './sources.ts';
 import { resolveVariables } from './variables.ts';
-import type { WorkflowText } from './workflow.ts';
-import { findWorkflow, readMeow } from './workflow.ts';
+import { findWorkflow } from './workflow.ts';
 
 const base = realpathSync(mkdtempSync(join(tmpdir(), 'meow-workflow-')));
 afterAll(() => rmSync(base, { recursive: true, force: true }));
@@ -35,12 +37,16 @@ const says = (word: string, workflow = 'main'): string =>
 const leadsTo = (template: string, rest = ''): string =>
   `[main]\n[[main.steps]]\nid = "go"\nexecutor = "expand"\ntemplate = "${template}"\n${rest}`;
 
-function compile(source: WorkflowText): Compiled {
+function read(reference: string, values: Readonly<Record<string, string>> = {}): MeowSource {
+  return meow.load(projectReader(project), findWorkflow(project, reference, null), values);
+}
+
+function compile(source: MeowSource): Compiled {
   return compileMeow({ ...source, given: null });
 }
 
 function filesOf(reference: string, values: Readonly<Record<string, string>> = {}): readonly string[] {
-  return readMeow(project, findWorkflow(project, reference, null), values).others.files.map(({ file }) => file);
+  return read(reference, values).others.files.map(({ file }) => file);
 }
 
 describe('a template is looked for', () => {
@@ -56,7 +62,7 @@ describe('a template is looked for', () => {
     write('a.meow.toml', leadsTo('lib/tools'));
     for (const place of places.toReversed()) {
       write(place, says(place));
-      const { program, diagnostics } = compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {}));
+      const { program, diagnostics } = compile(read('a.meow.toml'));
       expect(diagnostics).toEqual([]);
       expect(JSON.stringify(program)).toContain(`echo ${place}`);
     }
@@ -78,7 +84,7 @@ describe('a template is looked for', () => {
   test('only there, where it is named by a path', () => {
     write('a.meow.toml', leadsTo('./tools'));
     write('.meow/templates/tools.meow.toml', says('no'));
-    expect(compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {})).diagnostics).toMatchObject([
+    expect(compile(read('a.meow.toml')).diagnostics).toMatchObject([
       { code: 'unknown-template', hint: 'There is no file ./tools.meow.toml, seen from this one.' },
     ]);
   });
@@ -107,7 +113,7 @@ test('files may lead to one another', () => {
     `[main]\n[[main.steps]]\nid = "b"\nexecutor = "branch"\ncondition = "true"\non_true = { template = "${template}" }\n`;
   write('a.meow.toml', branch('b'));
   write('b.meow.toml', branch('a#main'));
-  const { program, diagnostics } = compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {}));
+  const { program, diagnostics } = compile(read('a.meow.toml'));
   expect(diagnostics).toEqual([]);
   expect(Object.keys(program?.blocks ?? {})).toEqual(['main', 'b.meow.toml#main']);
 });
@@ -115,7 +121,7 @@ test('files may lead to one another', () => {
 test('a file that cannot be read as TOML tells of it once, however many lead to it', () => {
   write('a.meow.toml', `${leadsTo('b')}${leadsTo('b#x').replace('[main]\n', '').replace('go', 'again')}`);
   write('b.meow.toml', '[main\n');
-  const source = readMeow(project, findWorkflow(project, 'a.meow.toml', null), {});
+  const source = read('a.meow.toml');
   for (const diagnostics of [compile(source).diagnostics, validateMeow(source)]) {
     expect(diagnostics).toMatchObject([{ code: 'syntax', span: { file: 'b.meow.toml' } }]);
   }
@@ -124,14 +130,14 @@ test('a file that cannot be read as TOML tells of it once, however many lead to 
 test('a file whose workflow nobody enters may be as wrong as it likes', () => {
   write('a.meow.toml', `${says('fine')}${leadsTo('b').replaceAll('main', 'other')}`);
   write('b.meow.toml', '[main\n');
-  expect(compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {})).diagnostics).toEqual([]);
+  expect(compile(read('a.meow.toml')).diagnostics).toEqual([]);
 });
 
 test('a template that is named on the command line is read, and entered', () => {
   write('a.meow.toml', `${leadsTo('{{kind}}')}[main.variables]\nkind = { required = true }\n`);
   write('tools.meow.toml', says('tool', 'x'));
   const values = { kind: 'tools#x' };
-  const source = readMeow(project, findWorkflow(project, 'a.meow.toml', null), values);
+  const source = read('a.meow.toml', values);
   const { program } = compileMeow({ ...source, given: ['kind'], values });
   expect(program?.blocks['main']?.steps[0]?.routes['done']).toMatchObject({
     target: { names: { 'tools#x': 'tools.meow.toml#x', main: 'main', '.main': 'main' } },
@@ -146,7 +152,7 @@ test('a variable of the type file has the text of the file', () => {
   );
   write('notes/a.txt', 'first\n');
   write('b.txt', 'second');
-  const { program, fileVariables } = compile(readMeow(project, findWorkflow(project, 'a.meow.toml', null), {}));
+  const { program, fileVariables } = compile(read('a.meow.toml'));
   const given = { texts: new Map([['note', 'notes/a.txt']]), values: new Map() };
   const run = { id: 'r', at: 0, cwd: project.cwd, fileVariables };
   expect(resolveVariables(given, program ?? expect.fail(), run)).toEqual({ note: 'first\n', other: 'second' });
@@ -160,7 +166,7 @@ describe('a run is refused that starts an agent we cannot start', () => {
     write('a.meow.toml', text);
     const adapters = { forced, fallback: () => fallback };
     const { program } = compileMeow({
-      ...readMeow(project, findWorkflow(project, 'a.meow.toml', null), {}),
+      ...read('a.meow.toml'),
       given: [],
       adapters,
     });

@@ -20,7 +20,7 @@ export type FailureKind =
   | 'output-invalid'
   /** A `{{reference}}` has no value; nothing was started. */
   | 'unresolved'
-  /** A step below this one failed. */
+  /** A step below this one failed, or a workflow that was entered here ended as a failure. */
   | 'child-failed'
   /** The run would grow past a limit. */
   | 'expansion-limit'

@@ -38,6 +38,8 @@ export type Follow =
   | { readonly kind: 'return'; readonly value: ValueTemplate }
   /** A new line of control, beside this one. */
   | { readonly kind: 'fork'; readonly target: Target; readonly name: string }
+  /** The step fails, whatever its effect came to. */
+  | { readonly kind: 'fail'; readonly message: string }
   /** The run ends here, whatever else is going on. */
   | { readonly kind: 'stop'; readonly verdict: 'done' | 'failed'; readonly reason: string | null };
 
@@ -52,6 +54,7 @@ export function blocksOf(follow: Follow): readonly string[] {
       return [...blocksOfTarget(follow.target), ...blocksOfTarget(follow.returnTo)];
     case 'end':
     case 'return':
+    case 'fail':
     case 'stop':
       return [];
   }

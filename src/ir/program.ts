@@ -29,7 +29,8 @@ export interface Program {
 
 /** For people and views; the kernel does not read it. */
 export interface Source {
-  readonly language: 'meow' | 'raymond' | 'conductor';
+  /** The name of one of languages/registry.ts. */
+  readonly language: string;
   /** As the user named it, with the workflow: `deploy.meow.toml#main`. */
   readonly name: string;
 }

@@ -47,6 +47,7 @@ function written(follow: Follow): string {
       return `return ${follow.value.kind === 'literal' ? JSON.stringify(follow.value.value) : '?'}`;
     case 'end':
     case 'expand':
+    case 'fail':
     case 'stop':
       return follow.kind;
   }

@@ -272,6 +272,8 @@ function prepareMove(
         });
       });
     }
+    case 'fail':
+      return err(failure('child-failed', move.message));
     case 'stop':
       return ok(() => {
         // An end that is already decided wins.

@@ -60,6 +60,18 @@ test('a state calls a MEOW workflow, and goes on when that is done', async () =>
   expect(await rig.status('c')).toMatchObject({ result: 'built' });
 });
 
+test('what a workflow calls its data is no name of ours: it arrives as it is written', async () => {
+  await using rig = await Rig.setup();
+  rig.write('flow/START.sh', `echo '<call-workflow return="END.sh">../sub.meow.toml</call-workflow>'\n`);
+  rig.write('flow/END.sh', 'echo "<result>told</result>"\n');
+  const env = 'env = { block = "plain", steering = "main" }';
+  const command = `command = 'printf "%s %s %s" "$block" "$steering" {{place}} > seen'`;
+  const place = 'place = { default = { block = "B7", kind = "stop", verdict = "done" } }';
+  rig.write('sub.meow.toml', `[main]\n${STEP('say', 'shell', `${command}\n${env}`)}[main.variables]\n${place}\n`);
+  expect(await rig.meow('run', 'flow', '--id', 'c')).toMatchObject({ code: 0 });
+  expect(rig.read('seen')).toBe('plain main {"block":"B7","kind":"stop","verdict":"done"}');
+});
+
 test('a state calls a Conductor workflow, and is told how that ended, which is not the end of the run', async () => {
   await using rig = await Rig.setup();
   rig.write('flow/START.sh', `echo '<call-workflow return="END.sh">../check.yaml</call-workflow>'\n`);

@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import { findProgram } from '../../drivers/recording-shell.ts';
 import { isSystemError } from '../../stores/usage-errors.ts';
 import type { Project } from '../project.ts';
-import { shownPath } from '../workflow.ts';
+import { shownPath } from '../sources.ts';
 import type { Check } from './check.ts';
 import { compareVersions, missing, ok, warning } from './check.ts';
 import { tryCommand } from './trial.ts';

@@ -25,7 +25,7 @@ import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
 import { complain, say } from '../output.ts';
 import { readSettings } from '../../app/settings.ts';
-import { readText, shownPath } from '../../app/workflow.ts';
+import { readText, shownPath } from '../../app/sources.ts';
 import { complainAll } from '../diagnostics.ts';
 
 export interface AdapterOptions {

@@ -24,7 +24,7 @@ import type { ReadRun } from '../../app/runs.ts';
 import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { complain, say } from '../output.ts';
 import { readSettings } from '../../app/settings.ts';
-import { shownPath } from '../../app/workflow.ts';
+import { shownPath } from '../../app/sources.ts';
 
 export async function attach(
   wanted: string,

@@ -13,7 +13,7 @@ import { isErrno, refusalOf } from '../../stores/usage-errors.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import { say } from '../output.ts';
-import { shownPath } from '../../app/workflow.ts';
+import { shownPath } from '../../app/sources.ts';
 
 const FIRST = 'hello';
 const ENDING = '.meow.toml';

@@ -1,6 +1,7 @@
 // What is at hand while the steps of a workflow are read.
 
 import type { Policy } from '../../ir/conducted.ts';
+import type { AdapterKnowledge } from '../adapter-catalog.ts';
 import type { Report } from '../report.ts';
 import type { YamlScalar } from '../yaml-tree.ts';
 import type { ConductorConfig } from './config.ts';
@@ -9,17 +10,9 @@ import type { Policies } from './policies.ts';
 import type { Prompts } from './prompts.ts';
 import type { Outline } from './syntax.ts';
 
-export interface ConductorAdapters {
-  /** In place of all that workflows say; null leaves them the choice. */
-  readonly forced: string | null;
-  /** Where they say nothing. */
-  readonly fallback: string;
+export interface ConductorAdapters extends Pick<AdapterKnowledge, 'forced' | 'fallback' | 'refusal' | 'canChoose'> {
   /** The adapter that a workflow means by a name, which may be an alias. */
   readonly adapterNamed: (name: string) => string;
-  /** Why nothing can be started with one. */
-  readonly refusal: (adapter: string) => { readonly message: string; readonly hint: string } | null;
-  /** Whether it can be told which model is to work. */
-  readonly canChoose: (adapter: string, what: 'model') => boolean;
 }
 
 /** The command that a project has for a validator, and where that was found. */

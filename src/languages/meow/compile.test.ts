@@ -7,7 +7,8 @@ import { describe, expect, test } from 'vitest';
 import { hasErrors } from '../../base/diagnostic.ts';
 import { checkProgram } from '../../ir/check.ts';
 import { DEFAULT_LIMITS } from '../../ir/program.ts';
-import type { Compiled, OtherFiles } from './compile.ts';
+import type { Compiled } from '../language.ts';
+import type { OtherFiles } from './compile.ts';
 import { compileMeow, validateMeow } from './compile.ts';
 import { createSearch } from './search.ts';
 

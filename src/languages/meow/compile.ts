@@ -6,6 +6,7 @@ import { hasErrors } from '../../base/diagnostic.ts';
 import type { Json } from '../../base/json.ts';
 import type { Limits, Program } from '../../ir/program.ts';
 import { DEFAULT_LIMITS } from '../../ir/program.ts';
+import type { Compiled } from '../language.ts';
 import { suggest } from '../report.ts';
 import { checkAgents } from './check-agents.ts';
 import { checkCalls } from './check-calls.ts';
@@ -43,16 +44,8 @@ export interface OtherFiles {
   /** The `file` of one of them, or of the one that is compiled; null where there is none of that name. */
   readonly find: (from: string, name: string) => string | null;
   /** Workflows of other languages. */
-  readonly foreign?: ForeignWorkflows;
+  readonly foreign?: FindForeign;
 }
-
-export interface ForeignWorkflows {
-  readonly find: FindForeign;
-  /** All that was found, as parts of a Program. */
-  readonly met: () => ForeignParts;
-}
-
-export type ForeignParts = Pick<Program, 'blocks' | 'machines' | 'steerings'>;
 
 export interface Adapters {
   /** In place of all that the workflow says; null leaves it the choice. */
@@ -63,15 +56,6 @@ export interface Adapters {
   readonly refusal?: AdapterChoice['refusal'];
 }
 
-export interface Compiled {
-  /** Null where a diagnostic is an error. */
-  readonly program: Program | null;
-  readonly diagnostics: readonly Diagnostic[];
-  /** Variables of the run whose value is the path of a file, and means its text. */
-  readonly fileVariables: readonly string[];
-}
-
-const NOTHING_FOREIGN: ForeignParts = { blocks: {}, machines: {}, steerings: {} };
 const DRAIN_MS = 600_000;
 /** Where nobody says which there are, nothing will be started. */
 const NO_ADAPTERS: Adapters = { forced: null, fallback: () => 'sim' };
@@ -93,18 +77,17 @@ export function compileMeow(input: MeowInput): Compiled {
   const diagnostics = diagnosticsOf(library);
   const fileVariables = entry.variables.filter(({ isFile }) => isFile).map(({ name }) => name);
   if (hasErrors(diagnostics)) return { program: null, diagnostics, fileVariables };
-  const foreign = input.others?.foreign?.met() ?? NOTHING_FOREIGN;
   const program: Program = {
     format: 2,
     source: { language: 'meow', name: `${file}#${entry.workflow.name}` },
     entry: entry.name,
-    blocks: { ...foreign.blocks, ...Object.fromEntries(blocks.map((block) => [block.name, block])) },
+    blocks: Object.fromEntries(blocks.map((block) => [block.name, block])),
     cleanup,
     limits,
     drainMs: entry.workflow.drainMs ?? DRAIN_MS,
     onFailure: 'drain',
-    machines: foreign.machines,
-    steerings: foreign.steerings,
+    machines: {},
+    steerings: {},
     attachments: {},
   };
   return { program, diagnostics, fileVariables };
@@ -142,7 +125,7 @@ function openLibrary({ file, text, others }: Pick<MeowInput, 'file' | 'text' | '
   for (const other of others?.files ?? []) {
     if (other.file !== file) modules.set(other.file, openModule(other, `${other.file}#`));
   }
-  const foreign = others?.foreign?.find ?? (() => null);
+  const foreign = others?.foreign ?? (() => null);
   return { entry, modules, find: others?.find ?? (() => null), foreign, touched: new Set([entry]) };
 }
 

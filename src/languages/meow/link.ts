@@ -3,6 +3,7 @@
 
 import type { Json } from '../../base/json.ts';
 import { segmentMatcher } from '../../base/segment-pattern.ts';
+import type { Entered } from '../language.ts';
 import { listed, suggest } from '../report.ts';
 import type { Hole } from '../template.ts';
 import { parseTemplate } from '../template.ts';
@@ -25,11 +26,7 @@ export interface Library {
   readonly touched: Set<Module>;
 }
 
-export type FindForeign = (from: string, name: string) => Foreign | null;
-
-export type Foreign =
-  | { readonly kind: 'found'; readonly entry: string }
-  | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
+export type FindForeign = (from: string, name: string) => Entered | null;
 
 export interface Linked extends Links {
   /** Each block once, in the order in which they are met. */

@@ -9,6 +9,7 @@
 
 import type { Place } from '../../base/source.ts';
 import { nearest } from '../../base/nearest.ts';
+import type { AdapterRefusal } from '../adapter-catalog.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { LITERAL_BRACES } from '../template.ts';
@@ -60,11 +61,6 @@ export interface AdapterChoice {
   readonly hasVariable: boolean;
   /** Why nothing can be started with an adapter; null where it can, or where that does not matter. */
   readonly refusal: (adapter: string) => AdapterRefusal | null;
-}
-
-export interface AdapterRefusal {
-  readonly message: string;
-  readonly hint: string;
 }
 
 export const WORKFLOW_BUILTINS = ['workflow_id', 'timestamp', 'date', 'time'] as const;

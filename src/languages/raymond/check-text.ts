@@ -3,6 +3,7 @@
 
 import type { TransitionTag } from '../../ir/tags.ts';
 import { WAYS } from '../../ir/machine.ts';
+import type { AdapterKnowledge } from '../adapter-catalog.ts';
 import type { Complain } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { isAllowed } from './edges.ts';
@@ -14,17 +15,6 @@ import type { Named, Said, StateSyntax } from './syntax.ts';
 
 /** `error`: for whoever has it checked. `warning`: for whoever runs it. */
 export type Severity = 'error' | 'warning';
-
-export interface AdapterKnowledge {
-  readonly forced: string | null;
-  readonly fallback: string;
-  /** Why nothing can be started with one. */
-  readonly refusal: (adapter: string) => { readonly message: string; readonly hint: string } | null;
-  /** Whether a session can be forked, or what was said in it told again to a fresh one. */
-  readonly canFork: (adapter: string) => boolean;
-  /** Whether it can be told which model is to work, or with what effort. */
-  readonly canChoose: (adapter: string, what: 'model' | 'effort') => boolean;
-}
 
 export function checkSaid(workflow: LinkedWorkflow, state: StateSyntax, severity: Severity): void {
   const complain = state.report[severity];

@@ -5,10 +5,10 @@ import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
 import type { Limits, Program } from '../../ir/program.ts';
 import { DEFAULT_LIMITS } from '../../ir/program.ts';
-import type { AdapterKnowledge } from './check-text.ts';
+import type { AdapterKnowledge } from '../adapter-catalog.ts';
 import { attributesIn, checkAdapters, checkPaths, checkPlaceholders, checkSaid } from './check-text.ts';
 import { checkReach, reachedStates } from './check-reach.ts';
-import type { Linked, Within } from './link.ts';
+import type { Linked } from './link.ts';
 import { linkWorkflows } from './link.ts';
 import { lowerWorkflow } from './lower.ts';
 import type { Taken } from './names.ts';
@@ -22,8 +22,8 @@ export interface RaymondInput {
   /** How paths of other workflows are followed. */
   readonly find: FindWorkflow;
   readonly limits?: Limits;
-  /** As a part of another Program: what its machine is called there, what goes before its ids, and which are taken. */
-  readonly within?: Within;
+  /** Stands before the ids of its states, where another workflow enters it. */
+  readonly idPrefix?: string;
 }
 
 export interface CompiledRaymond {
@@ -37,8 +37,8 @@ const DRAIN_MS = 600_000;
 /** What stands in the way of a run is an error; what an agent would have to say first is a warning. */
 export function compileRaymond(input: RaymondInput): CompiledRaymond {
   const { source, given, adapters, find, limits = DEFAULT_LIMITS } = input;
-  const taken: Taken = input.within?.taken ?? new Set();
-  const linked = linkWorkflows(source, find, taken, input.within);
+  const taken: Taken = new Set();
+  const linked = linkWorkflows(source, find, taken, input.idPrefix ?? '');
   const reached = reachedStates(linked);
   const known = [...given, ...attributesIn(linked.workflows)];
   for (const workflow of linked.workflows) {
@@ -55,10 +55,9 @@ export function compileRaymond(input: RaymondInput): CompiledRaymond {
   if (hasErrors(diagnostics) || start === null) return { program: null, diagnostics };
   const lowered = linked.workflows.map((workflow) => ({ workflow, ...lowerWorkflow(workflow, adapters, taken) }));
   // Not by assignment: a state may be called __proto__.
-  const blocks = Object.fromEntries([
-    ...Object.entries(linked.blocks),
-    ...lowered.flatMap((each) => each.blocks.map((block) => [block.name, block] as const)),
-  ]);
+  const blocks = Object.fromEntries(
+    lowered.flatMap((each) => each.blocks.map((block) => [block.name, block] as const)),
+  );
   const program: Program = {
     format: 2,
     source: { language: 'raymond', name: source.name },
@@ -78,7 +77,7 @@ export function compileRaymond(input: RaymondInput): CompiledRaymond {
 /** Every state, whoever enters it, and where control can go. */
 export function validateRaymond(input: Omit<RaymondInput, 'given' | 'limits'>): readonly Diagnostic[] {
   const { source, adapters, find } = input;
-  const linked = linkWorkflows(source, find, new Set());
+  const linked = linkWorkflows(source, find, new Set(), '');
   const known = attributesIn(linked.workflows);
   for (const workflow of linked.workflows) {
     checkPaths(workflow, 'error');

@@ -3,7 +3,6 @@
 
 import type { Place } from '../../base/source.ts';
 import { WAYS } from '../../ir/machine.ts';
-import type { Block } from '../../ir/program.ts';
 import { WORKFLOW_DEPTH_MAX } from '../../ir/steering.ts';
 import type { Report } from '../report.ts';
 import { openFolder } from './folder.ts';
@@ -17,8 +16,6 @@ import type { OpenedWorkflow, StateSyntax, WorkflowSyntax } from './syntax.ts';
 export interface Linked {
   /** The one that was asked for comes first. */
   readonly workflows: readonly LinkedWorkflow[];
-  /** Of other languages. */
-  readonly blocks: Readonly<Record<string, Block>>;
   readonly reports: readonly Report[];
 }
 
@@ -33,20 +30,12 @@ export interface LinkedWorkflow extends WorkflowSyntax {
   readonly nowhere: ReadonlyMap<string, { readonly message: string; readonly hint: string }>;
 }
 
-export interface Within {
-  readonly machine: string;
-  readonly prefix: string;
-  readonly taken: Taken;
-  /** Names of machines. */
-  readonly machines: Taken;
-}
-
 const FIRST = 'main';
 
-export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: Taken, within?: Within): Linked {
-  const machines: Taken = within?.machines ?? new Set([FIRST]);
+/** `idPrefix`: stands before the ids of the first workflow. */
+export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: Taken, idPrefix: string): Linked {
+  const machines: Taken = new Set([FIRST, idPrefix.replace(/-$/, '')]);
   const opened = new Map<string, OpenedWorkflow>();
-  const blocks: Record<string, Block> = {};
   const reports: Report[] = [];
   const linked: LinkedWorkflow[] = [];
   const open: Waiting[] = [];
@@ -59,7 +48,7 @@ export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: 
     open.push({ source: one, workflow: now.workflow, machine, prefix, depth });
     return now.workflow;
   };
-  enter(source, within?.machine ?? FIRST, within?.prefix ?? '', 0);
+  enter(source, FIRST, idPrefix, 0);
   for (let next = open.shift(); next !== undefined; next = open.shift()) {
     const { source: from, workflow, machine, prefix, depth } = next;
     const elsewhere = new Map<string, string>();
@@ -68,10 +57,8 @@ export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: 
       const found = find(from, path);
       if (found === null) nowhere.set(path, { message: `there is no workflow ${path}`, hint: PATH_HINT });
       else if (found.kind === 'refused') nowhere.set(path, found);
-      else if (found.kind === 'blocks') {
-        Object.assign(blocks, found.blocks);
-        elsewhere.set(path, found.entry);
-      } else if (depth >= WORKFLOW_DEPTH_MAX && !opened.has(found.source.key)) {
+      else if (found.kind === 'found') elsewhere.set(path, found.entry);
+      else if (depth >= WORKFLOW_DEPTH_MAX && !opened.has(found.source.key)) {
         const message = `${path} would be entered through more than ${String(WORKFLOW_DEPTH_MAX)} workflows`;
         nowhere.set(path, { message, hint: 'Enter it from a workflow that is nearer to the first.' });
       } else {
@@ -87,7 +74,7 @@ export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: 
     }
     linked.push({ ...workflow, machine, prefix, elsewhere, nowhere });
   }
-  return { workflows: linked, blocks, reports };
+  return { workflows: linked, reports };
 }
 
 interface Waiting {

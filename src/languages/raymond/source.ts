@@ -1,6 +1,6 @@
 // What the language is handed: the files of a folder, or one file with all states; and how other workflows are found.
 
-import type { Block } from '../../ir/program.ts';
+import type { Entered } from '../language.ts';
 
 export type RaymondSource = FolderSource | SingleSource;
 
@@ -41,12 +41,7 @@ export interface SingleSource {
 }
 
 /** Another workflow, as a path in one leads to it. */
-export type Found =
-  | { readonly kind: 'raymond'; readonly source: RaymondSource }
-  /** Of another language, compiled; names of blocks are not used by anything else. */
-  | { readonly kind: 'blocks'; readonly entry: string; readonly blocks: Readonly<Record<string, Block>> }
-  /** Why it cannot be entered, as a sentence. */
-  | { readonly kind: 'refused'; readonly message: string; readonly hint: string };
+export type Found = { readonly kind: 'raymond'; readonly source: RaymondSource } | Entered;
 
 /** `from`: the workflow in which the path stands. Null where there is nothing. */
 export type FindWorkflow = (from: RaymondSource, path: string) => Found | null;

@@ -7,6 +7,7 @@ import { compileRaymond, validateRaymond } from '../../../src/languages/raymond/
 import type { CompiledRaymond, RaymondInput } from '../../../src/languages/raymond/compile.ts';
 import type { Found, RaymondFile, RaymondSource } from '../../../src/languages/raymond/source.ts';
 import type { Diagnostic } from '../../../src/base/diagnostic.ts';
+import type { Block } from '../../../src/ir/program.ts';
 
 export const ADAPTERS: RaymondInput['adapters'] = {
   forced: null,
@@ -45,7 +46,7 @@ function readFolder(root: string, folder: string, start: string | null): Raymond
   return { kind: 'folder', key: folder, name: relative(root, folder) || '.', files, start };
 }
 
-/** Other workflows of the tree; MEOW files are blocks of that name. */
+/** Other workflows of the tree; MEOW files are entered by a block of that name. */
 function findIn(root: string): RaymondInput['find'] {
   return (from, path): Found | null => {
     const folder = from.kind === 'folder' ? from.name : dirname(from.name);
@@ -53,9 +54,7 @@ function findIn(root: string): RaymondInput['find'] {
     if (found.startsWith('..'))
       return { kind: 'refused', message: `${path} is outside of the project`, hint: 'Copy it into the project.' };
     if (found.endsWith('.meow.toml')) {
-      const name = `${found}#main`;
-      const block = { name, parameters: [], steps: [], naming: 'path', visits: null } as const;
-      return { kind: 'blocks', entry: name, blocks: { [name]: block } };
+      return { kind: 'found', entry: `${found}#main`, required: [] };
     }
     const whole = join(root, found);
     if (existsSync(whole)) return { kind: 'raymond', source: readWorkflow(root, found) };
@@ -68,7 +67,27 @@ function findIn(root: string): RaymondInput['find'] {
 
 export function compileAt(root: string, path: string, more: Partial<RaymondInput> = {}): CompiledRaymond {
   const source = readWorkflow(root, path);
-  return compileRaymond({ source, given: [], adapters: ADAPTERS, find: findIn(root), ...more });
+  const entered = new Map<string, Block>();
+  const find = findIn(root);
+  const compiled = compileRaymond({
+    source,
+    given: [],
+    adapters: ADAPTERS,
+    find: (from, wanted) => {
+      const found = find(from, wanted);
+      if (found?.kind === 'found') entered.set(found.entry, emptyBlock(found.entry));
+      return found;
+    },
+    ...more,
+  });
+  const { program } = compiled;
+  // In place of the linker.
+  const blocks = { ...Object.fromEntries(entered), ...program?.blocks };
+  return { ...compiled, program: program === null ? null : { ...program, blocks } };
+}
+
+function emptyBlock(name: string): Block {
+  return { name, parameters: [], steps: [], naming: 'path', visits: null };
 }
 
 export function validateAt(root: string, path: string, more: Partial<RaymondInput> = {}): readonly Diagnostic[] {

@@ -1,0 +1,59 @@
+// What languages may ask about agent adapters.
+
+import type { Adapter } from '../ir/adapter.ts';
+import type { Result } from '../base/result.ts';
+
+export interface AdapterCatalog {
+  /** Replaces the adapter that workflows name; null leaves them the choice. */
+  readonly forced: string | null;
+  /** For agents that name none. */
+  fallback(): string;
+  /** The adapter that a name or alias means. */
+  meant(name: string): string;
+  /** An error is a sentence. */
+  named(name: string): Result<Adapter, string>;
+  /** Why nothing can be started with one; null if it can. */
+  refusal(name: string): AdapterRefusal | null;
+}
+
+export interface AdapterRefusal {
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** Of agents that work in headless turns. */
+export interface AdapterKnowledge {
+  readonly forced: string | null;
+  readonly fallback: string;
+  /** Why nothing can be started with one. */
+  readonly refusal: (adapter: string) => AdapterRefusal | null;
+  /** Whether a session can be forked, or what was said in it told again to a fresh one. */
+  readonly canFork: (adapter: string) => boolean;
+  /** Whether it can be told which model is to work, or with what effort. */
+  readonly canChoose: (adapter: string, what: 'model' | 'effort') => boolean;
+}
+
+export function headlessKnowledge(adapters: AdapterCatalog): AdapterKnowledge {
+  const headless = (name: string): Adapter['headless'] => {
+    const found = adapters.named(name);
+    return found.ok ? found.value.headless : null;
+  };
+  return {
+    forced: adapters.forced,
+    fallback: adapters.fallback(),
+    canChoose: (name, what) => {
+      const ways = headless(name);
+      return ways === null || (what === 'model' ? ways.modelArgs : ways.effortArgs) !== null;
+    },
+    refusal: (name) => {
+      const refusal = adapters.refusal(name);
+      if (refusal !== null || headless(name) !== null) return refusal;
+      const message = `the adapter ${name} has no way to work without a terminal`;
+      return { message, hint: 'Use one that has: meow adapter list.' };
+    },
+    canFork: (name) => {
+      const ways = headless(name);
+      return ways !== null && (ways.fork !== null || ways.replays === true);
+    },
+  };
+}

@@ -1,0 +1,135 @@
+// Compiles a workflow with all workflows that it enters, whatever their languages, and links them to one Program.
+
+import { hasErrors } from '../base/diagnostic.ts';
+import type { Json } from '../base/json.ts';
+import { own } from '../base/json.ts';
+import type { FailedStop, Part } from '../ir/link.ts';
+import { linkProgram, partSymbol } from '../ir/link.ts';
+import type { Program } from '../ir/program.ts';
+import type { AdapterCatalog } from './adapter-catalog.ts';
+import type { Config } from './config.ts';
+import type {
+  Compiled,
+  CompileContext,
+  Entered,
+  Given,
+  Language,
+  Location,
+  OtherWorkflows,
+  SourceReader,
+  Validated,
+} from './language.ts';
+import { baseName } from './language.ts';
+import { LANGUAGES } from './registry.ts';
+
+export interface Surroundings {
+  readonly reader: SourceReader;
+  readonly config: Config;
+  readonly adapters: AdapterCatalog;
+}
+
+export function composeWorkflow(
+  language: Language,
+  location: Location,
+  around: Surroundings,
+  given: Given | null,
+): Compiled {
+  const parts = new Parts(around);
+  const compiled = language.compile(load(language, location, around, given), parts.context(given, ''));
+  return { ...compiled, program: compiled.program === null ? null : linkProgram(compiled.program, parts.all()) };
+}
+
+export function checkWorkflow(language: Language, location: Location, around: Surroundings): Validated {
+  const parts = new Parts(around);
+  return language.validate(load(language, location, around, null), parts.context(null, ''));
+}
+
+/** Whether what is at a path is a workflow that others may enter. */
+export function detectLanguage(reader: SourceReader, path: string, sure: 'yes' | 'maybe'): Language | null {
+  if (reader.kindOf(path) === null) return null;
+  const detected = LANGUAGES.map((language) => ({ language, is: language.detect(reader, path) }));
+  const found = detected.find(({ is }) => is === 'yes') ?? detected.find(({ is }) => is === sure);
+  return found?.language ?? null;
+}
+
+function load(language: Language, location: Location, { reader }: Surroundings, given: Given | null): unknown {
+  return language.load(reader, location, given?.values ?? NO_VALUES);
+}
+
+const NO_VALUES: Readonly<Record<string, Json>> = {};
+
+/** The workflows that are entered, each compiled once for each way to hear of its failure. */
+class Parts implements OtherWorkflows {
+  readonly #around: Surroundings;
+  readonly #entered = new Map<string, Entered>();
+  readonly #prefixes = new Set<string>();
+  #parts: readonly Part[] = [];
+  #symbols = 0;
+
+  constructor(around: Surroundings) {
+    this.#around = around;
+  }
+
+  all(): readonly Part[] {
+    return this.#parts;
+  }
+
+  context(given: Given | null, idPrefix: string): CompileContext {
+    const { config, adapters } = this.#around;
+    return { config, adapters, given, idPrefix, others: this };
+  }
+
+  languageAt(path: string): string | null {
+    return detectLanguage(this.#around.reader, path, 'yes')?.name ?? null;
+  }
+
+  enter(path: string, workflow: string | null, failedStop: FailedStop): Entered {
+    const key = JSON.stringify([this.#around.reader.realPath(path), workflow, failedStop]);
+    const known = this.#entered.get(key);
+    if (known !== undefined) return known;
+    const symbol = partSymbol((this.#symbols += 1));
+    // Workflows may enter each other in a circle: whoever does so meanwhile has the symbol.
+    this.#entered.set(key, { kind: 'found', entry: symbol, required: [] });
+    const before = { parts: this.#parts, keys: new Set(this.#entered.keys()) };
+    const entered = this.#compile(path, workflow, failedStop, symbol);
+    if (entered.kind === 'refused') {
+      // What was compiled on the way may name it, and is compiled again if it is entered from elsewhere.
+      this.#parts = before.parts;
+      for (const later of this.#entered.keys()) if (!before.keys.has(later)) this.#entered.delete(later);
+    }
+    this.#entered.set(key, entered);
+    return entered;
+  }
+
+  #compile(path: string, workflow: string | null, failedStop: FailedStop, symbol: string): Entered {
+    const { reader } = this.#around;
+    const file = reader.shown(path);
+    const language = detectLanguage(reader, path, 'yes');
+    if (language === null) {
+      return { kind: 'refused', message: `${file} is not a workflow`, hint: 'Name a file or folder of a workflow.' };
+    }
+    const source = load(language, { path, file, workflow }, this.#around, null);
+    const { program, diagnostics } = language.compile(source, this.context(null, this.#prefixFor(path)));
+    if (program === null || hasErrors(diagnostics)) {
+      const [first] = diagnostics.filter(({ severity }) => severity === 'error');
+      const message = `${file} has problems${first === undefined ? '' : `: ${first.message}`}`;
+      return { kind: 'refused', message, hint: `See all of them: meow validate ${file}.` };
+    }
+    this.#parts = [...this.#parts, { symbol, name: file, program, failedStop }];
+    return { kind: 'found', entry: symbol, required: requiredBy(program) };
+  }
+
+  #prefixFor(path: string): string {
+    const stem = baseName(path).replace(/(?<=.)\.[^.]*$/, '');
+    const plain = stem.replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'workflow';
+    let name = plain;
+    for (let n = 2; this.#prefixes.has(name); n += 1) name = `${plain}_${String(n)}`;
+    this.#prefixes.add(name);
+    return `${name}-`;
+  }
+}
+
+function requiredBy({ blocks, entry }: Program): readonly string[] {
+  const parameters = own(blocks, entry)?.parameters ?? [];
+  return parameters.filter(({ required, fallback }) => required && fallback === null).map(({ name }) => name);
+}
