@@ -10,6 +10,7 @@ import type { Program } from '../src/ir/program.ts';
 import type { JournalRecord } from '../src/kernel/decision.ts';
 import type { RunState } from '../src/kernel/state.ts';
 import { fileStore } from '../src/stores/files.ts';
+import { stateFile } from '../src/stores/state-file.ts';
 import { UNLIMITED } from '../src/ir/program.ts';
 
 export interface EngineRunOptions {
@@ -55,7 +56,7 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
   const journal = await store.create(runId, program);
   const refresh = options.stateFile
     ? new StateRefresh({
-        file: store.stateFile(runId),
+        file: stateFile(`${store.files(runId).localPath('')}.yaml`),
         bytesMax: program.limits.stateFileBytesMax,
         durable: () => engine.durable,
         tooLarge,

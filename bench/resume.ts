@@ -69,7 +69,7 @@ async function checkOnlyLastRan(project: string): Promise<void> {
   const { records } = await store.read(RUN_ID);
   const starts = records.flatMap(({ decisions }) => decisions.filter(({ kind }) => kind === 'step-started'));
   const answers = records.flatMap(({ input }) => (input.kind === 'effect-finished' ? [input.effect] : []));
-  const ran = readdirSync(join(store.runFolder(RUN_ID), 'steps'));
+  const ran = readdirSync(store.files(RUN_ID).localPath('steps'));
   const ended = records.at(-1)?.decisions.some((decision) => decision.kind === 'run-ended') ?? false;
   if (starts.length === STEPS && new Set(answers).size === STEPS && answers.length === STEPS && ended) {
     if (ran.length === 1 && ran[0] === LAST) return;

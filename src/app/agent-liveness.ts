@@ -1,27 +1,32 @@
 // Whether the agents of a run live, where no engine watches over them: what the journal says was true when one last did.
 
-import { AgentFolder, wasEndedByUs } from '../drivers/agent/files.ts';
+import { ENDED_BY_US, storedStart } from '../drivers/agent/files.ts';
 import { markerOf } from '../drivers/environment.ts';
 import { livingLeader } from '../drivers/session-leader.ts';
 import { allProcesses } from '../drivers/process-table.ts';
-import { readProcess } from '../drivers/step-folder.ts';
-import type { FileStore } from '../stores/files.ts';
+import { processIn } from '../drivers/step-folder.ts';
+import type { Store } from '../engine/ports.ts';
 import type { AgentView } from '../view/status.ts';
 import { statusView } from '../view/status.ts';
-import type { ReadRun } from './runs.ts';
+import type { FollowedRun } from './follow.ts';
 
 /** The agents of a run that no engine works on. */
-export function agentsLeft(store: FileStore, { id, state }: ReadRun): readonly AgentView[] {
-  const run = { runId: id, runFolder: store.runFolder(id), mark: state.request?.mark ?? '' };
-  return statusView(state).agents.map((agent) => {
+export function agentsLeft(store: Store, { id, state }: FollowedRun): Promise<readonly AgentView[]> {
+  const files = store.files(id);
+  const run = { runId: id, mark: state.request?.mark ?? '' };
+  const lookAt = async (agent: AgentView): Promise<AgentView> => {
     if (agent.status === 'stopped' || agent.status === 'gone') return agent;
-    const start = new AgentFolder({ ...run, markerOf: (effect) => markerOf(run, effect) }, agent.id).current();
+    const start = await storedStart(files, agent.id);
     if (start === null) return agent;
-    if (wasEndedByUs(start)) return { ...agent, status: 'stopped', current_step: null };
+    const names = (await files.list(start.inRun)).map(({ name }) => name);
+    if (names.includes(ENDED_BY_US)) return { ...agent, status: 'stopped', current_step: null };
     // Between two prompts nothing of it runs, and after the last there is none to come.
     if (start.channel === 'headless') return state.phase === 'ended' ? { ...agent, status: 'stopped' } : agent;
-    return livingLeader(readProcess(start.folder), start.marker) === null ? { ...agent, status: 'gone' } : agent;
-  });
+    const status = await files.read(`${start.inRun}/status`);
+    const leader = processIn(status === null ? null : Buffer.from(status).toString('utf8'));
+    return livingLeader(leader, markerOf(run, start.name)) === null ? { ...agent, status: 'gone' } : agent;
+  };
+  return Promise.all(statusView(state).agents.map(lookAt));
 }
 
 /** The ids of runs that processes belong to which live, be they agents or what those have started. */

@@ -1,99 +1,52 @@
-// Waits for a journal to grow, without polling: the system tells of each write. A journal that grows all the time is read
-// again only as often as it costs little.
+// A run that is followed while an engine works on it: its state is folded once, and each new record is applied to it.
 
-import type { FSWatcher } from 'node:fs';
-import { watch } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { UsageError } from '../base/usage-error.ts';
+import type { Store } from '../engine/ports.ts';
+import { applyRecord } from '../engine/loop.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import type { FileStore } from '../stores/files.ts';
-import { isErrno } from '../stores/usage-errors.ts';
-import type { ReadRun } from './runs.ts';
+import type { RunState } from '../kernel/state.ts';
 import { readRun } from './runs.ts';
 
-const INTERVAL_MIN_MS = 50;
-const COST_SHARE = 10;
+export interface FollowedRun {
+  readonly id: string;
+  /** After the new records. */
+  readonly state: RunState;
+}
+
+/** Records that arrive within this time are reported together. */
+const INTERVAL_MS = 50;
 
 /**
  * Calls `seen` with the run and its new records, now and whenever there are some, until it returns false. `isAbandoned` is
- * asked after every change: if it returns true, nobody reads the results any more.
+ * asked after every change: if it returns true, nobody reads the results any more. Also ends when `signal` aborts.
  */
 export async function follow(
-  store: FileStore,
+  store: Store,
   id: string,
-  seen: (run: ReadRun, fresh: readonly JournalRecord[]) => boolean | Promise<boolean>,
+  seen: (run: FollowedRun, fresh: readonly JournalRecord[]) => boolean | Promise<boolean>,
   isAbandoned: () => boolean,
+  signal?: AbortSignal,
 ): Promise<void> {
-  const changes = await watchJournal(store, id);
-  try {
-    let known = 0;
-    for (;;) {
-      const began = performance.now();
-      const run = await readRun(store, id);
-      const fresh = run.records.slice(known);
-      if ((fresh.length > 0 || known === 0) && !(await seen(run, fresh))) return;
-      known = run.records.length;
-      await sleep(Math.max(INTERVAL_MIN_MS, (performance.now() - began) * COST_SHARE));
-      await changes.next();
-      if (isAbandoned()) return;
+  const before = await readRun(store, id);
+  let { state } = before;
+  let lastSeq = before.records.length;
+  if (!(await seen({ id, state }, before.records))) return;
+  for await (const event of store.follow(id, lastSeq + 1, signal)) {
+    if (isAbandoned()) return;
+    switch (event.kind) {
+      case 'records':
+        for (const record of event.records) applyRecord(state, record);
+        lastSeq = event.records.at(-1)?.seq ?? lastSeq;
+        if (!(await seen({ id, state }, event.records))) return;
+        break;
+      case 'cut':
+        if (event.lastSeq < lastSeq) ({ state } = await readRun(store, id));
+        lastSeq = event.lastSeq;
+        break;
+      case 'lost':
+        throw event.refusal;
     }
-  } finally {
-    changes.close();
+    await sleep(INTERVAL_MS);
   }
-}
-
-/** One that cannot be watched can often not be read either, and the store knows to say why. */
-async function watchJournal(store: FileStore, id: string): Promise<Changes> {
-  try {
-    return watchChanges(join(store.runFolder(id), 'journal.jsonl'));
-  } catch (error) {
-    await readRun(store, id);
-    throw error;
-  }
-}
-
-function watchPath(path: string, tell: () => void): FSWatcher {
-  try {
-    return watch(path, tell);
-  } catch (error) {
-    if (!isErrno(error, 'ENOSPC', 'EMFILE', 'ENFILE')) throw error;
-    throw new UsageError(
-      `the system has no watches left to follow ${path} (${error.code})`,
-      'raise the limit: sysctl fs.inotify.max_user_watches and max_user_instances',
-    );
-  }
-}
-
-export interface Changes {
-  /** Resolves when something changed since it was called last. */
-  next(): Promise<void>;
-  close(): void;
-}
-
-/** `path`: a file or a folder. */
-export function watchChanges(...paths: readonly string[]): Changes {
-  let changed = false;
-  let wake: (() => void) | null = null;
-  const tell = (): void => {
-    changed = true;
-    wake?.();
-  };
-  const watchers = paths.map((path) => watchPath(path, tell));
-  return {
-    async next() {
-      if (!changed) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
-      wake = null;
-      changed = false;
-    },
-    close() {
-      for (const watcher of watchers) watcher.close();
-      wake?.();
-    },
-  };
 }

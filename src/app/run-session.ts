@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { crash } from '../sys/throw-uncaught.ts';
 import { present } from '../base/assert.ts';
 import type { LiveRun, World } from '../engine/client.ts';
-import type { Journal } from '../engine/ports.ts';
+import type { Journal, Store } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
 import { commandDriver } from '../drivers/command/command-driver.ts';
@@ -23,8 +23,8 @@ import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
-import type { FileStore } from '../stores/files.ts';
 import { heldByDisk } from '../stores/disk-failure.ts';
+import { stateFile } from '../stores/state-file.ts';
 import { refusalOf } from '../stores/usage-errors.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
@@ -38,7 +38,7 @@ import { openRun } from './runs.ts';
 import { StateRefresh } from './state-refresh.ts';
 
 export interface DriveRequest {
-  readonly store: FileStore;
+  readonly store: Store;
   readonly runId: string;
   readonly config: Config;
   /** For agents that it starts. */
@@ -55,7 +55,7 @@ export interface DriveRequest {
 /** Resolves when the run has ended and is released. */
 export async function drive(request: DriveRequest): Promise<RunState> {
   const { store, runId, reporter } = request;
-  const runFolder = store.runFolder(runId);
+  const runFolder = store.files(runId).localPath('');
   let run: LiveRun | null = null;
   let refresh: StateRefresh | null = null;
   let before: readonly JournalRecord[] = [];
@@ -86,7 +86,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
     before = journal.records;
     program = journal.program;
     const file = new StateRefresh({
-      file: store.stateFile(runId),
+      file: stateFile(`${runFolder}.yaml`),
       // Not the one that is kept with the run: a larger one lets a run go on that was paused for it.
       bytesMax: request.config.limits.stateFileBytesMax,
       // Without an engine there is nothing but what the journal holds.
@@ -125,7 +125,6 @@ export async function drive(request: DriveRequest): Promise<RunState> {
     store: {
       create: async (id, program) => guarded(await store.create(id, program)),
       open: async (id) => guarded(await openRun(store, id)),
-      read: (id) => store.read(id),
     },
     clock: systemClock,
     drivers(asked) {

@@ -1,42 +1,39 @@
-// The runs of a project, as commands name and read them. One that cannot be read (damaged, or another user's) is told of by
-// whoever asks for it, and keeps nobody from the others.
-
-import { existsSync } from 'node:fs';
+// The runs of a project, as commands name and read them. A run that cannot be read (damaged, or another user's) is reported
+// by the command that asks for it, and does not hide the others.
 
 import { UsageError } from '../base/usage-error.ts';
 import { refuseOtherProgram } from '../engine/client.ts';
-import type { Journal, StoredRun } from '../engine/ports.ts';
+import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
 import type { RunState } from '../kernel/state.ts';
-import type { FileStore } from '../stores/files.ts';
 import { fileStore } from '../stores/files.ts';
-import { checkRunId, isRunId, missingRun } from '../stores/usage-errors.ts';
+import { checkRunId, isRunId } from '../stores/usage-errors.ts';
 import type { Project } from './project.ts';
 
-export function storeOf(project: Project): FileStore {
+/** Where the runs of a project are stored. */
+export function storeOf(project: Project): Store {
   return fileStore({ folder: project.runs });
 }
 
-/** Whether there is something with that very id. */
-export function hasRun(project: Project, text: string): boolean {
-  return isRunId(text) && existsSync(storeOf(project).runFolder(text));
+/** Whether a run has exactly this id. */
+export async function hasRun(store: Store, text: string): Promise<boolean> {
+  return isRunId(text) && (await store.list({ prefix: text })).some(({ id }) => id === text);
 }
 
-/** The run that is meant: an id, or the beginning of just one. */
-export async function resolveRun(store: FileStore, wanted: string): Promise<string> {
+/** The run with this id, or the only one whose id begins so. */
+export async function resolveRun(store: Store, wanted: string): Promise<string> {
   checkRunId(wanted);
-  if (existsSync(store.runFolder(wanted))) return wanted;
-  const known = (await store.list()).map(({ id }) => id);
-  const meant = known.filter((id) => id.startsWith(wanted));
-  const [only] = meant;
-  if (only === undefined) throw missingRun(wanted, known);
-  if (meant.length === 1) return only;
-  throw new UsageError(`${meant.length} runs begin with ${wanted}`, `name one of them: ${someOf(meant)}`);
+  const found = (await store.list({ prefix: wanted })).map(({ id }) => id);
+  const [only] = found;
+  // If there is none, the store says so when it is asked for the run, with the id that was meant.
+  if (only === undefined || found.includes(wanted)) return wanted;
+  if (found.length === 1) return only;
+  throw new UsageError(`${found.length} runs begin with ${wanted}`, `name one of them: ${someOf(found)}`);
 }
 
-/** The run that something was last recorded of. One that we may not look at is it only where there is no other. */
-export async function latestRun(store: FileStore): Promise<string> {
-  const [latest] = await store.list();
+/** The most recently active run. An unreadable one only if there is no other. */
+export async function latestRun(store: Store): Promise<string> {
+  const [latest] = await store.list({ limit: 1 });
   if (latest !== undefined) return latest.id;
   throw new UsageError('nothing was run here yet', 'start with: meow run FILE (an example: meow init)');
 }
@@ -46,14 +43,14 @@ export interface ReadRun extends StoredRun {
   readonly state: RunState;
 }
 
-export async function readRun(store: FileStore, id: string): Promise<ReadRun> {
+export async function readRun(store: Store, id: string): Promise<ReadRun> {
   const stored = await store.read(id);
   refuseOtherProgram(id, stored);
   return { ...stored, id, state: fold(stored.program, stored.records) };
 }
 
 /** Takes the run for writing, where it can be trusted. */
-export async function openRun(store: FileStore, id: string): Promise<Journal> {
+export async function openRun(store: Store, id: string): Promise<Journal> {
   const journal = await store.open(id);
   try {
     refuseOtherProgram(id, journal);
@@ -76,30 +73,24 @@ function someOf(names: readonly string[]): string {
   return names.length > 8 ? `${shown} …` : shown;
 }
 
-/**
- * Runs that are not over for good: told by the ends of their journals, which need not be read whole for it. Those that cannot
- * be read are among them, for nobody knows.
- */
-export async function runsGoingOn(store: FileStore): Promise<readonly string[]> {
+/** Ids of runs that may still go on: neither done nor failed, or unreadable. */
+export async function runsGoingOn(store: Store): Promise<readonly string[]> {
+  return (await store.list()).filter((entry) => !isOver(entry)).map(({ id }) => id);
+}
+
+/** Those, and runs that are over but may have left a question that no step waited for. */
+export async function runsWithQuestions(store: Store): Promise<readonly string[]> {
   const found: string[] = [];
-  for (const { id } of await store.list()) {
-    const last = await unlessRefused(store.lastRecord(id), null);
-    const isOver = last?.decisions.some((made) => made.kind === 'run-ended' && OVER.includes(made.end)) ?? false;
-    if (!isOver) found.push(id);
+  for (const entry of await store.list()) {
+    // Searching the text is much faster than reading every run that ever was.
+    const mayAsk = async (): Promise<boolean> => (await store.programText(entry.id)).includes('"blocks":false');
+    if (!isOver(entry) || (await unlessRefused(mayAsk(), true))) found.push(entry.id);
   }
   return found;
 }
 
-/** Those, and runs that are over but may have asked what nobody waited for: such a question stays. */
-export async function runsWithQuestions(store: FileStore): Promise<readonly string[]> {
-  const goingOn = new Set(await runsGoingOn(store));
-  const found: string[] = [];
-  for (const { id } of await store.list()) {
-    // By the text of its Program: to read all that ever ran would take long.
-    const mayAsk = async (): Promise<boolean> => (await store.programText(id)).includes('"blocks":false');
-    if (goingOn.has(id) || (await unlessRefused(mayAsk(), true))) found.push(id);
-  }
-  return found;
+function isOver({ last }: RunEntry): boolean {
+  return last?.decisions.some((made) => made.kind === 'run-ended' && OVER.includes(made.end)) ?? false;
 }
 
 const OVER: readonly string[] = ['done', 'failed'];

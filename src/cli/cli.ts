@@ -56,8 +56,11 @@ function requireCommand(program: Command, name: string): void {
 /** An id may begin with a dash, and messages name it as it is. */
 async function takenForFlag(command: string, argument: string): Promise<string> {
   if (!argument.startsWith('-')) return '';
-  const [{ findProject }, { hasRun }] = await Promise.all([import('../app/project.ts'), import('../app/runs.ts')]);
-  if (!hasRun(findProject(), argument)) return '';
+  const [{ findProject }, { hasRun, storeOf }] = await Promise.all([
+    import('../app/project.ts'),
+    import('../app/runs.ts'),
+  ]);
+  if (!(await hasRun(storeOf(findProject()), argument))) return '';
   return `a run whose id begins with - is named last, behind --: meow ${command} -- ${argument} · `;
 }
 

@@ -33,8 +33,13 @@ export type ProcessRecord =
     };
 
 export function stepFolder(runFolder: string, step: string, attempt: number): StepFolder {
-  const inRun = `steps/${fileName(step)}/${attempt}`;
+  const inRun = stepPath(step, attempt);
   return { path: `${runFolder}/${inRun}`, inRun };
+}
+
+/** Seen from the run's folder. */
+export function stepPath(step: string, attempt: number): string {
+  return `steps/${fileName(step)}/${attempt}`;
 }
 
 /** One name for one id: ids that cannot be file names, or would share one, are told apart by a hash. */
@@ -60,16 +65,25 @@ export function hasBegun(path: string): boolean {
 }
 
 export function readProcess(folder: StepFolder): ProcessRecord {
-  const text = readStatus(folder);
-  if (text === null) return { kind: 'absent' };
-  const fields = /^(\d+) (\d+(?:\.\d+)?|-) (\S+)\n/.exec(text);
+  return processIn(readStatus(folder));
+}
+
+/** `status`: the text of the file; null if it is absent. */
+export function processIn(status: string | null): ProcessRecord {
+  if (status === null) return { kind: 'absent' };
+  const fields = /^(\d+) (\d+(?:\.\d+)?|-) (\S+)\n/.exec(status);
   if (fields === null) return { kind: 'incomplete' };
   const [, pid = '', uptime = '', bootId = ''] = fields;
   return { kind: 'written', pid: Number(pid), uptime: uptime === '-' ? null : Number(uptime), bootId };
 }
 
 export function readExit(folder: StepFolder): number | null {
-  const fields = /(?:^|\n)exit (\d+)\n/.exec(readStatus(folder) ?? '');
+  return exitIn(readStatus(folder));
+}
+
+/** `status`: the text of the file; null if it is absent. */
+export function exitIn(status: string | null): number | null {
+  const fields = /(?:^|\n)exit (\d+)\n/.exec(status ?? '');
   // Only its last eight bits reach whoever waits for a process.
   return fields === null ? null : Number(fields[1]) & 0xff;
 }

@@ -14,7 +14,7 @@ import type { Observer } from './loop.ts';
 import type { Clock, Drivers, Journal, Store, StoredRun } from './ports.ts';
 
 export interface World {
-  readonly store: Store;
+  readonly store: Pick<Store, 'create' | 'open'>;
   readonly clock: Clock;
   /** Drivers bound to one run. */
   drivers(request: RunRequest): Drivers;
@@ -44,7 +44,12 @@ export async function startRun(world: World, program: Program, request: RunReque
 }
 
 /** Makes the run durable, and starts nothing: whoever resumes it starts what it owes. Else it leaves nothing behind. */
-export async function createRun(store: Store, program: Program, request: RunRequest, at: number): Promise<void> {
+export async function createRun(
+  store: Pick<Store, 'create'>,
+  program: Program,
+  request: RunRequest,
+  at: number,
+): Promise<void> {
   const journal = await create(store, program, request);
   try {
     const input = requested(journal, request);
@@ -67,7 +72,7 @@ export async function resumeRun(
   }));
 }
 
-async function create(store: Store, program: Program, request: RunRequest): Promise<Journal> {
+async function create(store: Pick<Store, 'create'>, program: Program, request: RunRequest): Promise<Journal> {
   const problems = checkProgram(program);
   assert(problems.length === 0, `the program is unsound: ${problems.join('; ')}`);
   refuseTooLarge(program);

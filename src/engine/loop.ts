@@ -221,8 +221,13 @@ interface Arrival {
 
 export function fold(program: Program, records: readonly JournalRecord[]): RunState {
   const state = initialState(program);
-  for (const { decisions, at } of records) for (const decision of decisions) apply(state, decision, at);
+  for (const record of records) applyRecord(state, record);
   return state;
+}
+
+/** Changes the state as the record says. */
+export function applyRecord(state: RunState, { decisions, at }: JournalRecord): void {
+  for (const decision of decisions) apply(state, decision, at);
 }
 
 function requireDrivers(program: Program, drivers: Drivers): void {

@@ -1,8 +1,9 @@
 // The whole seam between the engine and the world. The engine owns these interfaces, drivers and stores implement them,
 // and neither knows the other.
 
+import type { UsageError } from '../base/usage-error.ts';
 import type { Dialog, DriverKind, Effect, Outcome, Progress } from '../ir/effect.ts';
-import type { Program } from '../ir/program.ts';
+import type { Program, Source } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 
 /** Performs one kind of effect. Never throws for what the world does: it answers with a failure. */
@@ -57,14 +58,95 @@ export interface DialogVerdict {
 }
 export type Drivers = Readonly<Partial<Record<DriverKind, Driver>>>;
 
-/** Keeps journals, one writer each. Refuses with a UsageError what the operator can mend. */
+/** Stores runs: a Program, a journal with at most one writer, and files. Throws a UsageError for what the operator can fix. */
 export interface Store {
-  /** Makes the run and takes it for writing. Leaves nothing behind when it fails. */
+  /** Creates the run and locks it for writing. Leaves nothing behind if it fails. */
   create(runId: string, program: Program): Promise<Journal>;
-  /** Takes an existing run for writing: refused when another engine holds it, or when its records are damaged. */
+  /** Locks an existing run for writing. Refuses a run that another engine holds, and one whose records are damaged. */
   open(runId: string): Promise<Journal>;
-  /** Reads without taking; a record that is being written is not seen. */
+  /** Reads without locking. Never returns a record that is only partly written. */
   read(runId: string): Promise<StoredRun>;
+  /** The most recently active run first, unreadable runs last. The cost of an entry does not grow with its journal. */
+  list(query?: RunQuery): Promise<readonly RunEntry[]>;
+  /**
+   * Records from `fromSeq` on: first those that are stored, then each as it is stored. Costs what is new, and nothing while
+   * nothing happens. Ends after `lost`, and when `signal` aborts.
+   */
+  follow(runId: string, fromSeq: number, signal?: AbortSignal): AsyncIterable<JournalEvent>;
+  /** The live engine that holds the run; null if there is none. */
+  holder(runId: string): Promise<RunHolder | null>;
+  /** The Program as it is stored, unchecked; empty if it is missing. For searches over many runs. */
+  programText(runId: string): Promise<string>;
+  /** What steps and agents of the run have left as files. The run need not exist. */
+  files(runId: string): RunFiles;
+}
+
+export interface RunQuery {
+  /** Only runs whose ids begin so. */
+  readonly prefix?: string;
+  /** At most so many. */
+  readonly limit?: number;
+}
+
+/** What a list of runs shows. A field is null if it cannot be read; `read` throws the reason. */
+export interface RunEntry {
+  readonly id: string;
+  /** When the journal last changed, in milliseconds since 1970. */
+  readonly changedAt: number | null;
+  readonly source: Source | null;
+  readonly startedAt: number | null;
+  /** The last record; also null if nothing is recorded yet. */
+  readonly last: JournalRecord | null;
+}
+
+export interface RunHolder {
+  readonly pid: number;
+  readonly host: string;
+  /** ISO 8601. */
+  readonly since: string;
+  /** Differs each time that a run is locked. */
+  readonly take: string;
+}
+
+export type JournalEvent =
+  /** In sequence, without a gap. */
+  | { readonly kind: 'records'; readonly records: readonly JournalRecord[] }
+  /**
+   * A write that was cut off, or failed, has been removed. `lastSeq` is the last record that counts: the next one has the
+   * number after it. Drop later records, if any were reported; the engine never acted on them.
+   */
+  | { readonly kind: 'cut'; readonly lastSeq: number }
+  /** Nothing more can be followed. `deleted` also if it never existed; `replaced`: another journal has taken its place. */
+  | { readonly kind: 'lost'; readonly why: JournalLoss; readonly refusal: UsageError };
+
+export type JournalLoss = 'deleted' | 'replaced' | 'damaged' | 'other-format' | 'denied';
+
+/**
+ * Files of one run. Paths are relative to the run, with `/` between segments and without `..`; `''` is the run itself.
+ * Links are not followed out of the run.
+ */
+export interface RunFiles {
+  /** What is directly in a folder, by name; empty if the folder does not exist. */
+  list(folder: string): Promise<readonly RunFile[]>;
+  /** At most `length` bytes from `start` on, fewer at the end of the file; null if there is no such file. */
+  read(path: string, start?: number, length?: number): Promise<Uint8Array | null>;
+  /** Yields at once, and whenever something directly in the folder may have changed. Ends when `signal` aborts. */
+  changes(folder: string, signal: AbortSignal): AsyncIterable<void>;
+  /** Adds to the end of a file. Creates the file and its folders. */
+  append(path: string, bytes: Uint8Array): Promise<void>;
+  /** Readers find the old content or the new, and nothing in between. Creates the folders. */
+  replace(path: string, bytes: Uint8Array): Promise<void>;
+  /** A file, or a folder with everything in it. Succeeds if it does not exist. */
+  remove(path: string): Promise<void>;
+  /** Local only: the path on this machine, for processes that are started here. Throws if the files are elsewhere. */
+  localPath(path: string): string;
+}
+
+export interface RunFile {
+  readonly name: string;
+  readonly kind: 'file' | 'folder' | 'other';
+  /** In bytes; 0 unless it is a file. */
+  readonly size: number;
 }
 
 export interface StoredRun {
@@ -76,7 +158,7 @@ export interface StoredRun {
 export interface Journal extends StoredRun {
   /** Resolves when the records are durable. After a rejection nothing more can be appended. */
   append(records: readonly JournalRecord[]): Promise<void>;
-  /** Releases the run; one that was created and has no record is taken away. */
+  /** Releases the run. Removes it if it has no record. */
   close(): Promise<void>;
 }
 

@@ -2,18 +2,7 @@
 // answer is waited for as long as it takes, and found when an engine is there again. The commands that use this are called
 // often and live shortly, so it needs little and starts nothing.
 
-import type { FSWatcher } from 'node:fs';
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readSync,
-  renameSync,
-  unlinkSync,
-  watch,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
 import type { JsonMap } from '../base/json.ts';
@@ -23,6 +12,7 @@ import type { JournalRecord } from '../kernel/decision.ts';
 import type { Answer } from './protocol.ts';
 import { decodeAnswer, errorAnswer, LINE_BYTES_MAX } from './protocol.ts';
 import { readSmallFile } from '../sys/read-untrusted-file.ts';
+import { watchChanges } from '../sys/watch.ts';
 
 export interface Reach {
   /** Null where it is not known. */
@@ -115,7 +105,7 @@ async function askInbox({ inbox }: Reach, line: string, patience: Patience): Pro
   if (isOverForGood(inbox)) return ended();
   const id = newMessageId();
   const question = join(inbox, `${id}.ask`);
-  const changes = watchFolder(inbox, gone);
+  const changes = watchChanges(inbox, { signal: gone });
   const leaveNow = (signal: NodeJS.Signals): void => {
     if (stays !== 'always') unlinkIfThere(question);
     process.exit(signal === 'SIGINT' ? 130 : 143);
@@ -207,57 +197,6 @@ function isEnd(line: string): boolean {
     return decisions?.some((made) => made.kind === 'run-ended' && ['done', 'failed'].includes(made.end)) ?? false;
   } catch (error) {
     if (error instanceof SyntaxError) return false;
-    throw error;
-  }
-}
-
-interface FolderChanges {
-  /** Resolves when something has changed since the last call, the time is up, or nobody waits any more. */
-  next(withinMs: number | null): Promise<void>;
-  close(): void;
-}
-
-const LOOK_MS = 250;
-const WAIT_MAX_MS = 2 ** 31 - 1;
-
-function watchFolder(folder: string, gone?: AbortSignal): FolderChanges {
-  let changed = false;
-  let wake = (): void => {};
-  const tell = (): void => {
-    changed = true;
-    wake();
-  };
-  const watcher = tryWatch(folder, tell);
-  gone?.addEventListener('abort', tell);
-  return {
-    async next(withinMs) {
-      const waitMs = Math.min(withinMs ?? Infinity, watcher === null ? LOOK_MS : WAIT_MAX_MS);
-      if (!changed) {
-        await new Promise<void>((resolve) => {
-          const timer = setTimeout(resolve, waitMs);
-          wake = () => {
-            clearTimeout(timer);
-            resolve();
-          };
-        });
-      }
-      changed = false;
-    },
-    close() {
-      watcher?.close();
-      gone?.removeEventListener('abort', tell);
-    },
-  };
-}
-
-/** Null where the system has no watches left, or this folder cannot be watched: then one looks now and then. */
-function tryWatch(folder: string, tell: () => void): FSWatcher | null {
-  try {
-    const watcher = watch(folder, tell);
-    watcher.on('error', tell);
-    return watcher;
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
     throw error;
   }
 }

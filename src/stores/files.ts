@@ -21,17 +21,21 @@ import type { Stats } from 'node:fs';
 import { fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { chmod, constants, mkdir, open, readdir, readFile, rmdir, stat, unlink } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 
 import { REFUSED } from '../sys/errno.ts';
 import { UsageError } from '../base/usage-error.ts';
-import type { Journal, Store, StoredRun } from '../engine/ports.ts';
+import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { AppendFile } from './file-journal.ts';
 import { FileJournal } from './file-journal.ts';
-import type { JournalText } from './journal-lines.ts';
-import { decodeLastRecord, decodeRecords } from './journal-lines.ts';
+import type { JournalDamage, JournalText } from './journal-lines.ts';
+import { decodeLastRecord, decodeRecords, startOf } from './journal-lines.ts';
+import type { JournalLossDetail } from './journal-tail.ts';
+import { tailJournal } from './journal-tail.ts';
+import { localRunFiles } from './local-run-files.ts';
 import type { Lock, LockHolder } from './lock.ts';
 import { flockFile, isHolderAlive, readLockHolder, takeLock } from './lock.ts';
 import {
@@ -47,9 +51,8 @@ import {
   shellPath,
   takenRun,
 } from './usage-errors.ts';
-import type { StateFile } from './state-file.ts';
-import { stateFile } from './state-file.ts';
-import { decodeProgram, encodeProgram, hashProgram } from './stored-program.ts';
+import { readFrom } from './read-bytes.ts';
+import { decodeProgram, encodeProgram, hashProgram, sourceOf } from './stored-program.ts';
 
 export interface FileStoreOptions {
   /** `…/.meow/workflows`; made when the first run is. */
@@ -58,36 +61,17 @@ export interface FileStoreOptions {
   readonly through?: (file: AppendFile) => AppendFile;
 }
 
-export interface FileStore extends Store {
-  /** The newest first, and last those that may not be looked at. Reads no journal. */
-  list(): Promise<readonly RunEntry[]>;
-  /** Reads no more of the journal than its end. Null where nothing is recorded, or the end is damaged. */
-  lastRecord(runId: string): Promise<JournalRecord | null>;
-  /** As it is stored; empty where it is not there. */
-  programText(runId: string): Promise<string>;
-  /** The engine that works on the run now, if any. */
-  holder(runId: string): Promise<LockHolder | null>;
-  runFolder(runId: string): string;
-  stateFile(runId: string): StateFile;
-}
-
-export interface RunEntry {
-  readonly id: string;
-  /** When something was last recorded, in milliseconds since 1970; null where we may not look. */
-  readonly changedAt: number | null;
-}
-
-export function fileStore({ folder, through = (file) => file }: FileStoreOptions): FileStore {
+export function fileStore({ folder, through = (file) => file }: FileStoreOptions): Store {
   const places = (runId: string): Places => {
     checkRunId(runId);
     return placesOf(folder, runId);
   };
 
-  const list = async (): Promise<readonly RunEntry[]> => {
-    const names = (await readFolder(folder)).filter(isRunId);
-    const entries = await Promise.all(names.map((id) => entryOf(placesOf(folder, id))));
-    return entries
-      .filter((entry) => entry !== null)
+  const latestFirst = async (prefix = ''): Promise<readonly Activity[]> => {
+    const names = (await readFolder(folder)).filter((name) => isRunId(name) && name.startsWith(prefix));
+    const found = await Promise.all(names.map((id) => activityOf(placesOf(folder, id))));
+    return found
+      .filter((run) => run !== null)
       .toSorted((a, b) => (b.changedAt ?? -1) - (a.changedAt ?? -1) || (a.id < b.id ? -1 : 1));
   };
 
@@ -95,7 +79,7 @@ export function fileStore({ folder, through = (file) => file }: FileStoreOptions
     if ((await statIfThere(at.journal)) !== null || (await statIfThere(at.program)) !== null) return;
     throw missingRun(
       at.runId,
-      (await list()).map(({ id }) => id),
+      (await latestFirst()).map(({ id }) => id),
     );
   };
 
@@ -109,7 +93,15 @@ export function fileStore({ folder, through = (file) => file }: FileStoreOptions
   };
 
   return {
-    list,
+    async list({ prefix, limit } = {}) {
+      const runs = (await latestFirst(prefix)).slice(0, limit);
+      const entries: RunEntry[] = [];
+      for (let at = 0; at < runs.length; at += ENTRIES_AT_ONCE) {
+        const some = runs.slice(at, at + ENTRIES_AT_ONCE);
+        entries.push(...(await Promise.all(some.map((run) => entryOf(placesOf(folder, run.id), run)))));
+      }
+      return entries;
+    },
 
     async create(runId, program) {
       const at = places(runId);
@@ -141,20 +133,26 @@ export function fileStore({ folder, through = (file) => file }: FileStoreOptions
         return { ...(await readProgram(at, records.length)), records };
       }),
 
-    lastRecord: (runId) =>
-      reading(runId, async (at) => {
-        await requireRun(at);
-        return readLastRecord(at);
-      }),
+    follow(runId, fromSeq, signal = new AbortController().signal) {
+      const at = places(runId);
+      return tailJournal({ path: at.journal, fromSeq, signal, refusal: (loss) => lossRefusal(at, loss) });
+    },
 
     programText: (runId) => reading(runId, async (at) => (await readIfThere(at.program)).toString('utf8')),
 
-    holder: (runId) => reading(runId, livingHolder),
+    holder: (runId) =>
+      reading(runId, async (at) => {
+        const holder = await livingHolder(at);
+        if (holder === null) return null;
+        return { pid: holder.pid, host: hostname(), since: holder.takenAt, take: holder.nonce };
+      }),
 
-    runFolder: (runId) => places(runId).folder,
-    stateFile: (runId) => stateFile(places(runId).state),
+    files: (runId) => localRunFiles(places(runId).folder),
   };
 }
+
+/** Files open at the same time. */
+const ENTRIES_AT_ONCE = 64;
 
 interface Places {
   readonly runId: string;
@@ -404,24 +402,46 @@ async function readRecords(at: Places): Promise<readonly JournalRecord[]> {
 function decode(at: Places, bytes: Buffer): JournalText {
   const decoded = decodeRecords(bytes);
   if (decoded.ok) return decoded.value;
-  const damage = decoded.error;
+  throw damagedJournal(at, decoded.error);
+}
+
+function damagedJournal(at: Places, damage: JournalDamage): UsageError {
   if (damage.kind === 'other-format') {
     const [age, hint] = damage.isLater
       ? ['a later', 'update meow, then try again']
       : ['an earlier', 'use the version that recorded it, or start the workflow again'];
-    throw new UsageError(
+    return new UsageError(
       `run ${at.runId} was recorded by ${age} version of meow (journal format ${damage.format})`,
       hint,
     );
   }
   const path = shellPath(at.journal);
   const intact = damage.line - 1;
-  throw new UsageError(
+  return new UsageError(
     `the journal of run ${at.runId} is damaged: record ${damage.line} cannot be trusted (${damage.why}), ` +
       `${intact === 0 ? 'none is' : intact === 1 ? 'the 1 before it is' : `the ${intact} before it are`} intact (${at.journal})`,
     `nothing was changed or started. ${intact === 0 ? '' : `What is intact: head -n ${intact} ${path} | jq . · `}` +
       `The damaged line: sed -n ${damage.line}p ${path}`,
   );
+}
+
+function lossRefusal(at: Places, loss: JournalLossDetail): UsageError {
+  switch (loss.kind) {
+    case 'deleted':
+      return new UsageError(`the journal of run ${at.runId} does not exist any more`, 'all runs: meow list');
+    case 'replaced':
+      return new UsageError(
+        `the journal of run ${at.runId} was replaced by another one`,
+        `look at the new one: meow status ${at.runId}`,
+      );
+    case 'denied': {
+      const refusal = refusalOf(loss.error, `read the run ${at.runId}`, at.folder, ofAnother(at));
+      return refusal instanceof UsageError ? refusal : new UsageError(loss.error.message);
+    }
+    case 'damaged':
+    case 'other-format':
+      return damagedJournal(at, loss);
+  }
 }
 
 async function readLastRecord(at: Places): Promise<JournalRecord | null> {
@@ -443,11 +463,12 @@ async function readLastRecord(at: Places): Promise<JournalRecord | null> {
 /** Most last records fit many times over. */
 const LAST_RECORD_BYTES = 65_536;
 
-async function readIfThere(path: string): Promise<Buffer> {
+async function readIfThere(path: string, bytesMax = Infinity): Promise<Buffer> {
   const file = await openIfThere(path, constants.O_RDONLY);
   if (file === null) return Buffer.alloc(0);
   try {
-    return await readAll(file);
+    const { size } = await file.stat();
+    return await readFrom(file, 0, Math.min(size, bytesMax));
   } finally {
     await file.close();
   }
@@ -455,18 +476,6 @@ async function readIfThere(path: string): Promise<Buffer> {
 
 async function readAll(file: FileHandle): Promise<Buffer> {
   return readFrom(file, 0, (await file.stat()).size);
-}
-
-/** What is there now; a file that grows meanwhile is read up to where it was. */
-async function readFrom(file: FileHandle, start: number, length: number): Promise<Buffer> {
-  const bytes = Buffer.allocUnsafe(length);
-  let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await file.read(bytes, filled, length - filled, start + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return bytes.subarray(0, filled);
 }
 
 async function openIfThere(path: string, flags: number): Promise<FileHandle | null> {
@@ -496,7 +505,10 @@ async function readFolder(path: string): Promise<readonly string[]> {
   }
 }
 
-async function entryOf(at: Places): Promise<RunEntry | null> {
+type Activity = Pick<RunEntry, 'id' | 'changedAt'>;
+
+/** Null if it is not a run. */
+async function activityOf(at: Places): Promise<Activity | null> {
   try {
     const stats = await statIfThere(at.journal);
     return stats === null ? null : { id: at.runId, changedAt: stats.mtimeMs };
@@ -505,3 +517,26 @@ async function entryOf(at: Places): Promise<RunEntry | null> {
     return { id: at.runId, changedAt: null };
   }
 }
+
+/** Reads the beginnings of program and journal, and the end of the journal. */
+async function entryOf(at: Places, activity: Activity): Promise<RunEntry> {
+  try {
+    const [program, journal, last] = await Promise.all([
+      readIfThere(at.program, BEGINNING_BYTES),
+      readIfThere(at.journal, BEGINNING_BYTES),
+      readLastRecord(at),
+    ]);
+    return {
+      ...activity,
+      source: sourceOf(program.toString('utf8')),
+      startedAt: startOf(journal.toString('latin1')),
+      last,
+    };
+  } catch (error) {
+    if (!isErrno(error, ...REFUSED)) throw error;
+    return { ...activity, source: null, startedAt: null, last: null };
+  }
+}
+
+/** Contains where a Program comes from, with the longest path that there may be. */
+const BEGINNING_BYTES = 8_192;

@@ -20,7 +20,7 @@ import { lengthener, longIdIn, shortener } from './long-ids.ts';
 
 export interface JournalText {
   readonly records: readonly JournalRecord[];
-  /** How far the file is whole, in bytes. Beyond it stands a write that was cut off. */
+  /** Length of the whole lines. The bytes after them are a write that was cut off. */
   readonly wholeBytes: number;
 }
 
@@ -44,8 +44,9 @@ export function encodeRecords(records: readonly JournalRecord[], durable: number
   return text;
 }
 
-export function decodeRecords(bytes: Buffer): Result<JournalText, JournalDamage> {
-  const format = formatOf(bytes);
+/** `firstSeq`: the number of the record that the bytes begin with. They end where the file does. */
+export function decodeRecords(bytes: Buffer, firstSeq = 1): Result<JournalText, JournalDamage> {
+  const format = firstSeq === 1 ? formatOf(bytes) : FORMAT;
   if (format !== null && format !== FORMAT) {
     return err({ kind: 'other-format', format, isLater: format > FORMAT });
   }
@@ -54,7 +55,7 @@ export function decodeRecords(bytes: Buffer): Result<JournalText, JournalDamage>
   let start = 0;
   while (start < bytes.length) {
     const end = bytes.indexOf(LINE_END, start);
-    const seq = records.length + 1;
+    const seq = firstSeq + records.length;
     const isLast = end === -1 || end + 1 === bytes.length;
     const line = end === -1 ? null : readLine(bytes, start, end);
     if (line === null) {
@@ -104,12 +105,18 @@ function lastOf(bytes: Buffer): JournalRecord | null {
   return decoded.ok ? (decoded.value.records.at(-1) ?? null) : null;
 }
 
+/** When a journal was begun, from its first bytes. */
+export function startOf(beginning: string): number | null {
+  const [, at = ''] = /^\{"format":\d+,"seq":1,"at":"([^"]+)"/.exec(beginning) ?? [];
+  return Number.isNaN(Date.parse(at)) ? null : Date.parse(at);
+}
+
 const FORMAT = 2;
-const LINE_END = 0x0a;
+export const LINE_END = 0x0a;
 const CLOSING_BRACE = Buffer.from('}');
 /** `,"crc":"1a2b3c4d"}` */
 const CRC_BEFORE = ',"crc":"';
-const CRC_LENGTH = CRC_BEFORE.length + 8 + 2;
+export const CRC_LENGTH = CRC_BEFORE.length + 8 + 2;
 
 /** As the line has it: the moment is written for people. */
 interface Line {

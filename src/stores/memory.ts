@@ -1,18 +1,21 @@
-// A store for tests and the simulator: the contract of the file store, without a disk. What is kept is text, so that
-// nobody can change a record after it was appended, and nothing survives that JSON would drop.
+// A store in memory, for tests and the simulator. It fulfils the contract of every store. Records are stored as text, so
+// that nobody can change one after its append, and nothing survives that JSON would drop.
 
+import { hostname } from 'node:os';
 import { assert } from '../base/assert.ts';
-import type { Journal, Store, StoredRun } from '../engine/ports.ts';
+import { UsageError } from '../base/usage-error.ts';
+import type { Journal, JournalEvent, RunFile, RunFiles, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { checkSequence } from './check-sequence.ts';
-import { checkRunId, lockedRun, missingRun, neverBegan, takenRun } from './usage-errors.ts';
 import { hashProgram } from './stored-program.ts';
+import { checkRunId, lockedRun, missingRun, neverBegan, takenRun } from './usage-errors.ts';
 
 export function memoryStore(): Store {
-  const runs = new Map<string, KeptRun>();
+  const runs = new Map<string, MemoryRun>();
+  const files = new Map<string, RunFiles>();
 
-  function find(runId: string): KeptRun {
+  function find(runId: string): MemoryRun {
     checkRunId(runId);
     const run = runs.get(runId);
     if (run === undefined) throw missingRun(runId, [...runs.keys()]);
@@ -23,39 +26,87 @@ export function memoryStore(): Store {
     async create(runId, program) {
       checkRunId(runId);
       const before = runs.get(runId);
-      if (before?.held) throw lockedRun(runId, null);
+      if (before?.heldSince) throw lockedRun(runId, null);
       if (before !== undefined && before.records.length > 0) throw takenRun(runId);
-      const run: KeptRun = {
-        program: JSON.stringify(program),
-        programHash: hashProgram(program),
-        records: [],
-        held: false,
-      };
+      const run = newRun(program);
       runs.set(runId, run);
-      return take(run, () => runs.delete(runId));
+      return lock(run, () => {
+        runs.delete(runId);
+        run.isDeleted = true;
+      });
     },
 
     async open(runId) {
       const run = find(runId);
-      if (run.held) throw lockedRun(runId, null);
+      if (run.heldSince !== null) throw lockedRun(runId, null);
       if (run.records.length === 0) throw neverBegan(runId);
-      return take(run, () => {});
+      return lock(run, () => {});
     },
 
     async read(runId) {
-      return readKept(find(runId));
+      return storedRun(find(runId));
+    },
+
+    async list({ prefix = '', limit } = {}) {
+      return [...runs]
+        .filter(([id]) => id.startsWith(prefix))
+        .map(([id, run]) => {
+          const { program, records } = storedRun(run);
+          const startedAt = records[0]?.at ?? null;
+          return { id, changedAt: run.changedAt, source: program.source, startedAt, last: records.at(-1) ?? null };
+        })
+        .toSorted((a, b) => b.changedAt - a.changedAt || (a.id < b.id ? -1 : 1))
+        .slice(0, limit);
+    },
+
+    follow(runId, fromSeq, signal = new AbortController().signal) {
+      checkRunId(runId);
+      return followRun(runs.get(runId) ?? null, runId, fromSeq, signal);
+    },
+
+    async holder(runId) {
+      checkRunId(runId);
+      const since = runs.get(runId)?.heldSince ?? null;
+      return since === null ? null : { pid: process.pid, host: hostname(), since, take: `${runId} ${since}` };
+    },
+
+    async programText(runId) {
+      checkRunId(runId);
+      return runs.get(runId)?.program ?? '';
+    },
+
+    files(runId) {
+      checkRunId(runId);
+      const known = files.get(runId) ?? memoryFiles();
+      files.set(runId, known);
+      return known;
     },
   };
 }
 
-interface KeptRun {
+interface MemoryRun {
   readonly program: string;
   readonly programHash: string;
   readonly records: string[];
-  held: boolean;
+  readonly changed: Signal;
+  changedAt: number;
+  heldSince: string | null;
+  isDeleted: boolean;
 }
 
-function readKept(run: KeptRun): StoredRun {
+function newRun(program: Program): MemoryRun {
+  return {
+    program: JSON.stringify(program),
+    programHash: hashProgram(program),
+    records: [],
+    changed: new Signal(),
+    changedAt: Date.now(),
+    heldSince: null,
+    isDeleted: false,
+  };
+}
+
+function storedRun(run: MemoryRun): StoredRun {
   return {
     program: JSON.parse(run.program) as Program,
     programHash: run.programHash,
@@ -63,21 +114,116 @@ function readKept(run: KeptRun): StoredRun {
   };
 }
 
-function take(run: KeptRun, discard: () => void): Journal {
-  run.held = true;
+function lock(run: MemoryRun, discard: () => void): Journal {
+  run.heldSince = new Date().toISOString();
   let closed = false;
   return {
-    ...readKept(run),
+    ...storedRun(run),
     async append(records) {
       assert(!closed, 'the journal is closed');
       checkSequence(run.records.length, records);
       for (const record of records) run.records.push(JSON.stringify(record));
+      run.changedAt = Math.max(Date.now(), run.changedAt + 1);
+      run.changed.fire();
     },
     async close() {
       if (closed) return;
       closed = true;
-      run.held = false;
+      run.heldSince = null;
       if (run.records.length === 0) discard();
+      run.changed.fire();
+    },
+  };
+}
+
+async function* followRun(
+  run: MemoryRun | null,
+  runId: string,
+  fromSeq: number,
+  signal: AbortSignal,
+): AsyncGenerator<JournalEvent> {
+  const count = run?.records.length ?? 0;
+  let next = fromSeq;
+  if (count > 0 && count < fromSeq - 1) {
+    yield { kind: 'cut', lastSeq: count };
+    next = count + 1;
+  }
+  while (!signal.aborted) {
+    if (run === null || run.isDeleted) {
+      yield { kind: 'lost', why: 'deleted', refusal: missingRun(runId, []) };
+      return;
+    }
+    const fresh = run.records.slice(next - 1);
+    next += fresh.length;
+    if (fresh.length > 0) yield { kind: 'records', records: fresh.map((text) => JSON.parse(text) as JournalRecord) };
+    else await run.changed.next(signal);
+  }
+}
+
+/** Wakes everybody who waits for a change. */
+class Signal {
+  readonly #waiting = new Set<() => void>();
+
+  fire(): void {
+    for (const wake of this.#waiting) wake();
+  }
+
+  async next(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
+    let wake = (): void => {};
+    await new Promise<void>((resolve) => {
+      wake = resolve;
+      this.#waiting.add(wake);
+      signal.addEventListener('abort', wake);
+    });
+    this.#waiting.delete(wake);
+    signal.removeEventListener('abort', wake);
+  }
+}
+
+function memoryFiles(): RunFiles {
+  const contents = new Map<string, Buffer>();
+  const changed = new Signal();
+  const put = (path: string, bytes: Buffer): void => {
+    contents.set(path, bytes);
+    changed.fire();
+  };
+  return {
+    async list(folder) {
+      const prefix = folder === '' ? '' : `${folder}/`;
+      const found = new Map<string, RunFile>();
+      for (const [path, bytes] of contents) {
+        if (!path.startsWith(prefix)) continue;
+        const [name = '', ...below] = path.slice(prefix.length).split('/');
+        const isFile = below.length === 0;
+        found.set(name, { name, kind: isFile ? 'file' : 'folder', size: isFile ? bytes.length : 0 });
+      }
+      return [...found.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    },
+    async read(path, start = 0, length = Infinity) {
+      return contents.get(path)?.subarray(start, start + length) ?? null;
+    },
+    async *changes(_folder, signal) {
+      while (!signal.aborted) {
+        const next = changed.next(signal);
+        yield;
+        await next;
+      }
+    },
+    async append(path, bytes) {
+      put(path, Buffer.concat([contents.get(path) ?? Buffer.alloc(0), bytes]));
+    },
+    async replace(path, bytes) {
+      put(path, Buffer.from(bytes));
+    },
+    async remove(path) {
+      for (const known of contents.keys()) {
+        if (known === path || known.startsWith(`${path}/`)) contents.delete(known);
+      }
+      changed.fire();
+    },
+    localPath(path) {
+      throw new UsageError(`${path} is not on this machine`);
     },
   };
 }

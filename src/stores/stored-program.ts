@@ -6,7 +6,7 @@ import type { Json } from '../base/json.ts';
 import { isJsonMap } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
-import type { Program } from '../ir/program.ts';
+import type { Program, Source } from '../ir/program.ts';
 
 /** Over its JSON as it is: to parse and write it again keeps the order of keys. */
 export function hashProgram(program: Program): string {
@@ -28,6 +28,12 @@ export function decodeProgram(text: string): Result<{ readonly program: Program;
   const trusted = program as unknown as Program;
   if (hashProgram(trusted) !== hash) return err('was changed after the run began');
   return ok({ program: trusted, hash });
+}
+
+/** From the beginning of a stored Program, unchecked; null if it does not tell. */
+export function sourceOf(beginning: string): Source | null {
+  const [, source = 'null'] = /"source":(\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\})/.exec(beginning) ?? [];
+  return (parse(source) ?? null) as Source | null;
 }
 
 function parse(text: string): Json | undefined {

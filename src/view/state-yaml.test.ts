@@ -7,7 +7,7 @@ import type { Program } from '../ir/program.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Input } from '../kernel/input.ts';
 import { initialState } from '../kernel/state.ts';
-import { StateYaml, readStateHead, stepsTouched } from './state-yaml.ts';
+import { StateYaml, stepsTouched } from './state-yaml.ts';
 import { UNLIMITED } from '../ir/program.ts';
 
 test('a run reads as the spec shows it', () => {
@@ -155,36 +155,6 @@ test('after any changes the text is the one that a fresh reading gives', () => {
   take({ kind: 'stop-requested', by: 'ann', force: false }, START_TIME + 1_000);
   for (const effect of state.inFlight.keys()) take(bad(effect, 'stopped'), START_TIME + 1_001);
   expect(state.phase).toBe('ended');
-});
-
-test('the head is read back as it was written, whatever the names', () => {
-  const { state } = runKernel('a\nb needs a', ok('a#1'));
-  const running = { id: 'wf-1', template: 'trace', language: 'meow', status: 'running' };
-  const startedAt = '2026-01-08T21:00:00.000Z';
-  expect(readStateHead(new StateYaml(state).text())).toEqual({ ...running, startedAt, endedAt: null });
-
-  const failed = runKernel('a', bad('a#1')).state;
-  const endedAt = '2026-01-08T21:00:01.000Z';
-  expect(readStateHead(new StateYaml(failed).text())).toEqual({ ...running, status: 'failed', startedAt, endedAt });
-
-  fc.assert(
-    fc.property(fc.string({ unit: 'binary', minLength: 1 }), (name) => {
-      const program = { ...parseProgram(['a']), source: { language: 'meow', name } as const };
-      const odd = initialState(program);
-      decide(odd, START, START_TIME);
-      expect(readStateHead(new StateYaml(odd).text())?.template).toBe(name);
-    }),
-  );
-});
-
-test('half a head, and what somebody made of it, are none', () => {
-  const text = new StateYaml(runKernel('a').state).text();
-  const whole = text.indexOf('\nvars:') + 1;
-  expect(readStateHead(text.slice(0, whole))?.startedAt).toBe('2026-01-08T21:00:00.000Z');
-  expect(readStateHead(text.slice(0, whole - 1))).toMatchObject({ status: 'running', startedAt: null });
-  for (const edited of ['', 'x', text.replace('template: trace', 'template: "tra'), text.slice(0, 120)]) {
-    expect(readStateHead(edited)).toBeNull();
-  }
 });
 
 /** The variables of a run that was started with these, as its text has them. */

@@ -2,7 +2,7 @@
 // YAML 1.2 for any data, by simple means: maps are blocks, a string is a bare word where nobody can take it for anything
 // else, and otherwise a JSON string (save a script, which stays readable), and what is nested in a value is JSON. A
 // step's lines are kept until the step is touched, so that a change in a run of thousands of steps costs little more than
-// putting the text together. What a list of runs wants to know stands in the first lines, and is read from them alone.
+// putting the text together.
 
 import type { Json } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
@@ -92,46 +92,6 @@ export class StateYaml {
         return text;
       })
       .join('');
-  }
-}
-
-/** The first lines of the text, up to what may have many. Moments are as in the text. */
-export interface StateHead {
-  readonly id: string;
-  readonly template: string;
-  readonly language: string;
-  readonly status: string;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
-}
-
-/** From the beginning of a text, as much of it as there is; null where that is not the beginning of a state file. */
-export function readStateHead(beginning: string): StateHead | null {
-  const facts = new Map<string, string>();
-  // A last line without its end may go on.
-  for (const line of beginning.split('\n').slice(1, -1)) {
-    const [, name = '', written = ''] = /^([a-z_]+): (.+)$/.exec(line) ?? [];
-    const value = HEAD_NAMES.includes(name) ? readScalar(written) : null;
-    if (value === null) break;
-    facts.set(name, value);
-  }
-  const [id, template, language, status] = HEAD_NAMES.map((name) => facts.get(name));
-  if (id === undefined || template === undefined || language === undefined || status === undefined) return null;
-  const startedAt = facts.get('started_at') ?? null;
-  return { id, template, language, status, startedAt, endedAt: facts.get('ended_at') ?? null };
-}
-
-const HEAD_NAMES: readonly string[] = ['id', 'template', 'language', 'status', 'started_at', 'ended_at'];
-
-/** What `scalar` wrote. Null for anything else: people edit files. */
-function readScalar(written: string): string | null {
-  if (!written.startsWith('"')) return written;
-  try {
-    const value: unknown = JSON.parse(written);
-    return typeof value === 'string' ? value : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
   }
 }
 

@@ -9,6 +9,7 @@ import {
   mkdtemp,
   readdir,
   readFile,
+  rename,
   rm,
   stat,
   symlink,
@@ -25,10 +26,11 @@ import { crc32 } from 'node:zlib';
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
+import type { JournalEvent, Store } from '../../src/engine/ports.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
 import type { AppendFile } from '../../src/stores/file-journal.ts';
-import type { FileStore } from '../../src/stores/files.ts';
 import { fileStore } from '../../src/stores/files.ts';
+import { stateFile } from '../../src/stores/state-file.ts';
 import { HeldRun } from '../../src/stores/disk-failure.ts';
 import { begin, refusalOf } from './store.ts';
 import { aProgram, aRecord } from './store-samples.ts';
@@ -37,7 +39,7 @@ const HOLDER = fileURLToPath(new URL('./store-holder.ts', import.meta.url));
 
 let project: string;
 let folder: string;
-let store: FileStore;
+let store: Store;
 let journalPath: string;
 let programPath: string;
 
@@ -76,7 +78,7 @@ describe('on disk', () => {
     try {
       const journal = await store.create('wf-1', aProgram());
       await journal.append([aRecord(1)]);
-      await store.stateFile('wf-1').write('id: wf-1\n');
+      await writeState('wf-1', 'id: wf-1\n');
       const modes = await Promise.all(
         ['.', 'wf-1', 'wf-1/journal.jsonl', 'wf-1/program.json', 'wf-1.yaml', 'wf-1.yaml.lock'].map(
           async (path) => [path, ((await stat(join(folder, path))).mode & 0o777).toString(8)] as const,
@@ -210,7 +212,7 @@ describe('damage (F4)', () => {
   test('a journal that was emptied is told from a run that is about to begin, whoever asks', async () => {
     const journal = await store.create('wf-1', aProgram());
     // Of a run before it that somebody has deleted.
-    await store.stateFile('wf-1').write('id: wf-1\n');
+    await writeState('wf-1', 'id: wf-1\n');
     expect((await store.read('wf-1')).records).toEqual([]);
     await journal.append([aRecord(1)]);
     await journal.close();
@@ -595,7 +597,7 @@ describe('looking over runs', () => {
     }
     const journal = await store.open('b');
     await journal.append([aRecord(2)]);
-    await store.stateFile('b').write('id: b\n');
+    await writeState('b', 'id: b\n');
     await mkdir(join(folder, 'review'));
     await writeFile(join(folder, 'deploy.meow.toml'), '');
     const entries = await store.list();
@@ -608,7 +610,7 @@ describe('looking over runs', () => {
     await begin(store, 'shut', 1);
     await begin(store, 'wf-1', 1);
     await begin(store, 'mute', 1);
-    await store.stateFile('wf-1').write('id: wf-1\n');
+    await writeState('wf-1', 'id: wf-1\n');
     for (const path of [project, join(project, '.meow'), folder, join(folder, 'wf-1'), join(folder, 'mute')]) {
       await chmod(path, 0o755);
     }
@@ -619,16 +621,18 @@ describe('looking over runs', () => {
       const entries = await store.list();
       expect(entries.map(({ id }) => id)).toEqual(['mute', 'wf-1', 'shut']);
       expect(entries[2]?.changedAt).toBeNull();
-      expect(await store.lastRecord('wf-1')).toEqual(aRecord(1));
-      for (const ask of ['read', 'lastRecord'] as const) {
-        for (const id of ['shut', 'mute']) {
-          const refusal = await refusalOf(store[ask](id));
-          const path = join(folder, id, 'journal.jsonl');
-          expect(refusal.message).toBe(`cannot read the run ${id}: permission denied (EACCES: ${path})`);
-          expect(refusal.hint).toBe(
-            `see whose it is: ls -la ${folder} ${join(folder, id)} · ask them, or make it yours (chown, chmod)`,
-          );
-        }
+      expect(entries[1]).toMatchObject({ last: aRecord(1), source: aProgram().source });
+      expect(entries[0]).toMatchObject({ last: null, source: null, startedAt: null });
+      for (const id of ['shut', 'mute']) {
+        const refusal = await refusalOf(store.read(id));
+        const path = join(folder, id, 'journal.jsonl');
+        expect(refusal.message).toBe(`cannot read the run ${id}: permission denied (EACCES: ${path})`);
+        expect(refusal.hint).toBe(
+          `see whose it is: ls -la ${folder} ${join(folder, id)} · ask them, or make it yours (chown, chmod)`,
+        );
+        const [event] = await followed(id, 1, 1);
+        expect(event).toMatchObject({ kind: 'lost', why: 'denied' });
+        if (event?.kind === 'lost') expect(event.refusal.message).toBe(refusal.message);
       }
       expect((await refusalOf(store.open('shut'))).message).toContain('cannot take up the run shut: permission denied');
       expect((await refusalOf(store.programText('shut'))).message).toContain('permission denied');
@@ -638,22 +642,21 @@ describe('looking over runs', () => {
 
   test('gives the last record, whatever stands behind or before it', async () => {
     const journal = await store.create('wf-1', aProgram());
-    expect(await store.lastRecord('wf-1')).toBeNull();
+    expect(await lastRecord('wf-1')).toBeNull();
     const records: JournalRecord[] = [10, 70_000, 5, 3_000_000, 65_000, 1].map((length, index) =>
       aRecord(index + 1, 'x'.repeat(length)),
     );
     for (const record of records) {
       await journal.append([record]);
-      expect(await store.lastRecord('wf-1')).toEqual(record);
+      expect(await lastRecord('wf-1')).toEqual(record);
     }
     await journal.close();
     const { size } = await stat(journalPath);
     await truncate(journalPath, size - 5);
-    expect(await store.lastRecord('wf-1')).toEqual(records[4]);
+    expect(await lastRecord('wf-1')).toEqual(records[4]);
     const whole = await readFile(journalPath);
     await writeFile(journalPath, Buffer.concat([whole.subarray(0, size - 200_000), Buffer.alloc(100, 10)]));
-    expect(await store.lastRecord('wf-1')).toBeNull();
-    await refusalOf(store.lastRecord('wf-2'));
+    expect(await lastRecord('wf-1')).toBeNull();
   });
 
   test('reads 10,000 records', async () => {
@@ -678,6 +681,177 @@ describe('looking over runs', () => {
     await journal.close();
   });
 });
+
+describe('following a journal', () => {
+  const events: JournalEvent[] = [];
+  let stop: AbortController;
+  let following: Promise<void>;
+  let wake = (): void => {};
+
+  const followFrom = (fromSeq: number): void => {
+    events.length = 0;
+    stop = new AbortController();
+    following = (async () => {
+      for await (const event of store.follow('wf-1', fromSeq, stop.signal)) {
+        events.push(event);
+        wake();
+      }
+    })();
+  };
+  const next = async (): Promise<JournalEvent> => {
+    for (;;) {
+      const [event] = events.splice(0, 1);
+      if (event !== undefined) return event;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  };
+  afterEach(async () => {
+    stop.abort();
+    await following;
+  });
+
+  test('reports a record once it is whole, whatever the pieces in which it is written (tail/1)', async () => {
+    await begin(store, 'wf-1', 3);
+    const whole = await readFile(journalPath);
+    const third = whole.subarray(0, -1).lastIndexOf('\n') + 1;
+    await truncate(journalPath, third);
+    followFrom(1);
+    expect(await next()).toEqual({ kind: 'records', records: [aRecord(1), aRecord(2)] });
+    for (const end of [third + 1, third + 40, whole.length - 1]) {
+      await writeFile(journalPath, whole.subarray(0, end), { flag: 'r+' });
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      expect(events).toEqual([]);
+    }
+    await writeFile(journalPath, whole, { flag: 'r+' });
+    expect(await next()).toEqual({ kind: 'records', records: [aRecord(3)] });
+  });
+
+  test('reads only what is new (tail/2)', async () => {
+    await begin(store, 'wf-1', 2_000);
+    followFrom(2_001);
+    const { size } = await stat(journalPath);
+    const journal = await store.open('wf-1');
+    await journal.append([aRecord(2_001)]);
+    expect(await next()).toEqual({ kind: 'records', records: [aRecord(2_001)] });
+    const before = await bytesRead();
+    for (let seq = 2_002; seq <= 2_011; seq++) {
+      await journal.append([aRecord(seq)]);
+      expect(await next()).toEqual({ kind: 'records', records: [aRecord(seq)] });
+    }
+    await journal.close();
+    if (before !== null) expect((await bytesRead()) ?? Infinity).toBeLessThan(before + size / 4);
+  });
+
+  test('a write that was cut off, and is removed by the next engine, is told of', async () => {
+    await begin(store, 'wf-1', 2);
+    await writeFile(journalPath, '{"seq":3,"at":"20', { flag: 'a' });
+    followFrom(1);
+    expect(await next()).toMatchObject({ kind: 'records' });
+    const journal = await store.open('wf-1');
+    expect(await next()).toEqual({ kind: 'cut', lastSeq: 2 });
+    await journal.append([aRecord(3)]);
+    expect(await next()).toEqual({ kind: 'records', records: [aRecord(3)] });
+    await journal.close();
+  });
+
+  test('records that were reported and did not become durable are taken back (tail/4)', async () => {
+    await begin(store, 'wf-1', 4);
+    followFrom(1);
+    await next();
+    const whole = await readFile(journalPath);
+    await truncate(journalPath, whole.indexOf('"seq":3') - 1);
+    expect(await next()).toEqual({ kind: 'cut', lastSeq: 2 });
+    const journal = await store.open('wf-1');
+    await journal.append([aRecord(3, 'anew')]);
+    expect(await next()).toEqual({ kind: 'records', records: [aRecord(3, 'anew')] });
+    await journal.close();
+  });
+
+  test('also if others have taken their place before anybody looked', async () => {
+    await begin(store, 'wf-1', 4);
+    const whole = await readFile(journalPath);
+    await truncate(journalPath, whole.indexOf('"seq":3') - 1);
+    const journal = await store.open('wf-1');
+    await journal.append([aRecord(3, 'anew'), aRecord(4, 'anew'), aRecord(5)]);
+    await journal.close();
+    const changed = await readFile(journalPath);
+    await writeFile(journalPath, whole);
+    followFrom(1);
+    await next();
+    await writeFile(journalPath, changed, { flag: 'r+' });
+    expect(await next()).toEqual({ kind: 'cut', lastSeq: 2 });
+    expect(await next()).toMatchObject({ kind: 'records', records: [{ seq: 3 }, { seq: 4 }, { seq: 5 }] });
+  });
+
+  test.each([
+    ['deleted', 'deleted', () => unlink(journalPath)],
+    ['deleted with its run', 'deleted', () => rm(join(folder, 'wf-1'), { recursive: true })],
+    [
+      'replaced by another file',
+      'replaced',
+      async () => {
+        await writeFile(`${journalPath}.new`, await readFile(journalPath));
+        await rename(`${journalPath}.new`, journalPath);
+      },
+    ],
+    ['damaged', 'damaged', () => writeFile(journalPath, 'one\ntwo\n', { flag: 'a' })],
+  ] as const)('a journal that is %s is told from every other', async (_title, why, act) => {
+    await begin(store, 'wf-1', 2);
+    followFrom(1);
+    await next();
+    await act();
+    const event = await next();
+    expect(event).toMatchObject({ kind: 'lost', why });
+    if (event.kind === 'lost') expect(event.refusal.message).toContain('wf-1');
+    await following;
+    expect(events).toEqual([]);
+  });
+
+  test('a journal of another run in the same file is told from one that was cut', async () => {
+    await begin(store, 'wf-1', 3);
+    const other = await store.create('other', aProgram());
+    await other.append([aRecord(1, 'x'), aRecord(2, 'x'), aRecord(3, 'x'), aRecord(4)]);
+    await other.close();
+    followFrom(1);
+    await next();
+    await writeFile(journalPath, await readFile(join(folder, 'other', 'journal.jsonl')), { flag: 'r+' });
+    expect(await next()).toMatchObject({ kind: 'lost', why: 'replaced' });
+  });
+
+  test('a journal of a later format is left to a later version', async () => {
+    await begin(store, 'wf-1', 1);
+    await writeFile(journalPath, '{"format":3,"and":"whatever it says"}\n');
+    followFrom(1);
+    expect(await next()).toMatchObject({ kind: 'lost', why: 'other-format' });
+  });
+});
+
+/** What this process has read from files; null if the system does not tell. */
+async function bytesRead(): Promise<number | null> {
+  if (process.platform !== 'linux') return null;
+  return Number(/^rchar: (\d+)/.exec(await readFile('/proc/self/io', 'utf8'))?.[1] ?? Number.NaN);
+}
+
+async function lastRecord(id: string): Promise<JournalRecord | null> {
+  const [entry] = await store.list({ prefix: id });
+  return entry?.last ?? null;
+}
+
+function writeState(id: string, text: string): Promise<void> {
+  return stateFile(join(folder, `${id}.yaml`)).write(text);
+}
+
+/** The first so many events. */
+async function followed(id: string, fromSeq: number, count: number): Promise<readonly JournalEvent[]> {
+  const events: JournalEvent[] = [];
+  for await (const event of store.follow(id, fromSeq)) {
+    events.push(event);
+    if (events.length === count) break;
+  }
+  return events;
+}
 
 /** Stands between a journal and its file, and fails when told to. */
 class Disk {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 import { Bug } from '../../src/base/assert.ts';
 import { UsageError } from '../../src/base/usage-error.ts';
-import type { Store } from '../../src/engine/ports.ts';
+import type { JournalEvent, RunFiles, Store } from '../../src/engine/ports.ts';
 import { success } from '../../src/ir/effect.ts';
 import type { JournalRecord } from '../../src/kernel/decision.ts';
 import { aProgram, aRecord } from './store-samples.ts';
@@ -208,7 +208,215 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       await expect(journal.append([aRecord(2)])).rejects.toThrow(Bug);
       expect((await store.read('wf-1')).records).toHaveLength(1);
     });
+
+    test('lists runs, the most recently active first, with what a list shows', async () => {
+      expect(await store.list()).toEqual([]);
+      for (const id of ['a', 'b', 'c']) {
+        await begin(store, id, 2);
+        await moment();
+      }
+      const journal = await store.open('b');
+      await journal.append([aRecord(3)]);
+      const entries = await store.list();
+      expect(entries.map(({ id }) => id)).toEqual(['b', 'c', 'a']);
+      expect(entries[0]).toEqual({
+        id: 'b',
+        changedAt: entries[0]?.changedAt,
+        source: aProgram().source,
+        startedAt: aRecord(1).at,
+        last: aRecord(3),
+      });
+      expect(Math.abs((entries[0]?.changedAt ?? 0) - Date.now())).toBeLessThan(60_000);
+      await journal.close();
+    });
+
+    test('lists the runs whose ids begin so, and no more than are wanted', async () => {
+      for (const id of ['wf-1', 'wf-12', 'x']) {
+        await begin(store, id, 1);
+        await moment();
+      }
+      expect((await store.list({ prefix: 'wf-1' })).map(({ id }) => id)).toEqual(['wf-12', 'wf-1']);
+      expect((await store.list({ limit: 1 })).map(({ id }) => id)).toEqual(['x']);
+      expect(await store.list({ prefix: 'none' })).toEqual([]);
+    });
+
+    test('a run without a record has no start and no last record', async () => {
+      const journal = await store.create('wf-1', aProgram());
+      expect(await store.list()).toMatchObject([{ id: 'wf-1', startedAt: null, last: null }]);
+      await journal.close();
+    });
+
+    test('names the engine that holds a run, and nobody else', async () => {
+      expect(await store.holder('wf-1')).toBeNull();
+      const journal = await store.create('wf-1', aProgram());
+      await journal.append([aRecord(1)]);
+      const holder = await store.holder('wf-1');
+      expect(holder).toMatchObject({ pid: process.pid });
+      expect(holder?.host).not.toBe('');
+      expect(Number.isNaN(Date.parse(holder?.since ?? ''))).toBe(false);
+      await journal.close();
+      expect(await store.holder('wf-1')).toBeNull();
+      await moment();
+      const again = await store.open('wf-1');
+      expect((await store.holder('wf-1'))?.take).not.toBe(holder?.take);
+      await again.close();
+    });
+
+    test('the text of a program is found without the rest', async () => {
+      await begin(store, 'wf-1', 1);
+      expect(await store.programText('wf-1')).toContain(JSON.stringify(aProgram().source));
+      expect(await store.programText('wf-2')).toBe('');
+    });
+
+    test('follows a run from a record on, first what is there, then what comes', async () => {
+      const journal = await store.create('wf-1', aProgram());
+      await journal.append([aRecord(1), aRecord(2), aRecord(3)]);
+      const found: JournalRecord[] = [];
+      const followers = [1, 3, 5].map(async (fromSeq) => {
+        const mine: JournalRecord[] = [];
+        for await (const event of store.follow('wf-1', fromSeq === 5 ? 4 : fromSeq)) {
+          expect(event.kind).toBe('records');
+          if (event.kind === 'records') mine.push(...event.records);
+          if (fromSeq === 1) found.push(...(event.kind === 'records' ? event.records : []));
+          if (mine.at(-1)?.seq === 40) break;
+        }
+        return mine.map(({ seq }) => seq);
+      });
+      for (let seq = 4; seq <= 40; seq++) await journal.append([aRecord(seq)]);
+      const numbers = (from: number): readonly number[] => Array.from({ length: 41 - from }, (_, at) => from + at);
+      expect(await Promise.all(followers)).toEqual([numbers(1), numbers(3), numbers(4)]);
+      expect(found).toEqual(numbers(1).map((seq) => aRecord(seq)));
+      await journal.close();
+    });
+
+    test('a follower that waits for nothing more is let go', async () => {
+      await begin(store, 'wf-1', 1);
+      const stop = new AbortController();
+      const events: JournalEvent[] = [];
+      const following = (async () => {
+        for await (const event of store.follow('wf-1', 1, stop.signal)) {
+          events.push(event);
+          setImmediate(() => stop.abort());
+        }
+      })();
+      await following;
+      expect(events).toEqual([{ kind: 'records', records: [aRecord(1)] }]);
+    });
+
+    test('a follower that knows more than the journal is told where it ends', async () => {
+      await begin(store, 'wf-1', 2);
+      const [event] = await firstOf(store.follow('wf-1', 7));
+      expect(event).toEqual({ kind: 'cut', lastSeq: 2 });
+    });
+
+    test('a run that is not there cannot be followed, nor one that is taken away', async () => {
+      expect(await firstOf(store.follow('wf-1', 1))).toMatchObject([{ kind: 'lost', why: 'deleted' }]);
+      const journal = await store.create('wf-1', aProgram());
+      const following = firstOf(store.follow('wf-1', 1));
+      await moment();
+      await journal.close();
+      expect(await following).toMatchObject([{ kind: 'lost', why: 'deleted' }]);
+    });
+
+    describe('files', () => {
+      let files: RunFiles;
+      beforeEach(async () => {
+        await begin(store, 'wf-1', 1);
+        files = store.files('wf-1');
+      });
+
+      test('what was added to a file is read, whole or in part', async () => {
+        await files.append('steps/a/1/stdout', Buffer.from('one '));
+        await files.append('steps/a/1/stdout', Buffer.from('two'));
+        expect(text(await files.read('steps/a/1/stdout'))).toBe('one two');
+        expect(text(await files.read('steps/a/1/stdout', 4))).toBe('two');
+        expect(text(await files.read('steps/a/1/stdout', 2, 3))).toBe('e t');
+        expect(text(await files.read('steps/a/1/stdout', 7, 10))).toBe('');
+        expect(text(await files.read('steps/a/1/stdout', 70))).toBe('');
+      });
+
+      test('bytes are kept as they are', async () => {
+        const bytes = Uint8Array.from({ length: 300_000 }, (_, at) => at % 256);
+        await files.append('raw', bytes);
+        expect(Buffer.compare((await files.read('raw')) ?? new Uint8Array(), bytes)).toBe(0);
+      });
+
+      test('what is not there is nothing', async () => {
+        await files.append('steps/a/1/stdout', Buffer.from('x'));
+        expect(await files.read('steps/b/1/stdout')).toBeNull();
+        expect(await files.read('steps/a/1')).toBeNull();
+        expect(await files.read('steps/a/1/stdout/x')).toBeNull();
+        expect(await files.list('steps/b')).toEqual([]);
+        await files.remove('steps/b');
+      });
+
+      test('a folder lists what is directly in it, by name', async () => {
+        await files.append('steps/a/1/stdout', Buffer.from('abc'));
+        await files.append('steps/a/1/outputs/x', Buffer.from('1'));
+        await files.append('steps/a/1/outputs/y', Buffer.from('2'));
+        await files.append('steps/a/2/stdout', Buffer.from(''));
+        expect(await files.list('steps/a')).toEqual([
+          { name: '1', kind: 'folder', size: 0 },
+          { name: '2', kind: 'folder', size: 0 },
+        ]);
+        expect(await files.list('steps/a/1')).toEqual([
+          { name: 'outputs', kind: 'folder', size: 0 },
+          { name: 'stdout', kind: 'file', size: 3 },
+        ]);
+        expect((await files.list('')).some(({ name }) => name === 'steps')).toBe(true);
+      });
+
+      test('a file is replaced as a whole', async () => {
+        await files.replace('agents/a/current', Buffer.from('the first, which is longer'));
+        await files.replace('agents/a/current', Buffer.from('the second'));
+        expect(text(await files.read('agents/a/current'))).toBe('the second');
+        expect((await files.list('agents/a')).map(({ name }) => name)).toEqual(['current']);
+      });
+
+      test('what is removed is gone, with all that is in it', async () => {
+        await files.append('steps/a/1/stdout', Buffer.from('x'));
+        await files.append('steps/ab', Buffer.from('x'));
+        await files.remove('steps/a');
+        expect(await files.list('steps')).toEqual([{ name: 'ab', kind: 'file', size: 1 }]);
+        await files.remove('steps/ab');
+        expect(await files.read('steps/ab')).toBeNull();
+      });
+
+      test('a change in a folder wakes whoever waits for it', async () => {
+        await files.append('steps/a/1/stdout', Buffer.from('1'));
+        const stop = new AbortController();
+        const seen: string[] = [];
+        for await (const _ of files.changes('steps/a/1', stop.signal)) {
+          const now = text(await files.read('steps/a/1/stdout'));
+          if (now !== seen.at(-1)) seen.push(now);
+          if (now.length === 4) stop.abort();
+          else if (seen.length === now.length) await files.append('steps/a/1/stdout', Buffer.from('x'));
+        }
+        expect(seen).toEqual(['1', '1x', '1xx', '1xxx']);
+      });
+
+      test('the files of one run are not those of another', async () => {
+        await begin(store, 'wf-2', 1);
+        await files.append('x', Buffer.from('1'));
+        expect(await store.files('wf-2').read('x')).toBeNull();
+        expect(text(await store.files('wf-1').read('x'))).toBe('1');
+      });
+    });
   });
+}
+
+function text(bytes: Uint8Array | null): string {
+  return bytes === null ? 'absent' : Buffer.from(bytes).toString('utf8');
+}
+
+/** Long enough for two times to differ. */
+function moment(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+async function firstOf<T>(events: AsyncIterable<T>): Promise<readonly T[]> {
+  for await (const event of events) return [event];
+  return [];
 }
 
 /** A run with so many records, which nobody holds. */

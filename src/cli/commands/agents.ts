@@ -3,7 +3,7 @@
 import { runStatus, statusView } from '../../view/status.ts';
 import type { AgentView } from '../../view/status.ts';
 import { brief, tame } from '../../view/row.ts';
-import type { FileStore } from '../../stores/files.ts';
+import type { Store } from '../../engine/ports.ts';
 import { agentsLeft, runsWithProcesses } from '../../app/agent-liveness.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
@@ -44,7 +44,7 @@ export async function agents(options: { readonly workflow?: string; readonly jso
   return EXIT.done;
 }
 
-async function agentsOfAll(store: FileStore): Promise<readonly ListedAgent[]> {
+async function agentsOfAll(store: Store): Promise<readonly ListedAgent[]> {
   const goingOn = await runsGoingOn(store);
   const left = runsWithProcesses();
   const over = (await store.list()).map(({ id }) => id).filter((id) => left.has(id) && !goingOn.includes(id));
@@ -56,9 +56,9 @@ async function agentsOfAll(store: FileStore): Promise<readonly ListedAgent[]> {
   ];
 }
 
-async function agentsOf(store: FileStore, id: string): Promise<readonly ListedAgent[]> {
+async function agentsOf(store: Store, id: string): Promise<readonly ListedAgent[]> {
   const run = await readRun(store, id);
-  const known = (await store.holder(id)) === null ? agentsLeft(store, run) : statusView(run.state).agents;
+  const known = (await store.holder(id)) === null ? await agentsLeft(store, run) : statusView(run.state).agents;
   return known.map((agent) => ({ workflow: id, run: runStatus(run.state), ...agent }));
 }
 

@@ -3,10 +3,9 @@
 
 import { spawnSync } from 'node:child_process';
 import { constants } from 'node:os';
-import { join } from 'node:path';
 import { UsageError } from '../../base/usage-error.ts';
-import { AgentFolder } from '../../drivers/agent/files.ts';
-import type { AgentStart } from '../../drivers/agent/files.ts';
+import type { StoredStart } from '../../drivers/agent/files.ts';
+import { storedStart } from '../../drivers/agent/files.ts';
 import { markerOf } from '../../drivers/environment.ts';
 import { TRANSCRIPT } from '../../drivers/agent/terminal/agent.ts';
 import { findProgram } from '../../drivers/recording-shell.ts';
@@ -18,7 +17,6 @@ import type { AgentView } from '../../view/status.ts';
 import { statusView } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
 import { ownEnvironment } from '../../app/own-environment.ts';
-import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
 import type { ReadRun } from '../../app/runs.ts';
 import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
@@ -36,13 +34,14 @@ export async function attach(
   const run = await readRun(store, await resolveRun(store, wanted));
   const { id, state } = run;
   const found = agentOf(run, agent);
-  const around = { runId: id, runFolder: store.runFolder(id), mark: state.request?.mark ?? '' };
-  const folder = new AgentFolder({ ...around, markerOf: (effect) => markerOf(around, effect) }, agent);
-  const start = folder.current();
+  const files = store.files(id);
+  const start = await storedStart(files, agent);
   if (start === null || start.channel !== 'terminal') {
     const what = found.adapter === null ? '' : ` (adapter ${found.adapter})`;
     throw new UsageError(`agent ${agent} has no terminal${what}`, `what it does: meow trace ${id} --follow`);
   }
+  // A terminal can only be attached to on the machine that it is on.
+  const around = { runId: id, runFolder: files.localPath(''), mark: state.request?.mark ?? '' };
   const environment = ownEnvironment();
   const program = findProgram('tmux', environment['PATH'] ?? '');
   if (program === null) throw new UsageError('there is no tmux on PATH', 'install tmux 3.2 or later');
@@ -51,8 +50,9 @@ export async function attach(
   // From within a session of the user's own server ours is another server, which is no nesting; the same one is.
   const { TMUX: _around, ...without } = environment;
   const tmux = { program, server, environment: shared ? environment : without };
-  const session = sessionOf(tmux, start);
-  if (session === null) return tellGone(project, id, start);
+  const gone = (): number => tellGone(id, start, shownPath(project, files.localPath(`${start.inRun}/${TRANSCRIPT}`)));
+  const session = sessionOf(tmux, markerOf(around, start.name));
+  if (session === null) return gone();
   const args = [...server, 'attach-session', ...(options.readOnly ? ['-r'] : []), '-t', `=${session}`];
   if (options.print || !process.stdin.isTTY || !process.stdout.isTTY) {
     say(['tmux', ...args].map(shellWord).join(' '));
@@ -62,7 +62,7 @@ export async function attach(
   if (error !== undefined) throw error;
   if (signal !== null) return 128 + constants.signals[signal];
   // It may have ended under our eyes, or in the moment before.
-  return status === 0 ? EXIT.done : tellGone(project, id, start);
+  return status === 0 ? EXIT.done : gone();
 }
 
 function agentOf({ id, state }: ReadRun, agent: string): AgentView {
@@ -80,7 +80,7 @@ function sessionOf(
     readonly server: readonly string[];
     readonly environment: Readonly<Record<string, string>>;
   },
-  { marker }: AgentStart,
+  marker: string,
 ): string | null {
   const list = ['-u', '-N', ...tmux.server, 'list-panes', '-a', '-F', `#{session_name} #{${MARKER_OPTION}}`];
   const { stdout, error } = spawnSync(tmux.program, list, {
@@ -93,9 +93,9 @@ function sessionOf(
   return line?.slice(0, -marker.length - 1) ?? null;
 }
 
-function tellGone(project: Project, id: string, { agent, folder }: AgentStart): number {
+function tellGone(id: string, { agent }: StoredStart, transcript: string): number {
   complain(`meow: the terminal of agent ${tame(agent)} is gone`);
-  complain(`  what it printed: ${shownPath(project, join(folder.path, TRANSCRIPT))}`);
+  complain(`  what it printed: ${transcript}`);
   complain(`  how it stands:   meow agents --workflow ${id}`);
   return EXIT.failed;
 }

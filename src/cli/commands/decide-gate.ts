@@ -10,7 +10,7 @@ import { afterDecision, notAnApprover } from '../../ipc/message-handler.ts';
 import { keptMessages } from '../../ipc/pending-messages.ts';
 import type { Answer } from '../../ipc/protocol.ts';
 import type { GateVerdict } from '../../kernel/input.ts';
-import type { FileStore } from '../../stores/files.ts';
+import type { Store } from '../../engine/ports.ts';
 import { isErrno } from '../../stores/usage-errors.ts';
 import { openGates } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
@@ -55,12 +55,7 @@ async function decide(wanted: string, gate: string | null, verdict: GateVerdict)
 const PATIENCE_MS = 10_000;
 
 /** Null where the engine has ended meanwhile. */
-async function tellEngine(
-  store: FileStore,
-  id: string,
-  gate: string | null,
-  verdict: GateVerdict,
-): Promise<Answer | null> {
+async function tellEngine(store: Store, id: string, gate: string | null, verdict: GateVerdict): Promise<Answer | null> {
   const patience = { until: Date.now() + PATIENCE_MS, stays: 'never' } as const;
   const answer = await ask(reachOf(store, await readRun(store, id)), messageOf(id, gate, verdict), patience);
   if (answer?.kind === 'timeout') {
@@ -69,7 +64,7 @@ async function tellEngine(
   return answer?.kind === 'error' && answer.code === 'ended' ? null : answer;
 }
 
-async function leaveWord(store: FileStore, run: ReadRun, wanted: string | null, verdict: GateVerdict): Promise<Answer> {
+async function leaveWord(store: Store, run: ReadRun, wanted: string | null, verdict: GateVerdict): Promise<Answer> {
   const { id, state } = run;
   if (state.phase === 'ended' && (state.end === 'done' || state.end === 'failed')) {
     throw new UsageError(`run ${id} has ended: it is ${state.end}`, `meow status ${id} shows it`);
@@ -117,8 +112,8 @@ function messageOf(id: string, gate: string | null, { approved, by, notes, answe
   return { type: 'approval', ...common, approved, ...(approved ? { notes } : { reason: notes }) };
 }
 
-function reachOf(store: FileStore, { id, state }: ReadRun): { readonly socket: string; readonly inbox: string } {
-  return addressOf(store.runFolder(id), state.request?.mark ?? '');
+function reachOf(store: Store, { id, state }: ReadRun): { readonly socket: string; readonly inbox: string } {
+  return addressOf(store.files(id).localPath(''), state.request?.mark ?? '');
 }
 
 function verbOf({ approved, answer }: GateVerdict): string {

@@ -8,11 +8,11 @@ import type { GcQuestion, GcVerdict } from '../../drivers/git/gc-plan.ts';
 import type { GitProblem } from '../../drivers/git/git-error.ts';
 import { Repository } from '../../drivers/git/repository.ts';
 import type { RunState } from '../../kernel/state.ts';
-import type { FileStore } from '../../stores/files.ts';
+import type { Store } from '../../engine/ports.ts';
 import { EXIT } from '../exit.ts';
 import { ownEnvironment } from '../../app/own-environment.ts';
 import { findProject } from '../../app/project.ts';
-import { readRun, storeOf } from '../../app/runs.ts';
+import { hasRun, readRun, storeOf } from '../../app/runs.ts';
 import { complain, say } from '../output.ts';
 
 export interface GcOptions {
@@ -87,8 +87,8 @@ function lines(verdicts: readonly GcVerdict[], isRehearsal: boolean): readonly s
   return lossy === undefined ? told : [...told, `what is kept goes with: meow gc ${lossy.run} --force`];
 }
 
-async function standingOf(store: FileStore, run: string): Promise<'live' | 'ended' | 'unknown'> {
-  if (!(await store.list()).some(({ id }) => id === run)) return 'unknown';
+async function standingOf(store: Store, run: string): Promise<'live' | 'ended' | 'unknown'> {
+  if (!(await hasRun(store, run))) return 'unknown';
   let state: RunState;
   try {
     if ((await store.holder(run)) !== null) return 'live';

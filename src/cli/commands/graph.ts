@@ -47,15 +47,14 @@ function render(drawn: Graph, format: NonNullable<GraphOptions['format']>): stri
 /** The run of that id, else the file, else the run whose id begins so. Null where the file is invalid, which is then said. */
 async function graphOf(project: Project, what: string): Promise<Graph | null> {
   const store = storeOf(project);
-  if (hasRun(project, what)) return runGraph((await readRun(store, what)).state);
+  if (await hasRun(store, what)) return runGraph((await readRun(store, what)).state);
   const around = { project, config: readSettings(project).config, adapters: new Adapters(project) };
   let compiled: CompiledWorkflow;
   try {
     compiled = compileWorkflow({ ...around, reference: what, language: null, adapter: null }, null);
   } catch (error) {
     if (!(error instanceof UsageError) || !isRunId(what)) throw error;
-    const run = (await store.list()).filter(({ id }) => id.startsWith(what));
-    if (run.length === 0) throw error;
+    if ((await store.list({ prefix: what })).length === 0) throw error;
     return runGraph((await readRun(store, await resolveRun(store, what))).state);
   }
   const { program, diagnostics } = compiled;

@@ -1,14 +1,10 @@
-// `meow list`: all runs of the project, the newest first. Of a run that has ended only the journal's last record and the
-// first lines of the state file are read, for there may be thousands of runs with thousands of steps.
-
-import { closeSync, openSync, readSync } from 'node:fs';
+// `meow list`: all runs of the project, the newest first. A run that has ended is shown by its entry in the store alone, for
+// there may be thousands of runs with thousands of steps.
 
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { formatDuration, formatMoment } from '../../base/time.ts';
-import type { FileStore } from '../../stores/files.ts';
-import { isSystemError } from '../../stores/usage-errors.ts';
-import { readStateHead } from '../../view/state-yaml.ts';
+import type { RunEntry, Store } from '../../engine/ports.ts';
 import type { RunStatus } from '../../view/status.ts';
 import { moment, runStatus } from '../../view/status.ts';
 import { cut, padTo, tame } from '../../view/row.ts';
@@ -54,7 +50,7 @@ export async function list(options: ListOptions): Promise<number> {
   const entries = await store.list();
   const all: Row[] = [];
   for (let at = 0; at < entries.length; at += AT_ONCE) {
-    all.push(...(await Promise.all(entries.slice(at, at + AT_ONCE).map(({ id }) => rowOf(store, id)))));
+    all.push(...(await Promise.all(entries.slice(at, at + AT_ONCE).map((entry) => rowOf(store, entry)))));
   }
   const rows = all.filter(({ status }) => wanted === null || status === wanted);
   if (options.json) {
@@ -81,23 +77,20 @@ function checkStatus(wanted: string | null): RunStatus | null {
   );
 }
 
-async function rowOf(store: FileStore, id: string): Promise<Row> {
-  return (await endedRow(store, id)) ?? (await wholeRow(store, id));
+async function rowOf(store: Store, entry: RunEntry): Promise<Row> {
+  return endedRow(entry) ?? (await wholeRow(store, entry.id));
 }
 
-/** Null where the run has not ended, or its state file does not tell of the end that the journal has. */
-async function endedRow(store: FileStore, id: string): Promise<Row | null> {
-  const last = await unlessRefused(store.lastRecord(id), null);
+/** Null unless the run has ended: what becomes of one that goes on, only its whole journal tells. */
+function endedRow({ id, source, startedAt, last }: RunEntry): Row | null {
   const end = last?.decisions.find((decision) => decision.kind === 'run-ended');
-  if (last === null || end === undefined) return null;
-  const head = readStateHead(beginningOf(`${store.runFolder(id)}.yaml`));
+  if (last === null || end === undefined || source === null || startedAt === null) return null;
+  const { language, name } = source;
   const ended_at = formatMoment(last.at);
-  if (head === null || head.id !== id || head.status !== end.end || head.endedAt !== ended_at) return null;
-  const { language, template, startedAt } = head;
-  return { id, language, source: template, status: end.end, started_at: startedAt, ended_at, engine: null };
+  return { id, language, source: name, status: end.end, started_at: formatMoment(startedAt), ended_at, engine: null };
 }
 
-async function wholeRow(store: FileStore, id: string): Promise<Row> {
+async function wholeRow(store: Store, id: string): Promise<Row> {
   const holder = await unlessRefused(store.holder(id), null);
   const engine = holder === null ? null : { pid: holder.pid };
   const run = await unlessRefused(readRun(store, id), null);
@@ -110,24 +103,6 @@ async function wholeRow(store: FileStore, id: string): Promise<Row> {
   const { startedAt, endedAt } = state;
   const status = runStatus(state);
   return { id, language, source: name, status, started_at: moment(startedAt), ended_at: moment(endedAt), engine };
-}
-
-/** Holds the first lines of a state file, with the longest path that there may be. */
-const BEGINNING_BYTES = 8_192;
-
-/** Empty where there is nothing to be read, whatever the reason: then the journal is asked. */
-function beginningOf(path: string): string {
-  let file: number | null = null;
-  try {
-    file = openSync(path, 'r');
-    const bytes = Buffer.alloc(BEGINNING_BYTES);
-    return bytes.toString('utf8', 0, readSync(file, bytes));
-  } catch (error) {
-    if (isSystemError(error)) return '';
-    throw error;
-  } finally {
-    if (file !== null) closeSync(file);
-  }
 }
 
 function table(rows: readonly Row[]): readonly string[] {

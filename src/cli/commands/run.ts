@@ -16,7 +16,7 @@ import { UNLIMITED } from '../../ir/program.ts';
 import type { RunState } from '../../kernel/state.ts';
 import { Repository } from '../../drivers/git/repository.ts';
 import { SIM_SCRIPT } from '../../drivers/agent/sim-host.ts';
-import type { FileStore } from '../../stores/files.ts';
+import type { Store } from '../../engine/ports.ts';
 import { checkRunId } from '../../stores/usage-errors.ts';
 import { Adapters, refuseAdapters } from '../../app/adapters.ts';
 import { canRedraw, paintFor } from '../colours.ts';
@@ -179,7 +179,7 @@ const DEFAULT_ALLOWANCE: Allowance = {
 };
 
 interface Means {
-  readonly store: FileStore;
+  readonly store: Store;
   readonly settings: Settings;
   readonly adapters: Adapters;
   readonly options: RunOptions;
@@ -215,7 +215,7 @@ async function finish(
 
 /** `take`: what this process does with the run before an engine is started. Who asks it to stop meanwhile is heard. */
 async function detach(
-  store: FileStore,
+  store: Store,
   project: Project,
   id: string,
   options: RunOptions,
@@ -232,7 +232,7 @@ async function detach(
     return signals.exitStatus;
   }
   const flags = flagsForEngine(options);
-  const pid = await startEngine(id, store.runFolder(id), project.meow, flags);
+  const pid = await startEngine(id, store.files(id).localPath(''), project.meow, flags);
   if (options.json) sayJson({ kind: 'run-detached', id, pid });
   else say(id);
   if (process.stdout.isTTY) complain(`  watch it: meow status ${id} --watch · end it: meow stop ${id}`);

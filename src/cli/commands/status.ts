@@ -4,18 +4,18 @@ import { join, relative } from 'node:path';
 import { addressOf } from '../../ipc/address.ts';
 import { refusedMessages } from '../../ipc/pending-messages.ts';
 import type { RunState } from '../../kernel/state.ts';
-import type { FileStore } from '../../stores/files.ts';
+import type { Store } from '../../engine/ports.ts';
 import { census } from '../../view/summary.ts';
 import { statusView } from '../../view/status.ts';
 import { treeLines } from '../../view/tree.ts';
 import { agentsLeft } from '../../app/agent-liveness.ts';
 import { canRedraw, paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
+import type { FollowedRun } from '../../app/follow.ts';
 import { follow } from '../../app/follow.ts';
 import { findProject } from '../../app/project.ts';
 import { Redraw } from '../redraw.ts';
 import { isAscii, moves } from '../reporters/tree.ts';
-import type { ReadRun } from '../../app/runs.ts';
 import { latestRun, readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { isDeaf, say, sayJson } from '../output.ts';
 import { lineWidth } from '../terminal-size.ts';
@@ -41,14 +41,14 @@ export async function status(wanted: string | null, { json, watch }: StatusOptio
 }
 
 /** The contract's object, and who works on the run. */
-export async function statusObject(store: FileStore, run: ReadRun): Promise<object> {
+export async function statusObject(store: Store, run: FollowedRun): Promise<object> {
   const holder = await store.holder(run.id);
   const view = statusView(run.state, { id: run.id });
-  if (holder === null) return { ...view, agents: agentsLeft(store, run), engine: null };
+  if (holder === null) return { ...view, agents: await agentsLeft(store, run), engine: null };
   return { ...view, engine: { pid: holder.pid } };
 }
 
-async function statusLines(store: FileStore, { id, state }: ReadRun): Promise<readonly string[]> {
+async function statusLines(store: Store, { id, state }: FollowedRun): Promise<readonly string[]> {
   const paint = paintFor(process.stdout);
   const width = lineWidth(process.stdout);
   const now = Date.now();
@@ -57,8 +57,8 @@ async function statusLines(store: FileStore, { id, state }: ReadRun): Promise<re
 }
 
 /** What was said to the run and could not be taken, and nobody was told. */
-function refused(store: FileStore, id: string): readonly string[] {
-  const { inbox } = addressOf(store.runFolder(id), '');
+function refused(store: Store, id: string): readonly string[] {
+  const { inbox } = addressOf(store.files(id).localPath(''), '');
   const { length } = refusedMessages(inbox);
   if (length === 0) return [];
   const what = length === 1 ? '1 refused message is' : `${length} refused messages are`;
@@ -66,12 +66,12 @@ function refused(store: FileStore, id: string): readonly string[] {
 }
 
 /** A run that should go on, and nobody works on it. */
-async function abandoned(store: FileStore, id: string, state: RunState): Promise<readonly string[]> {
+async function abandoned(store: Store, id: string, state: RunState): Promise<readonly string[]> {
   if (state.phase === 'ended' || (await store.holder(id)) !== null) return [];
   return [`no engine works on it: meow resume ${id}`];
 }
 
-async function watchAsJson(store: FileStore, id: string): Promise<void> {
+async function watchAsJson(store: Store, id: string): Promise<void> {
   await follow(
     store,
     id,
@@ -83,7 +83,7 @@ async function watchAsJson(store: FileStore, id: string): Promise<void> {
   );
 }
 
-async function watchAsLines(store: FileStore, id: string): Promise<void> {
+async function watchAsLines(store: Store, id: string): Promise<void> {
   await follow(
     store,
     id,
@@ -97,7 +97,7 @@ async function watchAsLines(store: FileStore, id: string): Promise<void> {
   );
 }
 
-async function watchAsTree(store: FileStore, id: string): Promise<void> {
+async function watchAsTree(store: Store, id: string): Promise<void> {
   const paint = paintFor(process.stdout);
   let shown: RunState | null = null;
   const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] =>

@@ -1,15 +1,12 @@
 // `meow stop`: from anywhere, whoever works on the run. An engine is asked by a signal, and does it in its own way; where
 // there is none, this process takes the run up for as long as it takes to end it.
 
-import type { FSWatcher } from 'node:fs';
-import { watch } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { UsageError } from '../../base/usage-error.ts';
 import { resumeRun } from '../../engine/client.ts';
 import type { RunState } from '../../kernel/state.ts';
-import type { FileStore } from '../../stores/files.ts';
-import type { LockHolder } from '../../stores/lock.ts';
+import type { RunHolder, Store } from '../../engine/ports.ts';
 import { isErrno } from '../../stores/usage-errors.ts';
 import { runStatus } from '../../view/status.ts';
 import { Adapters } from '../../app/adapters.ts';
@@ -29,7 +26,7 @@ export async function stop(wanted: string, { force = false }: { readonly force?:
   const holder = await store.holder(id);
   if (holder !== null) {
     say(`stopping ${id} (engine ${holder.pid})`);
-    if (ask(holder, force ? FORCE_SIGNAL : STOP_SIGNAL)) await released(store, project.runs, id, holder, force);
+    if (ask(holder, force ? FORCE_SIGNAL : STOP_SIGNAL)) await released(store, id, holder, force);
     const { state } = await readRun(store, id);
     // It may have died instead of stopping: then it is ours to do.
     if (state.phase === 'ended') return tell(id, state);
@@ -66,7 +63,7 @@ function already(id: string, state: RunState): number {
 }
 
 /** False where the process is gone. One that is suspended (Ctrl-Z) hears nothing before it goes on. */
-function ask({ pid }: LockHolder, signal: NodeJS.Signals): boolean {
+function ask({ pid }: RunHolder, signal: NodeJS.Signals): boolean {
   try {
     process.kill(pid, signal);
     process.kill(pid, 'SIGCONT');
@@ -78,55 +75,18 @@ function ask({ pid }: LockHolder, signal: NodeJS.Signals): boolean {
   }
 }
 
-const LOOK_MS = 500;
+const LOOK_MS = 100;
 const PATIENCE_MS = 15_000;
 
-/** The lock file is deleted when the engine lets go of the run; one that dies leaves it behind, so its life is looked at. */
-async function released(
-  store: FileStore,
-  folder: string,
-  id: string,
-  holder: LockHolder,
-  force: boolean,
-): Promise<void> {
+/** Resolves when the engine has let go of the run, or died. */
+async function released(store: Store, id: string, holder: RunHolder, force: boolean): Promise<void> {
   const patience = Date.now() + PATIENCE_MS;
   let told = force;
-  let changed = false;
-  let wake = (): void => {};
-  const watcher = watchFolder(folder, (name) => {
-    if (name !== `${id}.yaml.lock`) return;
-    changed = true;
-    wake();
-  });
-  try {
-    for (;;) {
-      changed = false;
-      const now = await store.holder(id);
-      if (now === null || now.nonce !== holder.nonce) return;
-      if (!told && Date.now() > patience) {
-        told = true;
-        complain(`  it takes its time; to kill what is running: meow stop ${id} --force`);
-      }
-      if (changed) continue;
-      const enough = new AbortController();
-      wake = () => enough.abort();
-      await sleep(LOOK_MS, undefined, { signal: enough.signal }).catch(ignoreAbort);
+  while ((await store.holder(id))?.take === holder.take) {
+    if (!told && Date.now() > patience) {
+      told = true;
+      complain(`  it takes its time; to kill what is running: meow stop ${id} --force`);
     }
-  } finally {
-    watcher?.close();
+    await sleep(LOOK_MS);
   }
-}
-
-/** Null where the system has no watches left: then the look every now and then must do. */
-function watchFolder(folder: string, changed: (name: string | null) => void): FSWatcher | null {
-  try {
-    return watch(folder, (_kind, name) => changed(name));
-  } catch (error) {
-    if (isErrno(error, 'ENOSPC', 'EMFILE', 'ENFILE')) return null;
-    throw error;
-  }
-}
-
-function ignoreAbort(error: unknown): void {
-  if (!(error instanceof Error && error.name === 'AbortError')) throw error;
 }

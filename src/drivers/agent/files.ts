@@ -12,6 +12,7 @@
 import { existsSync, readFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ABSENT, isErrno } from '../../sys/errno.ts';
+import type { RunFiles } from '../../engine/ports.ts';
 import type { Channel } from '../../ir/adapter.ts';
 import type { StepFolder } from '../step-folder.ts';
 import { fileName } from '../step-folder.ts';
@@ -42,7 +43,7 @@ export class AgentFolder {
   readonly #markerOf: (effect: string) => string;
 
   constructor(run: { readonly runFolder: string; readonly markerOf: (effect: string) => string }, name: string) {
-    this.#inRun = join('agents', fileName(name));
+    this.#inRun = agentPath(name);
     this.path = join(run.runFolder, this.#inRun);
     this.#markerOf = run.markerOf;
   }
@@ -88,12 +89,48 @@ export class AgentFolder {
   }
 }
 
+/** A start as it is read from wherever the files of the run are. */
+export interface StoredStart extends StartRecord {
+  /** Its folder, seen from the run's. */
+  readonly inRun: string;
+  /** Of its folder: what its marker is made of. */
+  readonly name: string;
+}
+
+/** The start that counts; null if the agent was never started. */
+export async function storedStart(files: RunFiles, agent: string): Promise<StoredStart | null> {
+  const name = await readStored(files, agent, 'current');
+  return typeof name === 'string' ? startNamed(files, agent, name) : null;
+}
+
+/** The start that an effect was for: it asked for it, or its prompt was meant for it. */
+export async function storedStartOf(files: RunFiles, agent: string, effect: string): Promise<StoredStart | null> {
+  const prompted = await readStored(files, agent, `prompts/${fileName(effect)}`);
+  return startNamed(files, agent, fileName(typeof prompted === 'string' ? prompted : effect));
+}
+
+async function startNamed(files: RunFiles, agent: string, name: string): Promise<StoredStart | null> {
+  const record = await readStored(files, agent, `${name}/start.json`);
+  return record === null ? null : { ...(record as StartRecord), name, inRun: `${agentPath(agent)}/${name}` };
+}
+
+async function readStored(files: RunFiles, agent: string, name: string): Promise<unknown> {
+  const bytes = await files.read(`${agentPath(agent)}/${name}`);
+  return bytes === null ? null : parseIfWhole(Buffer.from(bytes).toString('utf8'));
+}
+
+export function agentPath(name: string): string {
+  return `agents/${fileName(name)}`;
+}
+
+export const ENDED_BY_US = 'ended-by-us';
+
 export function markEnded(start: AgentStart): void {
-  writePrivate(join(start.folder.path, 'ended-by-us'), '');
+  writePrivate(join(start.folder.path, ENDED_BY_US), '');
 }
 
 export function wasEndedByUs(start: AgentStart): boolean {
-  return existsSync(join(start.folder.path, 'ended-by-us'));
+  return existsSync(join(start.folder.path, ENDED_BY_US));
 }
 
 /** The folder of the agent that a start belongs to. */
@@ -109,9 +146,18 @@ function writeJson(path: string, value: unknown): void {
 /** Null if absent or truncated by a machine crash: then nothing that it describes survived the machine. */
 function readJson(path: string): unknown {
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    return parseIfWhole(readFileSync(path, 'utf8'));
   } catch (error) {
-    if (isErrno(error, ...ABSENT) || error instanceof SyntaxError) return null;
+    if (isErrno(error, ...ABSENT)) return null;
+    throw error;
+  }
+}
+
+function parseIfWhole(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
     throw error;
   }
 }

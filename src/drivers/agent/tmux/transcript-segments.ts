@@ -20,15 +20,24 @@ export function segmentPath(path: string, at: number): string {
 
 /** In order; a gap may follow the first. */
 export function segmentsOf(path: string): readonly Segment[] {
-  const prefix = `${basename(path)}.`;
-  const later = namesIn(dirname(path)).flatMap((name) => {
-    const at = name.startsWith(prefix) ? name.slice(prefix.length) : '';
-    return /^\d+$/.test(at) ? [{ path: join(dirname(path), name), at: Number(at) }] : [];
+  const folder = dirname(path);
+  return segmentNames(namesIn(folder), basename(path)).flatMap(({ name, at }) => {
+    const size = sizeOf(join(folder, name));
+    return size === null ? [] : [{ path: join(folder, name), at, size }];
   });
-  return [{ path, at: 0 }, ...later.toSorted((a, b) => a.at - b.at)].flatMap((part) => {
-    const size = sizeOf(part.path);
-    return size === null ? [] : [{ ...part, size }];
+}
+
+/** Those among the names of a folder that are segments of the file `base`, in order. */
+export function segmentNames(
+  names: readonly string[],
+  base: string,
+): readonly { readonly name: string; readonly at: number }[] {
+  const segments = names.flatMap((name) => {
+    if (name === base) return [{ name, at: 0 }];
+    const at = name.startsWith(`${base}.`) ? name.slice(base.length + 1) : '';
+    return /^\d+$/.test(at) ? [{ name, at: Number(at) }] : [];
   });
+  return segments.toSorted((a, b) => a.at - b.at);
 }
 
 /**

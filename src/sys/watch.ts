@@ -1,0 +1,68 @@
+// Waking up when a file or folder changes. The operating system reports changes; while it has no watches left, or the path
+// does not exist, the waiter wakes up every 250 ms instead.
+
+import type { FSWatcher } from 'node:fs';
+import { watch } from 'node:fs';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from './errno.ts';
+
+const LOOK_MS = 250;
+const WAIT_MAX_MS = 2 ** 31 - 1;
+
+export interface Changes {
+  /** Resolves if something has changed since the last call, when something changes, after `withinMs`, or at the abort. */
+  next(withinMs?: number | null): Promise<void>;
+  close(): void;
+}
+
+/** `only`: the entries of a watched folder that matter; an unknown name always does. */
+export function watchChanges(
+  path: string,
+  {
+    signal,
+    only = () => true,
+  }: { readonly signal?: AbortSignal | undefined; readonly only?: (name: string) => boolean } = {},
+): Changes {
+  let changed = false;
+  let wake = (): void => {};
+  const onChange = (): void => {
+    changed = true;
+    wake();
+  };
+  const watcher = tryWatch(path, (name) => {
+    if (name === null || only(name)) onChange();
+  });
+  signal?.addEventListener('abort', onChange);
+  return {
+    async next(withinMs = null) {
+      const waitMs = Math.min(withinMs ?? Infinity, watcher === null ? LOOK_MS : WAIT_MAX_MS);
+      if (!changed && signal?.aborted !== true) {
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, waitMs);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+        });
+      }
+      wake = () => {};
+      changed = false;
+    },
+    close() {
+      watcher?.close();
+      signal?.removeEventListener('abort', onChange);
+      wake();
+    },
+  };
+}
+
+/** Null if the path cannot be watched. A watch that fails later counts as a change. */
+function tryWatch(path: string, onChange: (name: string | null) => void): FSWatcher | null {
+  try {
+    const watcher = watch(path, (_kind, name) => onChange(name));
+    watcher.on('error', () => onChange(null));
+    return watcher;
+  } catch (error) {
+    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
+    throw error;
+  }
+}
