@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 
 import { crash } from '../sys/throw-uncaught.ts';
 import { present } from '../base/assert.ts';
-import type { LiveRun, World } from '../engine/client.ts';
+import type { LiveRun, EngineServices } from '../engine/client.ts';
 import type { Journal, Store } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
@@ -47,7 +47,7 @@ export interface DriveRequest {
   /** False: a run that only a person can go on with is paused. */
   readonly waits?: boolean;
   /** Takes the run. */
-  begin(world: World): Promise<LiveRun>;
+  begin(world: EngineServices): Promise<LiveRun>;
   /** Told once the run is ours. */
   held?(run: LiveRun): void;
 }
@@ -121,7 +121,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
       },
     };
   };
-  const world: World = {
+  const world: EngineServices = {
     store: {
       create: async (id, program) => guarded(await store.create(id, program)),
       open: async (id) => guarded(await openRun(store, id)),
@@ -177,7 +177,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
       };
     },
     // Whatever is started leaves files: where none can be, nothing can be started.
-    lacks: (outcome) =>
+    fatalError: (outcome) =>
       outcome.kind === 'failure' && outcome.failure.kind === 'not-started' ? heldByDisk(runId, runFolder) : null,
     observe(records, state) {
       reception?.seen(records, state);

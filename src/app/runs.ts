@@ -2,7 +2,7 @@
 // by the command that asks for it, and does not hide the others.
 
 import { UsageError } from '../base/usage-error.ts';
-import { refuseOtherProgram } from '../engine/client.ts';
+import { requireSameProgram } from '../engine/client.ts';
 import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
 import type { RunState } from '../kernel/state.ts';
@@ -45,7 +45,7 @@ export interface ReadRun extends StoredRun {
 
 export async function readRun(store: Store, id: string): Promise<ReadRun> {
   const stored = await store.read(id);
-  refuseOtherProgram(id, stored);
+  requireSameProgram(id, stored);
   return { ...stored, id, state: fold(stored.program, stored.records) };
 }
 
@@ -53,7 +53,7 @@ export async function readRun(store: Store, id: string): Promise<ReadRun> {
 export async function openRun(store: Store, id: string): Promise<Journal> {
   const journal = await store.open(id);
   try {
-    refuseOtherProgram(id, journal);
+    requireSameProgram(id, journal);
     return journal;
   } catch (error) {
     await journal.close();

@@ -1,4 +1,5 @@
-// Our own faults. A Bug is never the author's, the operator's or the world's, and nobody catches one to carry on.
+// Assertions. A `Bug` is a defect of MEOW itself, never of the author, the operator or the environment; nothing catches
+// it to continue.
 
 export class Bug extends Error {
   override readonly name = 'Bug';
@@ -8,7 +9,7 @@ export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new Bug(message);
 }
 
-/** The value, where its absence would be our fault. */
+/** Returns the value. Its absence is a bug. */
 export function present<T>(value: T | null | undefined, message: string): T {
   if (value === null || value === undefined) throw new Bug(message);
   return value;

@@ -1,4 +1,4 @@
-// What is wrong with an author's text: where, what, and what to do about it. Data only; a face draws it.
+// Diagnostics: an error or warning in an author's text, with its position and a fix. Data only; faces render it.
 
 export interface Span {
   /** Path as the user wrote it. */
@@ -6,7 +6,7 @@ export interface Span {
   /** Both count from 1. */
   readonly line: number;
   readonly column: number;
-  /** How many characters the squiggle covers; at least 1, cut at the line's end. */
+  /** Length of the underline in characters; at least 1, cut at the end of the line. */
   readonly length: number;
 }
 
@@ -16,11 +16,11 @@ export interface Diagnostic {
   readonly code: string;
   readonly message: string;
   readonly span: Span;
-  /** The source line under the span, without its line end; of a very long one the part around the span's beginning. */
+  /** The source line without its line end; an excerpt if it is very long. */
   readonly sourceLine: string;
-  /** The column that `sourceLine` begins with: 1, unless it is a part. */
+  /** The column where `sourceLine` starts: 1 unless it is an excerpt. */
   readonly sourceColumn: number;
-  /** The cure, as a sentence; null where the message says it all. */
+  /** How to fix it, as a sentence; null if the message is enough. */
   readonly hint: string | null;
   readonly related: readonly { readonly message: string; readonly span: Span }[];
 }

@@ -1,13 +1,12 @@
-// JSON that others have written, read as data that says the same. What cannot be kept as it stands is refused rather than
-// changed: a number with more digits than there is room for would be another number. Halves of characters, which texts
-// have where something has cut them, are replaced, as bytes are that are no UTF-8: no other program could read them.
+// Reads JSON from outside without changing its meaning. Integers that would lose digits are refused. Lone surrogates
+// are replaced, like bytes that are not UTF-8, because no other program could read them.
 
 import { err, ok } from './result.ts';
 import type { Result } from './result.ts';
 import { isJsonMap } from './json.ts';
 import type { Json } from './json.ts';
 
-/** An error is a sentence. */
+/** The error is a sentence. */
 export function readJsonText(text: string): Result<Json, string> {
   let value: Json;
   try {
@@ -17,15 +16,15 @@ export function readJsonText(text: string): Result<Json, string> {
     return err(error.message);
   }
   const large = inexactNumber(text);
-  if (large !== null) return err(`the number ${large} is too large to be kept as it is; write it as a string`);
-  return ok(MAYBE_HALF.test(text) ? wellFormed(value) : value);
+  if (large !== null) return err(`the number ${large} is too large to store exactly; write it as a string`);
+  return ok(MAYBE_LONE_SURROGATE.test(text) ? wellFormed(value) : value);
 }
 
-/** Null where there is none. */
+/** The first integer that would lose digits. */
 function inexactNumber(text: string): string | null {
   if (!MANY_DIGITS.test(text)) return null;
   for (const [piece] of text.matchAll(STRING_OR_NUMBER)) {
-    // With a point or an exponent it is not exact anyway.
+    // Decimals and exponents are inexact anyway.
     if (/^-?\d+$/.test(piece) && !Number.isSafeInteger(Number(piece))) return piece;
   }
   return null;
@@ -33,17 +32,17 @@ function inexactNumber(text: string): string | null {
 
 const MANY_DIGITS = /\d{16}/;
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-/** As an escape, or as it is; most have their other half beside them. */
-const MAYBE_HALF = /\\u[dD][89a-fA-F]|[\uD800-\uDFFF]/;
-const HALF = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
+/** A surrogate, escaped or not. Most belong to a pair. */
+const MAYBE_LONE_SURROGATE = /\\u[dD][89a-fA-F]|[\uD800-\uDFFF]/;
+const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
 
 function wellFormed(value: Json): Json {
-  if (typeof value === 'string') return wholeCharacters(value);
+  if (typeof value === 'string') return replaceLoneSurrogates(value);
   if (Array.isArray(value)) return (value as readonly Json[]).map(wellFormed);
   if (!isJsonMap(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [wholeCharacters(key), wellFormed(each)]));
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [replaceLoneSurrogates(key), wellFormed(each)]));
 }
 
-function wholeCharacters(text: string): string {
-  return text.replaceAll(HALF, '\uFFFD');
+function replaceLoneSurrogates(text: string): string {
+  return text.replaceAll(LONE_SURROGATE, '\uFFFD');
 }

@@ -6,18 +6,18 @@ test.each([
   ['comand', 'command'],
   ['BUILD', 'build'],
   ['tests', 'test'],
-])('for %j one may have meant %j', (wanted, meant) => {
+])('suggests for %j the name %j', (wanted, meant) => {
   expect(nearest(wanted, ['deploy', 'build', 'command', 'test'])).toBe(meant);
 });
 
-test('what is not close is not offered', () => {
+test('distant names are not suggested', () => {
   expect(nearest('xyz', ['deploy', 'build'])).toBeNull();
   expect(nearest('a', [])).toBeNull();
   expect(nearest('a', ['b', 'c'])).toBeNull();
   expect(nearest('ab', ['cd'])).toBeNull();
 });
 
-test('of short names half must agree', () => {
+test('at least half of a short name must agree', () => {
   expect(nearest('ab', ['cb'])).toBe('cb');
   expect(nearest('b', ['xy', 'ab'])).toBe('ab');
   expect(nearest('B', ['a', 'b'])).toBe('b');

@@ -1,6 +1,6 @@
-// "Did you mean": the known name closest to one that is not known.
+// "Did you mean": the known name closest to an unknown one.
 
-/** Null where nothing is close enough to be a likely slip of the hand: a few letters differ, and half of them agree. */
+/** Returns null unless a name is close enough to be a typo: few letters differ, and at least half agree. */
 export function nearest(wanted: string, known: Iterable<string>): string | null {
   let best: string | null = null;
   let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1;
@@ -16,7 +16,7 @@ export function nearest(wanted: string, known: Iterable<string>): string | null 
   return best;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours; `limit` where it takes as many or more. */
+/** Counts insertions, deletions, replacements and swaps of neighbours, up to `limit`. */
 function editDistance(a: string, b: string, limit: number): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, index) => index);
@@ -32,7 +32,7 @@ function editDistance(a: string, b: string, limit: number): number {
       row.push(cost);
       least = Math.min(least, cost);
     }
-    // From here on it can only become more; a swap looks back one row further, and saves at most one.
+    // The distance can only grow from here, except that a swap looks back one more row and saves at most one.
     if (least > limit) return limit;
     beforeLast = last;
     last = row;

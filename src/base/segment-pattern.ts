@@ -1,6 +1,6 @@
-// Patterns for one segment of a dotted name: `test-*`.
+// Patterns for one segment of a dotted name, such as `test-*`.
 
-/** `*` stands for any run of characters. Linear: no regular expression is built from the author's text. */
+/** `*` matches any characters. Linear time: no regular expression is built from the author's text. */
 export function segmentMatcher(pattern: string): (segment: string) => boolean {
   const [first = '', ...rest] = pattern.split('*');
   const last = rest.pop();

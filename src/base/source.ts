@@ -1,4 +1,4 @@
-// A text that somebody wrote, and where things stand in it. Parsers count offsets; people read lines and columns.
+// A source text with positions. Parsers count offsets; people read lines and columns.
 
 import type { Span } from './diagnostic.ts';
 
@@ -8,8 +8,8 @@ export interface Source {
   readonly text: string;
   /** Offset of the first character of each line. */
   readonly lineStarts: readonly number[];
-  /** The place whose column was counted last: problems come in the order of the text, also those of a very long line. */
-  readonly counted: { line: number; offset: number; column: number };
+  /** The column computed last. Diagnostics come in text order, so the next column is counted from here. */
+  readonly lastColumn: { line: number; offset: number; column: number };
 }
 
 /** Offsets in the text: the first character, and the one after the last. */
@@ -18,12 +18,12 @@ export interface Place {
   readonly to: number;
 }
 
-/** A byte order mark is no part of the text. */
+/** Drops a byte order mark. */
 export function makeSource(file: string, written: string): Source {
   const text = written.startsWith('\uFEFF') ? written.slice(1) : written;
   const lineStarts = [0];
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lineStarts.push(at + 1);
-  return { file, text, lineStarts, counted: { line: 0, offset: 0, column: 1 } };
+  return { file, text, lineStarts, lastColumn: { line: 0, offset: 0, column: 1 } };
 }
 
 export function spanOf(source: Source, place: Place): Span {
@@ -35,38 +35,38 @@ export function spanOf(source: Source, place: Place): Span {
     file: source.file,
     line: line + 1,
     column: columnAt(source, line, from),
-    length: Math.max(1, characters(source.text, from, Math.min(place.to, end))),
+    length: Math.max(1, countCharacters(source.text, from, Math.min(place.to, end))),
   };
 }
 
-/** How much of a line is kept on either side of the place where something begins in it. */
-const EXCERPT = 500;
+/** Characters of a long line shown before and after a position. */
+const EXCERPT_CHARACTERS = 500;
 
-/** The line a place begins on, without its line end; of a very long one the part around it, and where that begins. */
+/** The line where the range starts, without its line end. For a very long line, an excerpt and its start column. */
 export function excerptOf(source: Source, place: Place): { readonly text: string; readonly column: number } {
   const index = lineIndexAt(source, place.from);
   const start = source.lineStarts[index] ?? 0;
   const line = lineText(source, index);
   const at = Math.min(place.from - start, line.length);
-  const from = wholeCharacter(line, Math.max(0, at - EXCERPT));
-  const to = wholeCharacter(line, Math.min(line.length, at + EXCERPT));
+  const from = characterStart(line, Math.max(0, at - EXCERPT_CHARACTERS));
+  const to = characterStart(line, Math.min(line.length, at + EXCERPT_CHARACTERS));
   return {
     text: line.slice(from, to),
-    column: columnAt(source, index, start + at) - characters(source.text, start + from, start + at),
+    column: columnAt(source, index, start + at) - countCharacters(source.text, start + from, start + at),
   };
 }
 
-function columnAt({ text, lineStarts, counted }: Source, line: number, offset: number): number {
+function columnAt({ text, lineStarts, lastColumn: counted }: Source, line: number, offset: number): number {
   const goesOn = counted.line === line && counted.offset <= offset;
   const column = goesOn
-    ? counted.column + characters(text, counted.offset, offset)
-    : 1 + characters(text, lineStarts[line] ?? 0, offset);
+    ? counted.column + countCharacters(text, counted.offset, offset)
+    : 1 + countCharacters(text, lineStarts[line] ?? 0, offset);
   Object.assign(counted, { line, offset, column });
   return column;
 }
 
-/** Not between the halves of a pair of surrogates. */
-function wholeCharacter(text: string, at: number): number {
+/** Moves off the middle of a surrogate pair. */
+function characterStart(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   return unit >= 0xdc00 && unit <= 0xdfff ? Math.max(0, at - 1) : at;
 }
@@ -88,8 +88,8 @@ function lineText({ text, lineStarts }: Source, index: number): string {
   return line.endsWith('\r') ? line.slice(0, -1) : line;
 }
 
-/** As people count them: a pair of surrogates is one. */
-function characters(text: string, from: number, to: number): number {
+/** Counts a surrogate pair as one. */
+function countCharacters(text: string, from: number, to: number): number {
   let count = 0;
   for (let at = from; at < to; at++) {
     const unit = text.charCodeAt(at);

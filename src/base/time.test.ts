@@ -14,7 +14,7 @@ test.each([
   expect(parseDuration(text)).toBe(ms);
 });
 
-test.each(['', 'soon', '5x', '-3s', '1h 30m', 's5', '1e3'])('%j is no duration', (text) => {
+test.each(['', 'soon', '5x', '-3s', '1h 30m', 's5', '1e3'])('%j is not a duration', (text) => {
   expect(parseDuration(text)).toBeNull();
 });
 
@@ -30,7 +30,7 @@ test.each([
   expect(formatDuration(ms)).toBe(text);
 });
 
-test('a moment is written as the calendar has it', () => {
+test('formatMoment agrees with Date.toISOString', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 253_402_300_799_999 }), (ms) => {
       expect(formatMoment(ms)).toBe(new Date(ms).toISOString());

@@ -1,12 +1,12 @@
-// Moments and durations as numbers of milliseconds, and their written forms. No clock: the time is always handed in.
+// Moments and durations in milliseconds, and their text forms. No clock: callers pass the time.
 
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 type Unit = keyof typeof UNITS_MS;
 
-/** A hundred years: who writes more means no limit, and sums with it stay moments that can be written. */
+/** A hundred years. Anything longer means no limit, and sums with it can still be formatted. */
 export const DURATION_MAX_MS = 36_500 * UNITS_MS.d;
 
-/** `90s`, `1h30m`, `250ms`, `2d`; a bare number counts seconds. Null where the text is no duration. */
+/** `90s`, `1h30m`, `250ms`, `2d`; a bare number counts seconds. Null if the text is not a duration. */
 export function parseDuration(text: string): number | null {
   const trimmed = text.trim();
   if (/^\d+(\.\d+)?$/.test(trimmed)) return Math.round(Number(trimmed) * 1_000);
@@ -18,7 +18,7 @@ export function parseDuration(text: string): number | null {
   return Math.round(total);
 }
 
-/** For people: two units at most, `1h02m`, `3.4s`, `12ms`. */
+/** For people: at most two units, as in `1h02m`, `3.4s`, `12ms`. */
 export function formatDuration(ms: number): string {
   const pad = (value: number): string => String(value).padStart(2, '0');
   if (ms < 1_000) return `${Math.max(0, Math.round(ms))}ms`;
@@ -34,7 +34,7 @@ export function formatDuration(ms: number): string {
 /** `2026-01-08T21:00:00.000Z`, from milliseconds since 1970. */
 export function formatMoment(ms: number): string {
   const pad = (value: number, width: number): string => String(value).padStart(width, '0');
-  const { year, month, day } = civil(Math.floor(ms / UNITS_MS.d));
+  const { year, month, day } = calendarDate(Math.floor(ms / UNITS_MS.d));
   const rest = ((ms % UNITS_MS.d) + UNITS_MS.d) % UNITS_MS.d;
   const hour = Math.floor(rest / UNITS_MS.h);
   const minute = Math.floor(rest / UNITS_MS.m) % 60;
@@ -45,8 +45,8 @@ export function formatMoment(ms: number): string {
   );
 }
 
-/** Days since 1970 to a calendar date. Years begin in March here, so that the leap day is the last of its year. */
-function civil(days: number): { readonly year: number; readonly month: number; readonly day: number } {
+/** Calendar date from days since 1970. Years start in March here, so that the leap day is the last of its year. */
+function calendarDate(days: number): { readonly year: number; readonly month: number; readonly day: number } {
   const shifted = days + 719_468;
   const era = Math.floor(shifted / 146_097);
   const dayOfEra = shifted - era * 146_097;

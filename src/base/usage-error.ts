@@ -1,4 +1,4 @@
-// The operator's mistake (a flag, an id, a lock), or a machine that will not let us work: one line, and what to do next.
+// An error that the operator can fix (a flag, an id, a lock, a full disk): one line, and what to do next.
 
 export class UsageError extends Error {
   override readonly name = 'UsageError';

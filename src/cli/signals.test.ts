@@ -26,7 +26,7 @@ const run: LiveRun = {
   ended: new Promise(() => {}),
   stop: (by, force) => asked.push(`${by}${force ? '!' : ''}`),
   pause() {},
-  tell: () => Promise.resolve(),
+  submit: () => Promise.resolve(),
 };
 
 let signals: Signals;

@@ -1,4 +1,4 @@
-// What the faces may do with runs: start one, take one up again, and talk to it while it goes on.
+// Starts and resumes runs, and controls them while they are running.
 
 import { assert } from '../base/assert.ts';
 import { UsageError } from '../base/usage-error.ts';
@@ -13,37 +13,38 @@ import { Engine } from './loop.ts';
 import type { Observer } from './loop.ts';
 import type { Clock, Drivers, Journal, Store, StoredRun } from './ports.ts';
 
-export interface World {
+export interface EngineServices {
   readonly store: Pick<Store, 'create' | 'open'>;
   readonly clock: Clock;
-  /** Drivers bound to one run. */
   drivers(request: RunRequest): Drivers;
-  /** What keeps every effect from being performed, where that is what an outcome tells of: then the run is held. */
-  lacks?(outcome: Outcome): Error | null;
+  /** The error behind an outcome, if it would fail every effect; it interrupts the run. */
+  fatalError?(outcome: Outcome): Error | null;
   readonly observe: Observer;
 }
 
-/** A run in the hands of this process. */
+/** A run whose engine is this process. */
 export interface LiveRun {
   readonly id: string;
   readonly state: RunState;
-  /** Whether the state tells of nothing but what is durable; what people are shown waits until it is. */
+  /** Whether the state is durable; users see it only then. */
   readonly durable: boolean;
-  /** Resolves when the run has ended and its journal is released; rejects when it is held. */
+  /** Resolves when the run has ended and its journal is closed. Rejects if an error interrupted it. */
   readonly ended: Promise<RunState>;
   stop(by: string, force: boolean): void;
   pause(reason: string): void;
-  /** Resolves when what the input has led to is durable; rejects when the journal cannot be written, or the run is over. */
-  tell(input: Input): Promise<void>;
+  /**
+   * Resolves once the resulting decisions are durable. Rejects if the journal cannot be written or the run has ended.
+   */
+  submit(input: Input): Promise<void>;
 }
 
-/** A run whose first record cannot be kept leaves nothing behind. */
-export async function startRun(world: World, program: Program, request: RunRequest): Promise<LiveRun> {
-  const journal = await create(world.store, program, request);
-  return begin(world, journal, request.id, () => ({ request, first: requested(journal, request) }));
+/** Leaves nothing behind if the first record cannot be written. */
+export async function startRun(services: EngineServices, program: Program, request: RunRequest): Promise<LiveRun> {
+  const journal = await create(services.store, program, request);
+  return startEngine(services, journal, request.id, () => ({ request, first: requestInput(journal, request) }));
 }
 
-/** Makes the run durable, and starts nothing: whoever resumes it starts what it owes. Else it leaves nothing behind. */
+/** Makes the run durable without starting anything; a resume starts its effects. Leaves nothing behind on failure. */
 export async function createRun(
   store: Pick<Store, 'create'>,
   program: Program,
@@ -52,7 +53,7 @@ export async function createRun(
 ): Promise<void> {
   const journal = await create(store, program, request);
   try {
-    const input = requested(journal, request);
+    const input = requestInput(journal, request);
     await journal.append([{ seq: 1, at, input, decisions: decide(initialState(program), input, at) }]);
   } finally {
     await journal.close();
@@ -60,13 +61,13 @@ export async function createRun(
 }
 
 export async function resumeRun(
-  world: World,
+  services: EngineServices,
   runId: string,
   retryFailed: boolean,
   allowance: Partial<Allowance> | null = null,
 ): Promise<LiveRun> {
-  const journal = await world.store.open(runId);
-  return begin(world, journal, runId, () => ({
+  const journal = await services.store.open(runId);
+  return startEngine(services, journal, runId, () => ({
     request: requestOf(runId, journal),
     first: { kind: 'run-resumed', retryFailed, allowance },
   }));
@@ -74,30 +75,30 @@ export async function resumeRun(
 
 async function create(store: Pick<Store, 'create'>, program: Program, request: RunRequest): Promise<Journal> {
   const problems = checkProgram(program);
-  assert(problems.length === 0, `the program is unsound: ${problems.join('; ')}`);
-  refuseTooLarge(program);
+  assert(problems.length === 0, `invalid program: ${problems.join('; ')}`);
+  requireStepLimit(program);
   return store.create(request.id, program);
 }
 
-function requested(journal: Journal, request: RunRequest): Input {
+function requestInput(journal: Journal, request: RunRequest): Input {
   return { kind: 'run-requested', request, programHash: journal.programHash };
 }
 
-/** `how`: what the run was asked for, and what the engine is told first. The journal is released where it cannot begin. */
-async function begin(
-  world: World,
+/** `makeInput`: returns the request and the first input. The journal is closed if that fails. */
+async function startEngine(
+  services: EngineServices,
   journal: Journal,
   id: string,
-  how: () => { readonly request: RunRequest; readonly first: Input },
+  makeInput: () => { readonly request: RunRequest; readonly first: Input },
 ): Promise<LiveRun> {
   try {
-    const { request, first } = how();
+    const { request, first } = makeInput();
     const engine = new Engine(
       journal,
-      world.drivers(request),
-      world.clock,
-      world.observe,
-      (outcome) => world.lacks?.(outcome) ?? null,
+      services.drivers(request),
+      services.clock,
+      services.observe,
+      (outcome) => services.fatalError?.(outcome) ?? null,
     );
     if (engine.state.phase === 'ended' && engine.state.end === 'done') {
       throw new UsageError(`run ${id} is done; there is nothing to resume`, `meow status ${id} shows it`);
@@ -111,7 +112,7 @@ async function begin(
       ended: runToEnd(engine, journal, first),
       stop: (by, force) => engine.submit({ kind: 'stop-requested', by, force }),
       pause: (reason) => engine.submit({ kind: 'pause-requested', reason }),
-      tell: (input) => engine.tell(input),
+      submit: (input) => engine.submitDurably(input),
     };
   } catch (error) {
     await journal.close();
@@ -127,7 +128,7 @@ async function runToEnd(engine: Engine, journal: Journal, first: Input): Promise
   }
 }
 
-function refuseTooLarge(program: Program): void {
+function requireStepLimit(program: Program): void {
   const steps = program.blocks[program.entry]?.steps.length ?? 0;
   const { stepsMax } = program.limits;
   if (steps <= stepsMax) return;
@@ -137,22 +138,22 @@ function refuseTooLarge(program: Program): void {
   );
 }
 
-/** The Program that lies beside a journal is the one that its first record names, or nothing is said or done by it. */
-export function refuseOtherProgram(runId: string, run: StoredRun): void {
+/** Throws unless program.json has the hash recorded in the journal. */
+export function requireSameProgram(runId: string, run: StoredRun): void {
   const input = run.records[0]?.input;
   if (input?.kind !== 'run-requested' || input.programHash === run.programHash) return;
   throw new UsageError(
-    `the program kept with run ${runId} is not the one that it was started with`,
-    'put the program.json of this run back, or start the workflow again with meow run',
+    `program.json of run ${runId} is not the program that the run was started with`,
+    'restore the original program.json, or start the workflow again with meow run',
   );
 }
 
 function requestOf(runId: string, journal: Journal): RunRequest {
-  refuseOtherProgram(runId, journal);
+  requireSameProgram(runId, journal);
   const input = journal.records[0]?.input;
   if (input?.kind !== 'run-requested') {
     throw new UsageError(
-      `run ${runId} never began: its journal holds no request`,
+      `run ${runId} never began: its journal has no request`,
       'start the workflow again with meow run',
     );
   }

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import type { Timer } from '../kernel/state.ts';
 import { Deadlines } from './deadlines.ts';
 
-function table() {
-  const wanted = new Map<string, Timer>();
-  const passed: string[] = [];
+function setUp() {
+  const active = new Map<string, Timer>();
+  const fired: string[] = [];
   const armed: { at: number; call: () => void }[] = [];
   let now = 0;
   const clock = {
@@ -15,17 +15,17 @@ function table() {
       return () => void armed.splice(armed.indexOf(entry), 1);
     },
   };
-  const deadlines = new Deadlines(clock, wanted, (id) => passed.push(id));
+  const deadlines = new Deadlines(clock, active, (id) => fired.push(id));
   return {
     deadlines,
-    wanted,
-    passed,
+    active,
+    fired,
     armed,
-    want: (id: string, at: number) => {
-      wanted.set(id, { id, at, kind: 'retry', step: id });
+    add: (id: string, at: number) => {
+      active.set(id, { id, at, kind: 'retry', step: id });
       deadlines.add([id]);
     },
-    time: (moment: number) => {
+    advanceTo: (moment: number) => {
       now = moment;
       for (const entry of armed.filter(({ at }) => at <= moment)) {
         armed.splice(armed.indexOf(entry), 1);
@@ -36,55 +36,55 @@ function table() {
 }
 
 test('one timer is armed, for the nearest deadline', () => {
-  const { deadlines, want, armed, passed, time } = table();
-  want('late', 300);
-  want('early', 100);
+  const { deadlines, add, armed, fired, advanceTo } = setUp();
+  add('late', 300);
+  add('early', 100);
   deadlines.arm();
   expect(armed.map(({ at }) => at)).toEqual([100]);
-  time(100);
-  expect(passed).toEqual(['early']);
+  advanceTo(100);
+  expect(fired).toEqual(['early']);
   expect(armed.map(({ at }) => at)).toEqual([300]);
 });
 
-test('a clock that fires early passes nothing, and is armed again', () => {
-  const { deadlines, want, armed, passed, time } = table();
-  want('a', 100);
+test('a clock that fires early fires no deadline, and is armed again', () => {
+  const { deadlines, add, armed, fired, advanceTo } = setUp();
+  add('a', 100);
   deadlines.arm();
-  time(99);
+  advanceTo(99);
   armed.pop()?.call();
-  expect(passed).toEqual([]);
+  expect(fired).toEqual([]);
   expect(armed.map(({ at }) => at)).toEqual([100]);
-  time(100);
-  expect(passed).toEqual(['a']);
+  advanceTo(100);
+  expect(fired).toEqual(['a']);
 });
 
-test('what is not wanted any more does not pass', () => {
-  const { deadlines, want, wanted, armed, passed, time } = table();
-  want('a', 100);
-  want('b', 200);
+test('a deadline that is no longer active does not fire', () => {
+  const { deadlines, add, active, armed, fired, advanceTo } = setUp();
+  add('a', 100);
+  add('b', 200);
   deadlines.arm();
-  wanted.delete('a');
-  time(100);
-  expect(passed).toEqual([]);
+  active.delete('a');
+  advanceTo(100);
+  expect(fired).toEqual([]);
   expect(armed.map(({ at }) => at)).toEqual([200]);
 });
 
-test('tens of thousands that are over before their time do no harm', () => {
-  const { deadlines, want, wanted, armed } = table();
-  for (let index = 0; index < 50_000; index++) want(`t${index}`, 1_000 + index);
-  want('last', 10_000_000);
-  for (let index = 0; index < 50_000; index++) wanted.delete(`t${index}`);
+test('tens of thousands of stale timers do no harm', () => {
+  const { deadlines, add, active, armed } = setUp();
+  for (let index = 0; index < 50_000; index++) add(`t${index}`, 1_000 + index);
+  add('last', 10_000_000);
+  for (let index = 0; index < 50_000; index++) active.delete(`t${index}`);
   deadlines.arm();
   expect(armed.map(({ at }) => at)).toEqual([10_000_000]);
 });
 
-test('a deadline that is still wanted after it passed comes again', () => {
-  const { deadlines, want, passed, time } = table();
-  want('a', 100);
+test('a deadline that fired too early fires again', () => {
+  const { deadlines, add, fired, advanceTo } = setUp();
+  add('a', 100);
   deadlines.arm();
-  time(100);
+  advanceTo(100);
   deadlines.add(['a']);
   deadlines.arm();
-  time(120);
-  expect(passed).toEqual(['a', 'a']);
+  advanceTo(120);
+  expect(fired).toEqual(['a', 'a']);
 });

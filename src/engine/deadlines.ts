@@ -1,40 +1,40 @@
-// The run's deadlines, with one timer of the clock armed for the nearest. The state says which are still wanted; those
-// that are not are dropped when they come up, or when there are too many of them.
+// The run's deadlines, with one clock timer armed for the nearest. The state owns the active timers; stale ones are
+// dropped when they come up, or when there are too many.
 
 import type { Timer } from '../kernel/state.ts';
 import type { Clock } from './ports.ts';
 
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #wanted: ReadonlyMap<string, Timer>;
-  readonly #passed: (id: string) => void;
-  /** A heap: each is due no later than the two below it. */
+  readonly #active: ReadonlyMap<string, Timer>;
+  readonly #onDeadline: (id: string) => void;
+  /** A binary heap by `at`. */
   #heap: Timer[] = [];
   #armed: { readonly at: number; readonly cancel: () => void } | null = null;
 
-  constructor(clock: Clock, wanted: ReadonlyMap<string, Timer>, passed: (id: string) => void) {
+  constructor(clock: Clock, active: ReadonlyMap<string, Timer>, onDeadline: (id: string) => void) {
     this.#clock = clock;
-    this.#wanted = wanted;
-    this.#passed = passed;
-    this.add(wanted.keys());
+    this.#active = active;
+    this.#onDeadline = onDeadline;
+    this.add(active.keys());
   }
 
-  /** Timers that the state has set, or that it still wants after all: a clock may have been set back meanwhile. */
+  /** Adds timers by id. A timer that fired too early, because the clock was set back, may be added again. */
   add(ids: Iterable<string>): void {
     for (const id of ids) {
-      const timer = this.#wanted.get(id);
+      const timer = this.#active.get(id);
       if (timer !== undefined) this.#push(timer);
     }
-    if (this.#heap.length > DEAD_MAX && this.#heap.length > 2 * this.#wanted.size) {
+    if (this.#heap.length > STALE_MAX && this.#heap.length > 2 * this.#active.size) {
       this.#heap = [];
-      for (const timer of this.#wanted.values()) this.#push(timer);
+      for (const timer of this.#active.values()) this.#push(timer);
     }
   }
 
-  /** Arms the clock for the nearest deadline that is still wanted. */
+  /** Arms the clock for the nearest active deadline. */
   arm(): void {
     let nearest = this.#heap[0];
-    while (nearest !== undefined && !this.#isWanted(nearest)) {
+    while (nearest !== undefined && !this.#isActive(nearest)) {
       this.#pop();
       nearest = this.#heap[0];
     }
@@ -54,13 +54,13 @@ export class Deadlines {
     const now = this.#clock.now();
     for (let due = this.#heap[0]; due !== undefined && due.at <= now; due = this.#heap[0]) {
       this.#pop();
-      if (this.#isWanted(due)) this.#passed(due.id);
+      if (this.#isActive(due)) this.#onDeadline(due.id);
     }
     this.arm();
   }
 
-  #isWanted(timer: Timer): boolean {
-    return this.#wanted.get(timer.id) === timer;
+  #isActive(timer: Timer): boolean {
+    return this.#active.get(timer.id) === timer;
   }
 
   #push(timer: Timer): void {
@@ -100,5 +100,5 @@ export class Deadlines {
   }
 }
 
-/** So many that are not wanted any more may lie about before the heap is made anew. */
-const DEAD_MAX = 1_000;
+/** Stale timers allowed before the heap is rebuilt. */
+const STALE_MAX = 1_000;

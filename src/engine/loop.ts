@@ -1,11 +1,10 @@
-// Where the pure meets the impure: takes inputs in, has the kernel decide, makes the decisions durable, and only then
-// passes on what they ask of the world.
+// The engine: passes inputs to the kernel, makes its decisions durable, and only then asks drivers to act on them.
 //
-//   E1. One input at a time, in the order of arrival; inputs that wait together are made durable together.
+//   E1. One input at a time, in the order of arrival; inputs queued together become durable together.
 //   E2. A record is durable before any effect that it causes is started.
-//   E3. A driver is never awaited: its answer is an input.
-//   E4. One writer per run: the journal handed in is held by this engine alone.
-//   E5. Recovery is nothing special: fold the journal, then ask the drivers to find what is owed.
+//   E3. A driver is never awaited: its outcome is an input.
+//   E4. One writer per run: this engine alone holds the journal.
+//   E5. Recovery has no path of its own: fold the journal, then ask the drivers to find the pending effects.
 
 import { assert } from '../base/assert.ts';
 import { UsageError } from '../base/usage-error.ts';
@@ -22,7 +21,7 @@ import { initialState } from '../kernel/state.ts';
 import { Deadlines } from './deadlines.ts';
 import type { Clock, Driver, Drivers, Journal, Note } from './ports.ts';
 
-/** Told of every record once it is durable, with the state as it is after it and those made durable with it. */
+/** Called with records once they are durable, and with the state after the last of them. */
 export type Observer = (records: readonly JournalRecord[], state: RunState) => void;
 
 export class Engine {
@@ -31,13 +30,13 @@ export class Engine {
   readonly #drivers: Drivers;
   readonly #clock: Clock;
   readonly #observe: Observer;
-  readonly #lacks: (outcome: Outcome) => Error | null;
+  readonly #toFatalError: (outcome: Outcome) => Error | null;
   readonly #deadlines: Deadlines;
-  readonly #inbox: Arrival[] = [];
+  readonly #queue: QueuedInput[] = [];
   #wake: () => void = () => {};
   #durable = true;
-  #over = false;
-  #held: Error | null = null;
+  #ended = false;
+  #fatalError: Error | null = null;
   #seq: number;
 
   constructor(
@@ -45,9 +44,9 @@ export class Engine {
     drivers: Drivers,
     clock: Clock,
     observe: Observer,
-    lacks: (outcome: Outcome) => Error | null = () => null,
+    toFatalError: (outcome: Outcome) => Error | null = () => null,
   ) {
-    this.#lacks = lacks;
+    this.#toFatalError = toFatalError;
     this.#journal = journal;
     this.#drivers = drivers;
     this.#clock = clock;
@@ -59,68 +58,72 @@ export class Engine {
     );
   }
 
-  /** Whether the state tells of nothing but what the journal holds: not while an append is under way, nor after it failed. */
+  /** Whether the journal contains everything in the state. False during an append, and after a failed one. */
   get durable(): boolean {
     return this.#durable;
   }
 
   submit(input: Input): void {
-    this.#arrive({ input, heard: () => {}, refused: () => {} });
+    this.#enqueue({ input, resolve: () => {}, reject: () => {} });
   }
 
-  /** Resolves when what the input has led to is durable; rejects when the journal cannot be written, or it came too late. */
-  tell(input: Input): Promise<void> {
-    return new Promise((resolve, reject) => this.#arrive({ input, heard: resolve, refused: reject }));
+  /**
+   * Resolves once the resulting decisions are durable. Rejects if the journal cannot be written or the run has ended.
+   */
+  submitDurably(input: Input): Promise<void> {
+    return new Promise((resolve, reject) => this.#enqueue({ input, resolve, reject }));
   }
 
-  #arrive(arrival: Arrival): void {
-    if (this.#over) arrival.refused(new UsageError('the run has ended'));
-    else this.#inbox.push(arrival);
+  #enqueue(queued: QueuedInput): void {
+    if (this.#ended) queued.reject(new UsageError('the run has ended'));
+    else this.#queue.push(queued);
     this.#wake();
   }
 
-  /** Runs until the run has ended. Rejects when the journal cannot be written, or the world lacks something: then nothing more is started. */
+  /**
+   * Runs to the end. Rejects if the journal cannot be written or a fatal error occurs; then nothing more is started.
+   */
   async run(first: Input): Promise<RunState> {
     requireDrivers(this.state.program, this.#drivers);
-    const unanswered = pendingEffects(this.state);
-    const untold = pendingRequests(this.state);
-    this.#inbox.unshift({ input: first, heard: () => {}, refused: () => {} });
+    const effects = pendingEffects(this.state);
+    const requests = pendingRequests(this.state);
+    this.#queue.unshift({ input: first, resolve: () => {}, reject: () => {} });
     try {
-      await this.#takeAll();
-      for (const effect of unanswered)
-        this.#driverOf(effect).find(effect, this.#answerTo(effect), this.#noteOf(effect));
-      for (const request of untold) this.#pass(request);
+      await this.#processQueue();
+      for (const effect of effects)
+        this.#driverOf(effect).find(effect, this.#onOutcome(effect), this.#onProgress(effect));
+      for (const request of requests) this.#send(request);
       this.#deadlines.arm();
       while (this.state.phase !== 'ended') {
-        if (this.#inbox.length === 0 && this.#held === null) {
+        if (this.#queue.length === 0 && this.#fatalError === null) {
           await new Promise<void>((resolve) => {
             this.#wake = resolve;
           });
         }
-        if (this.#held !== null) throw this.#held;
-        await this.#takeAll();
+        if (this.#fatalError !== null) throw this.#fatalError;
+        await this.#processQueue();
         this.#deadlines.arm();
       }
       return this.state;
     } finally {
       this.#deadlines.disarm();
-      this.#over = true;
-      for (const { refused } of this.#inbox.splice(0)) refused(new UsageError('the run has ended'));
+      this.#ended = true;
+      for (const { reject } of this.#queue.splice(0)) reject(new UsageError('the run has ended'));
     }
   }
 
-  /** Everything that has arrived by now becomes durable with one append. */
-  async #takeAll(): Promise<void> {
-    const arrivals = this.#inbox.splice(0);
-    // From the first decision on, and for ever if a bug or the disk cuts it short.
+  /** Makes all queued inputs durable with one append. */
+  async #processQueue(): Promise<void> {
+    const queued = this.#queue.splice(0);
+    // Stays false if a bug or a disk error interrupts the append.
     this.#durable = false;
     try {
-      await this.#decideAll(arrivals.map(({ input }) => input));
+      await this.#decideAll(queued.map(({ input }) => input));
     } catch (error) {
-      for (const { refused } of arrivals) refused(error);
+      for (const { reject } of queued) reject(error);
       throw error;
     }
-    for (const { heard } of arrivals) heard();
+    for (const { resolve } of queued) resolve();
   }
 
   async #decideAll(inputs: readonly Input[]): Promise<void> {
@@ -129,7 +132,7 @@ export class Engine {
     for (const input of inputs) {
       const at = this.#clock.now();
       const decisions = decide(this.state, input, at);
-      // The clock was set back before the kernel heard of it: its time is still to come.
+      // The clock was set back, so the deadline has not passed yet.
       if (input.kind === 'deadline-passed' && (this.state.timers.get(input.timer)?.at ?? 0) > at)
         timers.push(input.timer);
       if (decisions.length === 0) continue;
@@ -137,23 +140,23 @@ export class Engine {
       records.push({ seq: this.#seq, at, input, decisions });
       for (const decision of decisions) timers.push(...timersOf(this.state, decision));
     }
-    if (records.length > 0) await this.#carryOut(records);
+    if (records.length > 0) await this.#commit(records);
     else this.#durable = true;
     this.#deadlines.add(timers);
   }
 
-  async #carryOut(records: readonly JournalRecord[]): Promise<void> {
+  async #commit(records: readonly JournalRecord[]): Promise<void> {
     const requests: DriverRequest[] = [];
     for (const { decisions } of records) {
       for (const decision of decisions) requests.push(...requestsOf(this.state, decision));
     }
     const appended = this.#journal.append(records);
-    // The journal is written first, and what can be prepared while the disk works. A run without a record leaves nothing
-    // behind: for the first one nothing is prepared.
+    // Drivers prepare effects while the disk writes. Not for the first record: a run without a record must leave
+    // nothing behind.
     if (records[0]?.seq !== 1) queueMicrotask(() => this.#prepare(requests));
     await appended;
     this.#durable = true;
-    if (this.#held === null) for (const request of requests) this.#pass(request);
+    if (this.#fatalError === null) for (const request of requests) this.#send(request);
     this.#observe(records, this.state);
   }
 
@@ -163,13 +166,13 @@ export class Engine {
     }
   }
 
-  #pass(request: DriverRequest): void {
+  #send(request: DriverRequest): void {
     switch (request.kind) {
       case 'start':
         return this.#driverOf(request.effect).start(
           request.effect,
-          this.#answerTo(request.effect),
-          this.#noteOf(request.effect),
+          this.#onOutcome(request.effect),
+          this.#onProgress(request.effect),
         );
       case 'stop':
         for (const driver of this.#everyDriver()) driver.stop(request.effect, request.how);
@@ -188,20 +191,20 @@ export class Engine {
     return new Set(Object.values(this.#drivers));
   }
 
-  /** What could not be performed for want of something that all need stays asked for. */
-  #answerTo(effect: Effect): (outcome: Outcome) => void {
+  /** After a fatal error the effect stays pending, so that a resume starts it again. */
+  #onOutcome(effect: Effect): (outcome: Outcome) => void {
     return (outcome) => {
-      this.#held ??= this.#lacks(outcome);
-      if (this.#held === null) this.submit({ kind: 'effect-finished', effect: effect.id, outcome });
+      this.#fatalError ??= this.#toFatalError(outcome);
+      if (this.#fatalError === null) this.submit({ kind: 'effect-finished', effect: effect.id, outcome });
       else this.#wake();
     };
   }
 
-  #noteOf(effect: Effect): Note {
+  #onProgress(effect: Effect): Note {
     return (progress) =>
       new Promise((resolve) => {
         const input = { kind: 'effect-progressed', effect: effect.id, progress } as const;
-        this.#arrive({ input, heard: resolve, refused: () => {} });
+        this.#enqueue({ input, resolve, reject: () => {} });
       });
   }
 
@@ -213,10 +216,10 @@ export class Engine {
   }
 }
 
-interface Arrival {
+interface QueuedInput {
   readonly input: Input;
-  readonly heard: () => void;
-  readonly refused: (error: unknown) => void;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
 export function fold(program: Program, records: readonly JournalRecord[]): RunState {
@@ -231,14 +234,14 @@ export function applyRecord(state: RunState, { decisions, at }: JournalRecord): 
 }
 
 function requireDrivers(program: Program, drivers: Drivers): void {
-  const wanted = new Set<DriverKind>();
+  const kinds = new Set<DriverKind>();
   for (const block of Object.values(program.blocks)) {
     for (const { act } of block.steps) {
-      if (act.kind === 'effect' && act.effect.kind !== 'gate') wanted.add(act.effect.kind);
-      if (act.kind === 'each' && act.items.kind === 'file') wanted.add('read');
+      if (act.kind === 'effect' && act.effect.kind !== 'gate') kinds.add(act.effect.kind);
+      if (act.kind === 'each' && act.items.kind === 'file') kinds.add('read');
     }
   }
-  for (const kind of wanted) {
+  for (const kind of kinds) {
     if (drivers[kind] === undefined) throw new UsageError(`this version of meow cannot perform ${kind} effects`);
   }
 }

@@ -44,7 +44,7 @@ async function isOpen(answer: Promise<unknown>): Promise<boolean> {
 }
 
 function fail(run: FakeRun, step: string): Promise<void> {
-  return run.tell({
+  return run.submit({
     kind: 'effect-finished',
     effect: `${step}#1`,
     outcome: { kind: 'failure', failure: failure('exit-nonzero', 'no') },
@@ -83,8 +83,8 @@ describe('events', () => {
     const { run, say, emit } = setup(['a']);
     await emit('tool', { n: 1 });
     const lost = { kind: 'failure', failure: failure('lost', 'gone without a result') } as const;
-    await run.tell({ kind: 'effect-finished', effect: 'a#1', outcome: lost });
-    await run.tell({ kind: 'event-received', step: 'a', event: 1, asking: 'q1', attempt: 1 });
+    await run.submit({ kind: 'effect-finished', effect: 'a#1', outcome: lost });
+    await run.submit({ kind: 'event-received', step: 'a', event: 1, asking: 'q1', attempt: 1 });
     const next = { type: 'await_event', step: 'a', event_type: 'tool', attempt: 2 };
     expect(await say(next)).toMatchObject({ data: { n: 1 } });
   });
@@ -184,7 +184,7 @@ describe('whoever waits is released (D3)', () => {
     const { run, say } = setup();
     const answer = say({ type: 'await_event', step: 'a', event_type: 'tool' });
     await isOpen(answer);
-    await run.tell({ kind: 'effect-finished', effect: 'a#1', outcome: success() });
+    await run.submit({ kind: 'effect-finished', effect: 'a#1', outcome: success() });
     expect(await answer).toEqual({ kind: 'released', message: 'step a has gone on without it' });
     expect(await say({ type: 'await_event', step: 'a', event_type: 'tool' })).toMatchObject({ kind: 'released' });
   });
@@ -194,7 +194,7 @@ describe('whoever waits is released (D3)', () => {
     const answer = say({ type: 'await_event', step: 'a', attempt: 1, event_type: 'tool' });
     await isOpen(answer);
     await fail(run, 'a');
-    await run.tell({ kind: 'deadline-passed', timer: 'a retry' });
+    await run.submit({ kind: 'deadline-passed', timer: 'a retry' });
     expect(await answer).toMatchObject({ kind: 'released' });
     expect(await say({ type: 'await_event', step: 'a', attempt: 1, event_type: 'tool' })).toMatchObject({
       kind: 'released',
@@ -360,7 +360,7 @@ describe('gates', () => {
 describe('reports of agents', () => {
   async function withAgent(): Promise<ReturnType<typeof setup>> {
     const rig = setup(['s spawn w', 'p prompt w wants n needs s']);
-    await rig.run.tell({ kind: 'effect-finished', effect: 's#1', outcome: success({}, { session: 'sess-1' }) });
+    await rig.run.submit({ kind: 'effect-finished', effect: 's#1', outcome: success({}, { session: 'sess-1' }) });
     return rig;
   }
 
@@ -379,10 +379,10 @@ describe('reports of agents', () => {
 
   test('the agent is not shown what is still on its way to it', async () => {
     const { run, say, taken } = setup(['s spawn w', 'p prompt w needs s', 'q prompt w needs p']);
-    await run.tell({ kind: 'effect-finished', effect: 's#1', outcome: success({}, { session: 'sess-1' }) });
+    await run.submit({ kind: 'effect-finished', effect: 's#1', outcome: success({}, { session: 'sess-1' }) });
     taken.add('w p#1');
     await say({ type: 'step_done', agent: 'w' });
-    await run.tell({ kind: 'effect-finished', effect: 'p#1', outcome: success() });
+    await run.submit({ kind: 'effect-finished', effect: 'p#1', outcome: success() });
     expect(run.state.steps.get('q')?.status).toBe('running');
     expect(await say({ type: 'get_prompt', agent: 'w' })).toEqual({ kind: 'prompt', content: '' });
     taken.add('w q#1');
@@ -429,7 +429,7 @@ describe('how a step stands', () => {
   test('is told as soon as it is durable', async () => {
     const { run, say } = setup();
     run.hold();
-    const finished = run.tell({ kind: 'effect-finished', effect: 'a#1', outcome: success() });
+    const finished = run.submit({ kind: 'effect-finished', effect: 'a#1', outcome: success() });
     const answer = say({ type: 'step_status', step: 'a' });
     expect(await isOpen(answer)).toBe(true);
     run.release();

@@ -31,7 +31,7 @@ import type { HeardEvent } from './pending-waits.ts';
 import { Waiters } from './pending-waits.ts';
 
 export interface DeskOptions {
-  readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'tell'>;
+  readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'submit'>;
   readonly clock: Clock;
   /** The task as its agent is shown it; an error is a sentence. */
   whole(prompting: CurrentPrompt): Result<string, string>;
@@ -134,7 +134,7 @@ export class Desk {
       const named = problems.map(({ name }) => name);
       return errorAnswer(withProblems(invalidOutputs(run.state, verdict.step, named), problems), 'refused');
     }
-    await run.tell({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
+    await run.submit({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
     // Another report, or the end of the step, may have been heard before it.
     const after = checkReport(run.state, { ...report, step: verdict.step });
     if (after.kind !== 'repeated') {
@@ -188,7 +188,7 @@ export class Desk {
 
   async #event({ id, eventType, agent, data }: EventMessage): Promise<Answer> {
     const known = id ?? this.#options.newId();
-    await this.#options.run.tell({ kind: 'event-emitted', event: { id: known, type: eventType, agent, data } });
+    await this.#options.run.submit({ kind: 'event-emitted', event: { id: known, type: eventType, agent, data } });
     return { kind: 'ack', success: true };
   }
 
@@ -205,7 +205,7 @@ export class Desk {
     switch (found.kind) {
       case 'event': {
         const { event } = found;
-        if (step !== null) await run.tell({ kind: 'event-received', step: step.id, event: event.seq, asking, attempt });
+        if (step !== null) await run.submit({ kind: 'event-received', step: step.id, event: event.seq, asking, attempt });
         const { type, agent, data } = event;
         return { kind: message.compat ? 'event-match' : 'event-received', event_type: type, agent, data };
       }
@@ -234,7 +234,7 @@ export class Desk {
     if (refused !== null) return refused;
     if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
     const until = deadlineOf(message, clock.now());
-    await run.tell({ kind: 'gate-asked', gate, step: step.id, prompt: message.prompt });
+    await run.submit({ kind: 'gate-asked', gate, step: step.id, prompt: message.prompt });
     await this.#durable();
     // The run may have begun to end before it was heard: then nobody has asked.
     const tooLate = await this.#whyNotWait(message, step);
@@ -246,7 +246,7 @@ export class Desk {
       case 'verdict':
         return decided(gate, found.verdict);
       case 'timeout': {
-        await run.tell({ kind: 'gate-expired', gate, step: step.id });
+        await run.submit({ kind: 'gate-expired', gate, step: step.id });
         // Somebody may have been heard at the last moment.
         const verdict = gateRequestOf(run.state, step, gate)?.verdict ?? null;
         if (verdict !== null) return decided(gate, verdict);
@@ -283,7 +283,7 @@ export class Desk {
     const problem = notAnApprover(run.state, gate, verdict);
     if (problem !== null) return errorAnswer(problem, 'refused');
     const open = openGates(run.state);
-    await run.tell({ kind: 'gate-decided', gate, verdict, message });
+    await run.submit({ kind: 'gate-decided', gate, verdict, message });
     // Another decision may have come first. A gate that the run reaches again at once has no verdict any more.
     const isSeen = message !== null && run.state.seenMessages.has(message);
     const stands = run.state.gates.get(gate)?.verdict ?? (isSeen ? verdict : null);
@@ -326,7 +326,7 @@ export class Desk {
   /** What becomes of the step now is not its own doing, and that is durable before it hears of it. */
   async #release(step: StepState | null, message: string): Promise<Answer> {
     const { run } = this.#options;
-    if (step !== null && run.state.end !== null) await run.tell({ kind: 'wait-released', step: step.id });
+    if (step !== null && run.state.end !== null) await run.submit({ kind: 'wait-released', step: step.id });
     return { kind: 'released', message };
   }
 }

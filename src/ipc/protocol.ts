@@ -8,7 +8,7 @@
 //
 // On the wire a message has a `type` in snake case; here it is the `kind`.
 
-import { hasControls } from '../base/controls.ts';
+import { hasControlCharacters } from '../base/controls.ts';
 import type { Json, JsonMap } from '../base/json.ts';
 import { isJsonMap, own } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
@@ -258,7 +258,7 @@ class Fields {
     const text = this.text(key);
     if (text === null || text === '') return null;
     if (text.length > NAME_LENGTH_MAX) return this.#wrong(key, `is longer than ${NAME_LENGTH_MAX} characters`);
-    if (hasControls(text)) return this.#wrong(key, 'contains control characters');
+    if (hasControlCharacters(text)) return this.#wrong(key, 'contains control characters');
     return text;
   }
 
@@ -266,7 +266,7 @@ class Fields {
   id(key: string): string | null {
     const text = this.text(key);
     if (text === null || text === '') return null;
-    return hasControls(text) ? this.#wrong(key, 'contains control characters') : text;
+    return hasControlCharacters(text) ? this.#wrong(key, 'contains control characters') : text;
   }
 
   word(key: string): string {

@@ -253,7 +253,7 @@ test('who waits is answered before the run is closed', async () => {
   using talk = rig.connect();
   talk.say(ASK);
   await until(() => asking(rig) === 1, 'it to wait');
-  await rig.run.tell({ kind: 'stop-requested', by: 'me', force: false });
+  await rig.run.submit({ kind: 'stop-requested', by: 'me', force: false });
   const answer = talk.next();
   await rig.close();
   expect(await answer).toEqual({ type: 'released', message: 'the run is ending: it is stopped' });

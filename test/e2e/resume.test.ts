@@ -138,8 +138,8 @@ test('a run is not shown, resumed or stopped by the program of another', async (
       {
         stdout: '',
         stderr:
-          'meow: the program kept with run one is not the one that it was started with\n' +
-          '  put the program.json of this run back, or start the workflow again with meow run\n',
+          'meow: program.json of run one is not the program that the run was started with\n' +
+          '  restore the original program.json, or start the workflow again with meow run\n',
         code: 2,
       },
     ]);

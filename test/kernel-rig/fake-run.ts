@@ -55,7 +55,7 @@ export function fakeRun(program: readonly string[], id = 'wf-1'): FakeRun {
     ended: new Promise(() => {}),
     stop: (by, force) => void tell({ kind: 'stop-requested', by, force }),
     pause: (reason) => void tell({ kind: 'pause-requested', reason }),
-    tell,
+    submit: tell,
     watch(observer) {
       observe = observer;
     },

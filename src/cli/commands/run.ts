@@ -9,7 +9,7 @@ import type { Json } from '../../base/json.ts';
 import { ok } from '../../base/result.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { createRun, resumeRun, startRun } from '../../engine/client.ts';
-import type { LiveRun, World } from '../../engine/client.ts';
+import type { LiveRun, EngineServices } from '../../engine/client.ts';
 import { conductorOf, withWorkplace } from '../../ir/conductor.ts';
 import type { Allowance, Program, RunRequest } from '../../ir/program.ts';
 import { UNLIMITED } from '../../ir/program.ts';
@@ -189,7 +189,7 @@ interface Means {
 async function finish(
   { store, settings, adapters, options }: Means,
   runId: string,
-  begin: (world: World) => Promise<LiveRun>,
+  begin: (world: EngineServices) => Promise<LiveRun>,
 ): Promise<number> {
   const reporter = reporterFor(options);
   accompanyWork();

@@ -1,7 +1,7 @@
 // A spawn request, read from its effect: all texts resolved, an existing folder, and the environment except for what
 // differs between starts.
 
-import { hasControls } from '../../base/controls.ts';
+import { hasControlCharacters } from '../../base/controls.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { Effect, SpawnSpec } from '../../ir/effect.ts';
@@ -34,7 +34,7 @@ export function agentName(spec: SpawnSpec<FilledText>, runFolder: string): Resul
   const agent = wholeText(spec.agent, runFolder);
   if (!agent.ok) return agent;
   // Messages to the run cannot carry such a name.
-  if (hasControls(agent.value)) return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
+  if (hasControlCharacters(agent.value)) return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
   const adapter = wholeText(spec.adapter, runFolder);
   return adapter.ok ? ok({ agent: agent.value, adapter: adapter.value }) : adapter;
 }

@@ -1,6 +1,6 @@
 // Access to data from foreign programs: any value may be missing or of another type.
 
-import { hasControls } from '../../../base/controls.ts';
+import { hasControlCharacters } from '../../../base/controls.ts';
 import type { Json, JsonMap } from '../../../base/json.ts';
 import { isJsonMap, own } from '../../../base/json.ts';
 
@@ -45,7 +45,7 @@ export function amountAt(map: JsonMap, key: string): number | null {
 /** Ids are short and without control characters. */
 export function idAt(map: JsonMap, key: string): string | null {
   const value = textAt(map, key);
-  return value !== null && value !== '' && value.length <= ID_MAX && !hasControls(value) ? value : null;
+  return value !== null && value !== '' && value.length <= ID_MAX && !hasControlCharacters(value) ? value : null;
 }
 
 const ID_MAX = 200;
