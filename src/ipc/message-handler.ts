@@ -205,7 +205,8 @@ export class Desk {
     switch (found.kind) {
       case 'event': {
         const { event } = found;
-        if (step !== null) await run.submit({ kind: 'event-received', step: step.id, event: event.seq, asking, attempt });
+        if (step !== null)
+          await run.submit({ kind: 'event-received', step: step.id, event: event.seq, asking, attempt });
         const { type, agent, data } = event;
         return { kind: message.compat ? 'event-match' : 'event-received', event_type: type, agent, data };
       }

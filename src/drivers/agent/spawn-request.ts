@@ -34,7 +34,8 @@ export function agentName(spec: SpawnSpec<FilledText>, runFolder: string): Resul
   const agent = wholeText(spec.agent, runFolder);
   if (!agent.ok) return agent;
   // Messages to the run cannot carry such a name.
-  if (hasControlCharacters(agent.value)) return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
+  if (hasControlCharacters(agent.value))
+    return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
   const adapter = wholeText(spec.adapter, runFolder);
   return adapter.ok ? ok({ agent: agent.value, adapter: adapter.value }) : adapter;
 }
