@@ -89,7 +89,7 @@ class Parts implements OtherWorkflows {
     if (known !== undefined) return known;
     const symbol = partSymbol((this.#symbols += 1));
     // Workflows may enter each other in a circle: whoever does so meanwhile has the symbol.
-    this.#entered.set(key, { kind: 'found', entry: symbol, required: [] });
+    this.#entered.set(key, { kind: 'found', entry: symbol, required: [], visited: [] });
     const before = { parts: this.#parts, keys: new Set(this.#entered.keys()) };
     const entered = this.#compile(path, workflow, failedStop, symbol);
     if (entered.kind === 'refused') {
@@ -116,7 +116,7 @@ class Parts implements OtherWorkflows {
       return { kind: 'refused', message, hint: `See all of them: meow validate ${file}.` };
     }
     this.#parts = [...this.#parts, { symbol, name: file, program, failedStop }];
-    return { kind: 'found', entry: symbol, required: requiredBy(program) };
+    return { kind: 'found', entry: symbol, required: requiredBy(program), visited: visitedBy(program) };
   }
 
   #prefixFor(path: string): string {
@@ -132,4 +132,9 @@ class Parts implements OtherWorkflows {
 function requiredBy({ blocks, entry }: Program): readonly string[] {
   const parameters = own(blocks, entry)?.parameters ?? [];
   return parameters.filter(({ required, fallback }) => required && fallback === null).map(({ name }) => name);
+}
+
+function visitedBy({ blocks }: Program): readonly string[] {
+  const visited = Object.values(blocks).filter(({ naming }) => naming === 'visit-last');
+  return visited.flatMap(({ steps }) => steps.map(({ id }) => id));
 }

@@ -79,6 +79,8 @@ export type Entered =
       readonly entry: string;
       /** Variables without a default that it must be passed. */
       readonly required: readonly string[];
+      /** Ids of its steps that are numbered by their visits alone (`fix#2`). */
+      readonly visited: readonly string[];
     }
   | Refused;
 

@@ -135,7 +135,7 @@ export class RunEvents {
 
   #definition(visit: string): Step | undefined {
     for (const block of Object.values(this.#program.blocks)) {
-      const found = block.steps.find(({ id }) => id === stepOf(visit));
+      const found = block.steps.find(({ id }) => id === ownId(visit));
       if (found !== undefined) return found;
     }
     return undefined;
@@ -185,6 +185,11 @@ export function gateArtifact(role: 'gate_request' | 'gate_outcome', visit: strin
 
 function stepOf(visit: string): string {
   return visit.replace(/#\d+$/, '');
+}
+
+/** Without the steps or the line of control that it is below. */
+function ownId(visit: string): string {
+  return stepOf(visit).replace(/^.*\./, '');
 }
 
 function artifacts(outputs: JsonMap): readonly JsonMap[] {

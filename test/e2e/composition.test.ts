@@ -1,6 +1,6 @@
 // Workflows of one language as parts of one of another: one run, one journal, one graph.
 
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { Rig } from '../rig/rig.ts';
 
 const STEP = (id: string, executor: string, rest: string): string =>
@@ -94,4 +94,155 @@ steps:
   const status = await rig.status('c');
   expect(status).toMatchObject({ result: JSON.stringify({ verdict: 'success', reason: null }) });
   expect(status.steps['check#1']).toMatchObject({ status: 'done', outcome: 'completed' });
+});
+
+/** A Conductor workflow whose first step leads to something, with a last step behind it if there is one. */
+function conductorText(first: string, target: string, last: string | null): string {
+  const step = (id: string, to: string): string =>
+    `  - id: ${id}
+    opcode: RUN_VALIDATION
+    run: [${id}]
+    routes: { completed: ${to}, error: STOP, killed_timeout: STOP, killed_idle: STOP, killed_policy: STOP }
+`;
+  const head = `workflow_id: ${first}\nversion: 1\ndescription: A part.\nentry_step: ${first}\nsteps:\n`;
+  return `${head}${step(first, target)}${last === null ? '' : step(last, 'STOP')}`;
+}
+
+function writeValidators(rig: Rig, commands: Readonly<Record<string, string>>): void {
+  const tables = Object.entries(commands).map(([id, command]) => `[validators.${id}]\ncommand = "${command}"\n`);
+  rig.write('.meow/config.toml', tables.join(''));
+}
+
+describe('every language enters every language, and continues when that is done', () => {
+  /** What is entered leaves the file `inner`. */
+  const INNER = {
+    meow: {
+      path: 'inner.meow.toml',
+      files: { 'inner.meow.toml': `[main]\n${STEP('work', 'shell', 'command = "echo meow > inner"')}` },
+    },
+    raymond: { path: 'inner', files: { 'inner/START.sh': 'echo raymond > inner-file\necho "<result>x</result>"\n' } },
+    conductor: { path: 'inner.yaml', files: { 'inner.yaml': conductorText('work', 'STOP', null) } },
+  };
+  /** Whoever enters it leaves the file `outer` afterwards. */
+  const OUTER = {
+    meow: (path: string) => ({
+      run: 'outer.meow.toml',
+      files: {
+        'outer.meow.toml': `[main]\n${STEP('enter', 'expand', `template = "./${path}"`)}${STEP('after', 'shell', 'command = "echo meow > outer"\nneeds = ["enter"]')}`,
+      },
+    }),
+    raymond: (path: string) => ({
+      run: 'outer',
+      files: {
+        'outer/START.sh': `echo '<call-workflow return="END.sh">../${path}</call-workflow>'\n`,
+        'outer/END.sh': 'echo raymond > outer-file\necho "<result>y</result>"\n',
+      },
+    }),
+    conductor: (path: string) => ({
+      run: 'outer.yaml',
+      files: { 'outer.yaml': conductorText('begin', `{ to: ./${path}, return: after }`, 'after') },
+    }),
+  };
+  /** Files that scripts of states leave do not have the names of their folders. */
+  const left = (where: 'inner' | 'outer', language: string): string =>
+    language === 'raymond' ? `${where}-file` : where;
+  const IDS: Readonly<Record<string, string>> = {
+    'meow > meow': 'enter.work',
+    'meow > raymond': 'enter.main.1.inner-START',
+    'meow > conductor': 'enter.work#1',
+    'raymond > meow': 'main.1.START.work',
+    'raymond > raymond': 'main.2.inner-START',
+    'raymond > conductor': 'work#1',
+    'conductor > meow': 'begin#1.work',
+    'conductor > raymond': 'main.2.inner-START',
+    'conductor > conductor': 'work#1',
+  };
+
+  test.each(
+    (['meow', 'raymond', 'conductor'] as const).flatMap((from) =>
+      (['meow', 'raymond', 'conductor'] as const).map((to) => ({ name: `${from} > ${to}`, from, to })),
+    ),
+  )('$name', async ({ name, from, to }) => {
+    await using rig = await Rig.setup();
+    writeValidators(rig, { work: 'echo conductor > inner', begin: 'true', after: 'echo conductor > outer' });
+    const { run, files } = OUTER[from](INNER[to].path);
+    for (const [file, text] of Object.entries({ ...INNER[to].files, ...files })) rig.write(file, text);
+    expect(await rig.meow('validate', run)).toMatchObject({ stdout: 'no problems\n', code: 0 });
+    expect(await rig.meow('run', run, '--id', 'c')).toMatchObject({ stderr: '', code: 0 });
+    expect(rig.read(left('inner', to))).toBe(`${to}\n`);
+    expect(rig.read(left('outer', from))).toBe(`${from}\n`);
+    const { steps } = await rig.status('c');
+    expect(steps[IDS[name] ?? '']).toMatchObject({ status: 'done' });
+  });
+});
+
+describe('a Conductor workflow that ends as a failure', () => {
+  const setup = async (): Promise<Rig> => {
+    const rig = await Rig.setup();
+    writeValidators(rig, { work: 'false', begin: 'true', after: 'echo x > after' });
+    rig.write('inner.yaml', conductorText('work', 'STOP', null));
+    return rig;
+  };
+
+  test('fails the MEOW step that entered it, which may continue', async () => {
+    await using rig = await setup();
+    const after = STEP('after', 'shell', 'command = "echo x > after"\nneeds = ["enter"]');
+    const enter = (more: string): string => STEP('enter', 'expand', `template = "./inner.yaml"\n${more}`);
+    rig.write('w.meow.toml', `[main]\n${enter('')}${after}`);
+    expect(await rig.meow('run', 'w.meow.toml', '--id', 'c')).toMatchObject({ code: 1 });
+    const { steps } = await rig.status('c');
+    expect(steps['enter']).toMatchObject({ status: 'failed', error: { type: 'child_failed' } });
+    expect(steps['enter.STOP#1']).toMatchObject({
+      status: 'failed',
+      error: { message: 'the workflow ended as a failure' },
+    });
+    expect(rig.exists('after')).toBe(false);
+    rig.write('w.meow.toml', `[main]\n${enter('on_error = "continue"')}${after}`);
+    expect(await rig.meow('run', 'w.meow.toml', '--id', 'd')).toMatchObject({ code: 0 });
+    expect(rig.exists('after')).toBe(true);
+  });
+
+  test('fails the Conductor run that entered it', async () => {
+    await using rig = await setup();
+    rig.write('outer.yaml', conductorText('begin', '{ to: ./inner.yaml, return: after }', 'after'));
+    expect(await rig.meow('run', 'outer.yaml', '--id', 'c')).toMatchObject({ code: 1 });
+    expect(rig.exists('after')).toBe(false);
+    rig.write('outer.yaml', conductorText('begin', './inner.yaml', null));
+    expect(await rig.meow('run', 'outer.yaml', '--id', 'd')).toMatchObject({ code: 1 });
+  });
+
+  test('tells the state that called it', async () => {
+    await using rig = await setup();
+    rig.write('flow/START.sh', `echo '<call-workflow return="END.sh">../inner.yaml</call-workflow>'\n`);
+    rig.write('flow/END.sh', 'echo "<result>$RAYMOND_RESULT</result>"\n');
+    expect(await rig.meow('run', 'flow', '--id', 'c')).toMatchObject({ code: 0 });
+    expect(await rig.status('c')).toMatchObject({ result: JSON.stringify({ verdict: 'failure', reason: null }) });
+  });
+});
+
+test('workflows of three languages may enter each other in a circle', async () => {
+  await using rig = await Rig.setup();
+  writeValidators(rig, { begin: 'echo conductor >> seen' });
+  rig.write('a.meow.toml', `[main]\n${STEP('go', 'expand', 'template = "./states"')}`);
+  const turn = `echo raymond >> seen
+if [ "$(grep -c raymond seen)" -gt 2 ]; then echo "<result>enough</result>"
+else echo '<call-workflow return="END.sh">../c.yaml</call-workflow>'; fi
+`;
+  rig.write('states/START.sh', turn);
+  rig.write('states/END.sh', 'echo "<result>back</result>"\n');
+  rig.write('c.yaml', conductorText('begin', './a.meow.toml', null));
+  expect(await rig.meow('validate', 'a.meow.toml', 'states', 'c.yaml')).toMatchObject({ code: 0 });
+  expect(await rig.meow('run', 'a.meow.toml', '--id', 'c')).toMatchObject({ stderr: '', code: 0 });
+  expect(rig.read('seen').trim().split('\n')).toEqual(['raymond', 'conductor', 'raymond', 'conductor', 'raymond']);
+});
+
+test('a route of a Conductor workflow passes variables, and may enter one workflow of a file', async () => {
+  await using rig = await Rig.setup();
+  writeValidators(rig, { begin: 'true' });
+  const steps = STEP('say', 'shell', "command = 'echo {{tag}} > said'").replaceAll('main', 'release');
+  rig.write('build.meow.toml', `[release]\n${steps}[release.variables]\ntag = { required = true }\n`);
+  const route = '{ to: "./build.meow.toml#release", variables: { tag: v1 } }';
+  rig.write('c.yaml', conductorText('begin', route, null));
+  expect(await rig.meow('run', 'c.yaml', '--id', 'c')).toMatchObject({ code: 0 });
+  expect(rig.read('said')).toBe('v1\n');
 });

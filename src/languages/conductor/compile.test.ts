@@ -32,6 +32,7 @@ const INPUT: Omit<ConductorInput, 'source'> = {
     return text === undefined ? null : { path: `p/${id}`, text };
   },
   validators: (id) => (id === 'tests' ? { command: 'make test', from: 'Makefile' } : null),
+  enter: () => null,
   artifactsDirDefault: '.meow/run/',
 };
 

@@ -18,7 +18,7 @@ import { tidyPath } from './path-problem.ts';
 import { Policies } from './policies.ts';
 import type { FindPrompt } from './prompts.ts';
 import { Prompts } from './prompts.ts';
-import type { ConductorAdapters, FindValidator, Reading } from './reading.ts';
+import type { ConductorAdapters, EnterWorkflow, FindValidator, Reading } from './reading.ts';
 import { readStep } from './step.ts';
 import type { Outline } from './syntax.ts';
 
@@ -29,6 +29,7 @@ export interface ConductorInput {
   readonly adapters: ConductorAdapters;
   readonly prompts: FindPrompt;
   readonly validators: FindValidator;
+  readonly enter: EnterWorkflow;
   /** Where the directories of runs are made of which the workflow does not say it; seen from the project. */
   readonly artifactsDirDefault: string;
   readonly limits?: Limits;
@@ -63,6 +64,7 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
     prompts,
     policies,
     findValidator: input.validators,
+    enter: input.enter,
     defaults: { ...document.defaults, policy: policies.at(document.defaultsMap) },
     artifactsDir,
     steps: byId(document.steps),

@@ -7,7 +7,7 @@ import type { YamlScalar } from '../yaml-tree.ts';
 import { STOP } from './ids.ts';
 import { splitInput } from './inputs.ts';
 import type { Route, StepSyntax } from './syntax.ts';
-import { named, waits } from './syntax.ts';
+import { named, stepAfter, waits } from './syntax.ts';
 
 export type Steps = ReadonlyMap<string, StepSyntax>;
 
@@ -17,12 +17,14 @@ export type Unread = ReadonlyMap<string, readonly string[]>;
 export function checkTargets(report: Report, steps: Steps, unread: Unread): void {
   const isThere = (id: string): boolean => id === STOP || steps.has(id) || unread.has(id);
   for (const step of steps.values()) {
-    for (const { to, place, key } of step.routes) {
-      if (isThere(to)) continue;
-      missingTarget(report, steps, to, place, `the route "${key}" of ${named(step)} leads to no step`);
+    for (const { place, key, enters, ...route } of step.routes) {
+      const to = stepAfter({ ...route, enters });
+      if (to === null || isThere(to)) continue;
+      const at = enters?.returnTo?.place ?? place;
+      missingTarget(report, steps, to, at, `the route "${key}" of ${named(step)} leads to no step`);
     }
     for (const { text, place } of step.allowedNext) {
-      if (isThere(text)) continue;
+      if (isThere(text) || step.routes.some(({ to, enters }) => enters !== null && to === text)) continue;
       missingTarget(report, steps, text, place, `${named(step)} allows a step that is none`);
     }
     if (step.opcode === 'EVALUATE') checkEvaluation(report, steps, step);
@@ -37,10 +39,10 @@ function missingTarget(report: Report, steps: Steps, id: string, place: Route['p
 /** What an evaluation comes to may be said by an agent; where that leads may not. */
 function checkEvaluation(report: Report, steps: Steps, step: StepSyntax): void {
   const allowed = step.allowedNext.map(({ text }) => text);
-  for (const { key, to, place, keyPlace } of step.routes) {
+  for (const { key, to, place, keyPlace, enters } of step.routes) {
     const target = steps.get(to);
-    if (target === undefined && to !== STOP) continue;
-    const opcode = target?.opcode ?? 'STOP';
+    if (target === undefined && to !== STOP && enters === null) continue;
+    const opcode = enters === null ? (target?.opcode ?? 'STOP') : 'another workflow';
     if (step.map.entries.get('allowed_next_steps')?.value.kind === 'list' && to !== STOP && !allowed.includes(to)) {
       const message = `the route "${key}" leads to "${to}", which "allowed_next_steps" does not allow`;
       report.error('target-not-allowed', place, message, 'Add it there, or lead elsewhere.');
@@ -110,7 +112,7 @@ export function checkInputs(report: Report, steps: Steps): void {
 }
 
 function leadsTo(steps: Steps, from: StepSyntax, id: string): boolean {
-  return from.routes.some(({ to }) => steps.has(to) && reachedFrom(steps, to).has(id));
+  return from.routes.map(stepAfter).some((to) => to !== null && steps.has(to) && reachedFrom(steps, to).has(id));
 }
 
 /** Ids of the steps that control can come to, itself included. */
@@ -118,7 +120,8 @@ function reachedFrom(steps: Steps, id: string, unread: Unread = new Map()): Read
   const reached = new Set([id]);
   // What is added while it is walked over is walked over as well.
   for (const each of reached) {
-    for (const { to } of steps.get(each)?.routes ?? []) if (steps.has(to) || unread.has(to)) reached.add(to);
+    for (const to of (steps.get(each)?.routes ?? []).map(stepAfter))
+      if (to !== null && (steps.has(to) || unread.has(to))) reached.add(to);
     for (const to of unread.get(each) ?? []) reached.add(to);
   }
   return reached;

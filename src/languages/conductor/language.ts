@@ -12,6 +12,8 @@ import type { FindValidator } from './reading.ts';
 
 interface ConductorSource extends Location {
   readonly text: string;
+  /** Where a path in it leads. */
+  readonly locate: (path: string) => string;
   readonly prompts: FindPrompt;
   readonly validators: FindValidator;
 }
@@ -27,6 +29,7 @@ export const conductor: Language<ConductorSource> = {
   load: (reader, location) => ({
     ...location,
     text: reader.text(location.path),
+    locate: (path) => reader.resolve(reader.folderOf(location.path), path),
     prompts: findPrompts(reader, reader.folderOf(location.path)),
     validators: (id) => findValidator(reader, id),
   }),
@@ -36,14 +39,19 @@ export const conductor: Language<ConductorSource> = {
   validate: (source, context) => compileConductor(inputFrom(source, context)),
 };
 
-function inputFrom({ file, text, prompts, validators }: ConductorSource, context: CompileContext): ConductorInput {
-  const { config, adapters } = context;
+function inputFrom(source: ConductorSource, { config, adapters, others }: CompileContext): ConductorInput {
+  const { file, text, locate, prompts, validators } = source;
   return {
     source: { file, text },
     config: config.conductor,
     adapters: { ...headlessKnowledge(adapters), adapterNamed: (name) => adapters.meant(name) },
     prompts,
     validators,
+    enter: (path) => {
+      const [, named = path, workflow = null] = /^(.+)#([^#/]+)$/.exec(path) ?? [];
+      const [at, wanted] = others.languageAt(locate(path)) === null ? [named, workflow] : [path, null];
+      return others.languageAt(locate(at)) === null ? null : others.enter(locate(at), wanted, 'fails');
+    },
     artifactsDirDefault: '.meow/run',
     limits: config.limits,
   };

@@ -1,7 +1,7 @@
 // Steps as syntax → blocks: one for each step, and for each end that a run can come to.
 
 import type { EffectSpec } from '../../ir/effect.ts';
-import type { Follow } from '../../ir/follow.ts';
+import type { Follow, Target } from '../../ir/follow.ts';
 import { targetOf } from '../../ir/follow.ts';
 import type { HaltSpec } from '../../ir/conducted.ts';
 import type { Block, Step } from '../../ir/program.ts';
@@ -11,7 +11,7 @@ import type { Steps } from './graph.ts';
 import { STOP } from './ids.ts';
 import { answersFor, isGood, unroutedEnds } from './routes.ts';
 import type { Route, StepSyntax } from './syntax.ts';
-import { named } from './syntax.ts';
+import { named, stepAfter } from './syntax.ts';
 
 /** How often an evaluator is told what is wrong with its answer. */
 const REPROMPTS = 2;
@@ -24,7 +24,12 @@ type Verdict = HaltSpec['verdict'];
 /** `entry`: the step that a run begins with. Ends that nothing leads to are left out. */
 export function lowerSteps(steps: Steps, entry: string): readonly Block[] {
   const entered = new Set([entry]);
-  for (const { routes } of steps.values()) for (const route of routes) entered.add(blockOf(steps, route));
+  for (const { routes } of steps.values()) {
+    for (const { key, ...route } of routes) {
+      const to = stepAfter(route);
+      if (to !== null) entered.add(blockOf(steps, route.enters === null ? key : RETURNED, to));
+    }
+  }
   const ends = steps.has(STOP) ? [] : endBlocks(STOP, null, null);
   const blocks = [...steps.values()].flatMap((step) =>
     step.opcode === 'STOP' ? endBlocks(step.id, step.verdict, reasonOf(step)) : lowerStep(steps, step),
@@ -49,11 +54,24 @@ function reasonOf({ effect }: StepSyntax): string | null {
   return effect?.kind === 'halt' ? effect.reason : null;
 }
 
-/** The block that a route enters. */
-function blockOf(steps: Steps, { key, to }: Route): string {
+/** A workflow that returns has ended well. */
+const RETURNED = 'completed';
+
+/** The block that leads on from an outcome to a step. */
+function blockOf(steps: Steps, key: string, to: string): string {
   const target = steps.get(to);
   const depends = target === undefined || (target.opcode === 'STOP' && target.verdict === null);
   return depends && !isGood(key) ? to + UNWANTED : to;
+}
+
+function lowerRoute(steps: Steps, { key, to, enters }: Route): Follow {
+  const leads = (target: Target): Follow => ({ kind: 'goto', target, session: 'fresh', dropCallers: false });
+  if (enters === null) return leads(targetOf(blockOf(steps, key, to)));
+  const { entry, variables, returnTo } = enters;
+  const passed = Object.entries(variables).map(([name, value]) => [name, { kind: 'literal', value }] as const);
+  const target = targetOf(entry, Object.fromEntries(passed));
+  if (returnTo === null) return leads(target);
+  return { kind: 'call', target, returnTo: targetOf(blockOf(steps, RETURNED, returnTo.text)), session: 'fresh' };
 }
 
 /** None where a part of the step is missing. */
@@ -61,8 +79,7 @@ function lowerStep(steps: Steps, syntax: StepSyntax): readonly Block[] {
   const { id, opcode, effect, timeoutMs } = syntax;
   if (effect === null) return [];
   const routes = syntax.routes.flatMap((route) => {
-    const target = targetOf(blockOf(steps, route));
-    const follow: Follow = { kind: 'goto', target, session: 'fresh', dropCallers: false };
+    const follow = lowerRoute(steps, route);
     return answersFor(syntax, route).map((answer) => [answer, follow] as const);
   });
   const lacking = unroutedEnds(syntax).flatMap(({ key, answer }) => {

@@ -2,6 +2,7 @@
 
 import type { Policy } from '../../ir/conducted.ts';
 import type { AdapterKnowledge } from '../adapter-catalog.ts';
+import type { Entered } from '../language.ts';
 import type { Report } from '../report.ts';
 import type { YamlScalar } from '../yaml-tree.ts';
 import type { ConductorConfig } from './config.ts';
@@ -18,6 +19,9 @@ export interface ConductorAdapters extends Pick<AdapterKnowledge, 'forced' | 'fa
 /** The command that a project has for a validator, and where that was found. */
 export type FindValidator = (id: string) => { readonly command: string; readonly from: string } | null;
 
+/** Enters another workflow by its path; null if there is none. */
+export type EnterWorkflow = (path: string) => Entered | null;
+
 export interface Reading {
   readonly report: Report;
   readonly config: ConductorConfig;
@@ -25,6 +29,7 @@ export interface Reading {
   readonly prompts: Prompts;
   readonly policies: Policies;
   readonly findValidator: FindValidator;
+  readonly enter: EnterWorkflow;
   readonly defaults: Defaults;
   /** The folder that the directories of runs are in. */
   readonly artifactsDir: string;

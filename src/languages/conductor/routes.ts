@@ -7,11 +7,12 @@ import type { Mechanical } from '../../ir/conducted.ts';
 import { MECHANICAL, OUTCOME_OF, STATUSES } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
-import { mapAt } from '../yaml-fields.ts';
+import { mapAt, textAt } from '../yaml-fields.ts';
 import type { YamlEntry, YamlMap, YamlScalar } from '../yaml-tree.ts';
 import { isScalar, missingKey, neededText, shown, strictKeys } from './fields.ts';
 import { STOP } from './ids.ts';
-import type { GateType, Opcode, Outline, Route, StepSyntax } from './syntax.ts';
+import type { Reading } from './reading.ts';
+import type { Entering, GateType, Opcode, Outline, Route, StepSyntax } from './syntax.ts';
 import { named, waits } from './syntax.ts';
 import { readWitness } from './witness.ts';
 
@@ -104,7 +105,8 @@ export function isGood(key: string): boolean {
 }
 
 /** As they are written. Of an EVALUATE that does not say where `blocked` leads, to STOP. */
-export function readRoutes(report: Report, step: Outline): readonly Route[] {
+export function readRoutes(reading: Reading, step: Outline): readonly Route[] {
+  const { report } = reading;
   const { opcode, map } = step;
   if (opcode === 'STOP') return [];
   const { example } = KEYS[opcode];
@@ -115,13 +117,14 @@ export function readRoutes(report: Report, step: Outline): readonly Route[] {
   }
   const written = mapAt(report, map, 'routes', `For example ${example}.`);
   if (written === null) return [];
-  const routes = [...written.entries.values()].flatMap((each) => readRoute(report, step, each) ?? []);
+  const routes = [...written.entries.values()].flatMap((each) => readRoute(reading, step, each) ?? []);
   if (opcode !== 'EVALUATE' || written.entries.has('blocked')) return routes;
   const { keyPlace } = entry;
-  return [...routes, { key: 'blocked', keyPlace, to: STOP, place: keyPlace, witness: null }];
+  return [...routes, { key: 'blocked', keyPlace, to: STOP, place: keyPlace, witness: null, enters: null }];
 }
 
-function readRoute(report: Report, step: Outline, { key, keyPlace, value }: YamlEntry): Route | null {
+function readRoute(reading: Reading, step: Outline, { key, keyPlace, value }: YamlEntry): Route | null {
+  const { report } = reading;
   const known = step.opcode === 'STOP' ? {} : KEYS[step.opcode].known;
   if (!Object.hasOwn(known, key)) {
     const names = Object.keys(known);
@@ -129,19 +132,21 @@ function readRoute(report: Report, step: Outline, { key, keyPlace, value }: Yaml
     report.error('unknown-route', keyPlace, `${named(step)} has no outcome "${key}"`, hint);
     return null;
   }
-  if (value.kind === 'map') return readProvenRoute(report, step, key, keyPlace, value);
-  if (isScalar(value) && value.text.trim() !== '') return routeTo(key, keyPlace, value);
+  if (value.kind === 'map') return readRouteMap(reading, step, key, keyPlace, value);
+  if (isScalar(value) && value.text.trim() !== '') return routeTo(reading, key, keyPlace, value, null);
   const message = `the route "${key}" must name a step or STOP, got ${shown(value)}`;
   report.error('wrong-type', value.place, message, `For example ${key}: STOP.`);
   return null;
 }
 
-/** `{ to: NEXT, witness: { command: … } }` */
-function readProvenRoute(report: Report, step: Outline, key: string, keyPlace: Place, map: YamlMap): Route | null {
+/** `{ to: NEXT, witness: { command: … } }`, or `{ to: ./release.meow.toml, variables: { … }, return: NEXT }`. */
+function readRouteMap(reading: Reading, step: Outline, key: string, keyPlace: Place, map: YamlMap): Route | null {
+  const { report } = reading;
   const what = `the route "${key}"`;
-  strictKeys(report, map, ['to', 'witness'], what);
   const hint = `For example ${key}: { to: NEXT, witness: { command: npm test } }.`;
   const to = neededText(report, map, 'to', { place: keyPlace, what, hint });
+  const more = to !== null && isWorkflowPath(to.text) ? ['variables', 'return'] : [];
+  strictKeys(report, map, ['to', 'witness', ...more], what);
   const witness = readWitness(report, map, what);
   const place = map.entries.get('witness')?.keyPlace ?? keyPlace;
   if (witness !== null && !isProvable(step.opcode, key)) {
@@ -149,15 +154,59 @@ function readProvenRoute(report: Report, step: Outline, key: string, keyPlace: P
     const cure = 'Demand a witness where work is claimed to be done: for "completed" of RUN_AGENT or RUN_VALIDATION.';
     report.error('misplaced-witness', place, message, cure);
   }
-  return to === null ? null : { ...routeTo(key, keyPlace, to), witness };
+  return to === null ? null : { ...routeTo(reading, key, keyPlace, to, map), witness };
 }
 
 function isProvable(opcode: Opcode, key: string): boolean {
   return key === 'completed' && (opcode === 'RUN_AGENT' || opcode === 'RUN_VALIDATION');
 }
 
-function routeTo(key: string, keyPlace: Place, { text, place }: YamlScalar): Route {
-  return { key, keyPlace, to: text, place, witness: null };
+/** `map`: what is said beside the target. */
+function routeTo(reading: Reading, key: string, keyPlace: Place, to: YamlScalar, map: YamlMap | null): Route {
+  const enters = isWorkflowPath(to.text) ? readEntering(reading, to, map) : null;
+  return { key, keyPlace, to: to.text, place: to.place, witness: null, enters };
+}
+
+/** No id of a step has such a character. */
+function isWorkflowPath(target: string): boolean {
+  return /[./#]/.test(target);
+}
+
+function readEntering(reading: Reading, to: YamlScalar, map: YamlMap | null): Entering {
+  const { report } = reading;
+  const passed = map === null ? null : mapAt(report, map, 'variables', 'For example variables: { version: 2 }.');
+  const given = [...(passed?.entries.values() ?? [])].flatMap(({ key, value }) => {
+    if (isScalar(value)) return [[key, value.text] as const];
+    const message = `the variable "${key}" must be a text, got ${shown(value)}`;
+    report.error('wrong-type', value.place, message, 'Write a text.');
+    return [];
+  });
+  const variables = Object.fromEntries(given);
+  const entry = enterChecked(reading, to, Object.keys(variables));
+  return { entry, variables, returnTo: map === null ? null : textAt(report, map, 'return') };
+}
+
+/** The block to enter; empty if there is none, which is reported. */
+function enterChecked(
+  { report, steps, enter }: Reading,
+  { text, place }: YamlScalar,
+  given: readonly string[],
+): string {
+  const entered = enter(text);
+  if (entered?.kind !== 'found') {
+    const hint = 'Paths are seen from the folder of this workflow; a step is named without dots and slashes.';
+    report.error('missing-target', place, entered?.message ?? `there is no workflow ${text}`, entered?.hint ?? hint);
+    return '';
+  }
+  for (const name of entered.required.filter((each) => !given.includes(each))) {
+    const message = `${text} needs the variable "${name}", and the route does not pass it`;
+    report.error('missing-input', place, message, `For example { to: ${text}, variables: { ${name}: VALUE } }.`);
+  }
+  for (const id of entered.visited.filter((each) => each !== STOP && steps.has(each))) {
+    const message = `${text} has a step "${id}" as well: one run cannot tell their visits apart`;
+    report.error('duplicate-id', place, message, 'Rename one of the two steps.');
+  }
+  return entered.entry;
 }
 
 /** What is lacking, and what is never taken. */

@@ -44,7 +44,7 @@ export function readStep(reading: Reading, step: Outline, workflow: string): Ste
     return others.length === 0 ? null : `Steps with it are ${others.join(', ')}.`;
   };
   strictKeys(report, map, [...COMMON, ...KEYS[opcode]], named(step), elsewhere);
-  const routes = readRoutes(report, step);
+  const routes = readRoutes(reading, step);
   const read = {
     ...step,
     ...readParticulars(reading, step, witnessesOf(report, step, routes), workflow),

@@ -57,6 +57,21 @@ export interface Route {
   /** Of the target; of the step where nobody wrote it. */
   readonly place: Place;
   readonly witness: Witness | null;
+  /** The workflow that it enters in place of a step, and then `to` is its path. */
+  readonly enters: Entering | null;
+}
+
+export interface Entering {
+  /** The name of its first block. */
+  readonly entry: string;
+  readonly variables: Readonly<Record<string, string>>;
+  /** The step to continue with when it is done; null: its end is that of the run. */
+  readonly returnTo: YamlScalar | null;
+}
+
+/** The step or STOP that a route leads to, be it after another workflow; null: it leads to none. */
+export function stepAfter({ to, enters }: Pick<Route, 'to' | 'enters'>): string | null {
+  return enters === null ? to : (enters.returnTo?.text ?? null);
 }
 
 /** The first two wait for a decision, the others only ask for it. */

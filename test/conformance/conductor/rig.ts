@@ -44,6 +44,7 @@ export function compileText(
     adapters: ADAPTERS,
     prompts: (id) => findPrompt(root, id),
     validators: (id) => (id === 'lint' ? { command: 'npm run lint', from: 'package.json' } : null),
+    enter: () => null,
     artifactsDirDefault: '.meow/run/',
     ...more,
   });

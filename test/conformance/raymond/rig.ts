@@ -54,7 +54,7 @@ function findIn(root: string): RaymondInput['find'] {
     if (found.startsWith('..'))
       return { kind: 'refused', message: `${path} is outside of the project`, hint: 'Copy it into the project.' };
     if (found.endsWith('.meow.toml')) {
-      return { kind: 'found', entry: `${found}#main`, required: [] };
+      return { kind: 'found', entry: `${found}#main`, required: [], visited: [] };
     }
     const whole = join(root, found);
     if (existsSync(whole)) return { kind: 'raymond', source: readWorkflow(root, found) };
