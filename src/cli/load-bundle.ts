@@ -1,10 +1,13 @@
-// Loads another bundle of dist/, with the code that V8 made of it when it was built: to compile a bundle takes longer than
-// to run most commands. V8 looks at a code cache before it uses it, and compiles as ever where it is of another version
-// or absent; but it tells sources apart by their length alone, so the name of a cache says which build it belongs to.
+// Loads another bundle of dist/ with V8's code cache, since compiling a bundle takes longer than running most commands.
+//
+// The build makes a cache beside each bundle. An installed package has none, because a cache fits only one version of Node:
+// there, the first start saves one in the user's cache folder when it exits. V8 verifies a cache and compiles as usual if
+// it does not fit; but it identifies a source by its length only, so the file name contains the build.
 
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { Script } from 'node:vm';
 
 /** Changes with every build whose sources differ. */
@@ -18,26 +21,64 @@ type Wrapped = (
   folder: string,
 ) => void;
 
-/** What the bundle exports. */
+/** Returns the exports of the bundle. */
 export function loadBundle(name: string): object {
   const folder = import.meta.dirname;
-  // The build leaves nothing but ASCII in it.
+  // The build leaves only ASCII in it.
   const file = join(folder, `${name}.cjs`);
-  const cachedData = cacheOf(folder, name);
+  const saved = savedCache(name);
+  const cachedData = read(join(folder, `${name}.${MEOW_BUILD}.cache`)) ?? read(saved);
   const script = new Script(Module.wrap(readFileSync(file, 'latin1')), {
     filename: file,
     ...(cachedData === null ? {} : { cachedData }),
   });
+  if (cachedData === null || script.cachedDataRejected === true) saveOnExit(script, saved);
   const module = { exports: {} };
   (script.runInThisContext() as Wrapped)(module.exports, createRequire(file), module, file, folder);
   return module.exports;
 }
 
-function cacheOf(folder: string, name: string): Buffer | null {
+/** For this build and this Node. */
+function savedCache(name: string): string {
+  const { XDG_CACHE_HOME: configured } = process.env;
+  const caches = configured === undefined || configured === '' ? join(homedir(), '.cache') : configured;
+  return join(caches, 'meow', `${MEOW_BUILD}-${process.version}-${process.arch}`, `${name}.cache`);
+}
+
+/** At exit, the cache contains the functions that the command used. */
+function saveOnExit(script: Script, path: string): void {
+  process.once('exit', () => {
+    try {
+      const folder = dirname(path);
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      const unfinished = `${path}.${process.pid}`;
+      writeFileSync(unfinished, script.createCachedData(), { mode: 0o600 });
+      renameSync(unfinished, path);
+      removeOthers(folder);
+    } catch (error) {
+      // Without a cache meow only starts more slowly.
+      if (!isSystemError(error)) throw error;
+    }
+  });
+}
+
+/** Deletes the caches of other builds. */
+function removeOthers(folder: string): void {
+  const parent = dirname(folder);
+  for (const name of readdirSync(parent)) {
+    if (join(parent, name) !== folder) rmSync(join(parent, name), { recursive: true, force: true });
+  }
+}
+
+function read(path: string): Buffer | null {
   try {
-    return readFileSync(join(folder, `${name}.${MEOW_BUILD}.cache`));
+    return readFileSync(path);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
+    if (isSystemError(error)) return null;
     throw error;
   }
+}
+
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error;
 }
