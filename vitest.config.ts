@@ -29,7 +29,7 @@ export default defineConfig({
       {
         test: {
           name: 'contracts',
-          include: ['test/contracts/**/*.test.ts'],
+          include: ['test/contracts/**/*.test.ts', 'test/extension/**/*.test.ts'],
           ...WITH_PROCESSES,
           testTimeout: 30_000,
           hookTimeout: 30_000,

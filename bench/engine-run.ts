@@ -45,7 +45,7 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
   let datasyncs = 0;
   const store = fileStore({
     folder,
-    through: (file) => ({
+    wrapFile: (file) => ({
       ...file,
       async datasync() {
         datasyncs += 1;

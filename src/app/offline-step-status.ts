@@ -5,8 +5,7 @@ import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { findStep } from '../ipc/find-step.ts';
-import { fileStore } from '../stores/files.ts';
-import { readRun } from './runs.ts';
+import { readRun, storeOf } from './runs.ts';
 
 /** Null where there is no such step; an error is a sentence. */
 export async function storedStepStatus(
@@ -16,7 +15,7 @@ export async function storedStepStatus(
   asker: string | null,
 ): Promise<Result<string | null, string>> {
   try {
-    const { state } = await readRun(fileStore({ folder: runs }), id);
+    const { state } = await readRun(storeOf({ runs }), id);
     return ok(findStep(state, step, asker)?.status ?? null);
   } catch (error) {
     if (error instanceof UsageError) return err(error.message);

@@ -8,7 +8,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 
 import { UsageError } from '../base/usage-error.ts';
-import { isErrno } from '../stores/usage-errors.ts';
+import { isErrno } from '../sys/errno.ts';
 
 export interface Project {
   /** Where the command was called; steps run here. */

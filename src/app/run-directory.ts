@@ -9,7 +9,7 @@
 
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ABSENT, EXHAUSTED, REFUSED } from '../sys/errno.ts';
+import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { isJsonMap } from '../base/json.ts';
 import type { Json, JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
@@ -20,7 +20,7 @@ import type { Program } from '../ir/program.ts';
 import { plainText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
-import { isErrno, refusalOf } from '../stores/usage-errors.ts';
+import { asUsageError } from '../stores/usage-errors.ts';
 import { stateFile } from '../stores/state-file.ts';
 import type { StateFile } from '../stores/state-file.ts';
 import { gateArtifact, RunEvents } from '../view/run-events.ts';
@@ -91,7 +91,7 @@ export class RunDirectory {
           'choose another id with --id, or another defaults.artifacts_dir',
         );
       }
-      throw refusalOf(error, `make the run directory of ${runId}`, path);
+      throw asUsageError(error, `make the run directory of ${runId}`, path);
     }
   }
 

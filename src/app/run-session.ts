@@ -23,9 +23,9 @@ import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
-import { heldByDisk } from '../stores/disk-failure.ts';
+import { probeDisk } from '../stores/disk-failure.ts';
 import { stateFile } from '../stores/state-file.ts';
-import { refusalOf } from '../stores/usage-errors.ts';
+import { asUsageError } from '../stores/usage-errors.ts';
 import { openGates, runStatus } from '../view/status.ts';
 import type { Adapters } from './adapters.ts';
 import { agentDrivers, reachingTerminals } from './agent-drivers.ts';
@@ -178,7 +178,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
     },
     // Whatever is started leaves files: where none can be, nothing can be started.
     fatalError: (outcome) =>
-      outcome.kind === 'failure' && outcome.failure.kind === 'not-started' ? heldByDisk(runId, runFolder) : null,
+      outcome.kind === 'failure' && outcome.failure.kind === 'not-started' ? probeDisk(runId, runFolder) : null,
     observe(records, state) {
       reception?.seen(records, state);
       refresh?.seen(records, state);
@@ -251,7 +251,7 @@ function receptionOf(
       note: (line) => reporter.note(line),
     });
   } catch (error) {
-    throw refusalOf(error, `open the inbox of run ${runId}`, runFolder);
+    throw asUsageError(error, `open the inbox of run ${runId}`, runFolder);
   }
 }
 

@@ -10,8 +10,8 @@ import { fileStore } from '../stores/files.ts';
 import { checkRunId, isRunId } from '../stores/usage-errors.ts';
 import type { Project } from './project.ts';
 
-/** Where the runs of a project are stored. */
-export function storeOf(project: Project): Store {
+/** Where the runs of a project are stored: the only place that chooses a store. */
+export function storeOf(project: Pick<Project, 'runs'>): Store {
   return fileStore({ folder: project.runs });
 }
 

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 
 import type { Diagnostic } from '../base/diagnostic.ts';
-import { isErrno } from '../stores/usage-errors.ts';
+import { isErrno } from '../sys/errno.ts';
 import { readSimScript } from '../sim/script.ts';
 
 export interface ScriptBeside {

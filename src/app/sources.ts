@@ -11,7 +11,8 @@ import { makeSource } from '../base/source.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { FolderFile, SourceReader } from '../languages/language.ts';
 import { createReport } from '../languages/report.ts';
-import { isErrno, isSystemError, shellPath } from '../stores/usage-errors.ts';
+import { shellPath } from '../stores/usage-errors.ts';
+import { isErrno, isSystemError } from '../sys/errno.ts';
 import { InvalidWorkflow } from './invalid-workflow.ts';
 import type { Project } from './project.ts';
 

@@ -6,7 +6,7 @@
 import { UsageError } from '../base/usage-error.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
-import { isSystemError } from '../stores/usage-errors.ts';
+import { isSystemError } from '../sys/errno.ts';
 import type { StateFile } from '../stores/state-file.ts';
 import { StateYaml, stepsTouched } from '../view/state-yaml.ts';
 

@@ -8,7 +8,7 @@ import { UsageError } from '../base/usage-error.ts';
 import { detectLanguage } from '../languages/compose.ts';
 import type { Language, Location } from '../languages/language.ts';
 import { LANGUAGES } from '../languages/registry.ts';
-import { isSystemError } from '../stores/usage-errors.ts';
+import { isSystemError } from '../sys/errno.ts';
 import type { Project } from './project.ts';
 import { kindOf, packageFolder, projectReader, readText, searchedFolders, shownPath } from './sources.ts';
 

@@ -2,7 +2,7 @@
 
 import { InvalidWorkflow } from '../app/invalid-workflow.ts';
 import { UsageError } from '../base/usage-error.ts';
-import { HeldRun } from '../stores/disk-failure.ts';
+import { DiskFailure } from '../stores/disk-failure.ts';
 import { complain } from './output.ts';
 
 declare const MEOW_VERSION: string;
@@ -22,7 +22,7 @@ export function report(error: unknown): number {
   if (error instanceof UsageError || error instanceof InvalidWorkflow) {
     complain(`meow: ${error.message}`);
     if (error.hint !== null) complain(`  ${error.hint}`);
-    if (error instanceof HeldRun) return EXIT.paused;
+    if (error instanceof DiskFailure) return EXIT.paused;
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }
   reportBug(error);

@@ -6,7 +6,7 @@
 import { fstatSync, writeSync } from 'node:fs';
 
 import { isErrno } from '../sys/errno.ts';
-import { meaning } from '../stores/usage-errors.ts';
+import { describeErrno } from '../stores/usage-errors.ts';
 
 /** To stdout, as it is. */
 export function print(text: string): void {
@@ -135,5 +135,5 @@ function refused(stream: Output, error: unknown): void {
   if (!isErrno(error, 'ENOSPC', 'EDQUOT', 'EFBIG')) throw error;
   lost = true;
   const comfort = accompanies ? '; the run goes on' : '';
-  complain(`meow: what is printed cannot be written: ${meaning(error.code)} (${error.code})${comfort}`);
+  complain(`meow: what is printed cannot be written: ${describeErrno(error.code)} (${error.code})${comfort}`);
 }

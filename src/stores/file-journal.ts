@@ -1,26 +1,27 @@
-// The writing end of a journal on disk.
+// Appends records to a journal on disk.
 //
-// A1  Appends are written in the order they are asked for. Those that wait while the disk works go together: one write, one
-//     datasync, whatever their number. On Linux the write is durable by itself (O_DSYNC), and there is nothing left for
-//     the datasync to do; elsewhere it is what makes the write durable (files.ts).
-// A2  An append resolves when its records are durable, never before.
-// A3  After a write or a datasync that failed nothing is known about the file's end, and a second datasync would say that
-//     all is well. So the journal is spoilt: everything that waits or comes later is rejected, and the file is cut back to
-//     what was durable, so that no later reader takes for true what was rejected. Where the cut fails too, the next open
-//     finds the same records or a torn tail; nothing that they ask for has been started either way.
+//   append/1  Appends are written in order. Those that wait while the disk works are written together, with one write and one
+//             datasync. On Linux the write is durable by itself (O_DSYNC), and the datasync does nothing; elsewhere the
+//             datasync makes it durable (files.ts).
+//   append/2  An append resolves when its records are durable, never before.
+//   append/3  After a failed write or datasync the end of the file is unknown, and a second datasync could wrongly succeed. So
+//             the journal accepts nothing more: pending and later appends are rejected, and the file is cut back to its
+//             durable part, so that no reader sees a rejected record. If the cut fails too, the next `open` finds the same
+//             records or a torn tail. Either way nothing that they ask for has been started.
 
 import { assert, Bug } from '../base/assert.ts';
 import type { Journal, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { checkSequence } from './check-sequence.ts';
-import { HeldRun } from './disk-failure.ts';
+import { DiskFailure } from './disk-failure.ts';
 import { encodeRecords } from './journal-lines.ts';
-import { isSystemError, refusalOf } from './usage-errors.ts';
+import { asUsageError } from './usage-errors.ts';
+import { isSystemError } from '../sys/errno.ts';
 
-/** What a journal needs of a file: to write at its end, never elsewhere. */
+/** A file that is only ever written at its end. */
 export interface AppendFile {
-  /** Resolves with how many bytes were taken, which may be fewer than given. */
+  /** Resolves with the number of bytes written, which may be fewer than given. */
   write(bytes: Uint8Array): Promise<number>;
   datasync(): Promise<void>;
   truncate(size: number): Promise<void>;
@@ -32,10 +33,10 @@ export interface FileJournalParts {
   readonly path: string;
   readonly run: StoredRun;
   readonly file: AppendFile;
-  /** How much of the file is durable. */
+  /** Length of the durable part. */
   readonly size: number;
   readonly release: () => Promise<void>;
-  /** Takes the run away, and releases it; null where it was there before. */
+  /** Removes and releases a run that was just created; null if it existed before. */
   readonly discard: (() => Promise<void>) | null;
 }
 
@@ -47,7 +48,7 @@ export class FileJournal implements Journal {
   #durableBytes: number;
   #lastSeq: number;
   #durableSeq: number;
-  #waiting: Waiting[] = [];
+  #pending: PendingAppend[] = [];
   #draining: Promise<void> | null = null;
   #failure: Error | null = null;
   #closed: Promise<void> | null = null;
@@ -70,7 +71,7 @@ export class FileJournal implements Journal {
     this.#lastSeq += records.length;
     const text = encodeRecords(records, this.#durableSeq);
     await new Promise<void>((resolve, reject) => {
-      this.#waiting.push({ text, lastSeq: this.#lastSeq, resolve, reject });
+      this.#pending.push({ text, lastSeq: this.#lastSeq, resolve, reject });
       this.#draining ??= this.#drain();
     });
   }
@@ -91,15 +92,15 @@ export class FileJournal implements Journal {
   }
 
   async #drain(): Promise<void> {
-    // Those who append in the same turn of the event loop go together.
+    // Appends of the same event-loop tick are written together.
     await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const group = this.#waiting;
-      this.#waiting = [];
+    while (this.#pending.length > 0) {
+      const group = this.#pending;
+      this.#pending = [];
       try {
         await this.#write(Buffer.from(group.map(({ text }) => text).join('')));
       } catch (error) {
-        await this.#spoil(error, group);
+        await this.#fail(error, group);
         break;
       }
       this.#durableSeq = group.at(-1)?.lastSeq ?? this.#durableSeq;
@@ -112,21 +113,21 @@ export class FileJournal implements Journal {
     const { file } = this.#parts;
     let written = 0;
     while (written < bytes.length) {
-      const taken = await file.write(bytes.subarray(written));
-      assert(taken > 0, 'a write to the journal took nothing and failed with nothing');
-      written += taken;
+      const count = await file.write(bytes.subarray(written));
+      assert(count > 0, 'a write to the journal wrote nothing and did not fail');
+      written += count;
     }
     await file.datasync();
     this.#durableBytes += bytes.length;
   }
 
-  async #spoil(error: unknown, group: readonly Waiting[]): Promise<void> {
+  async #fail(error: unknown, group: readonly PendingAppend[]): Promise<void> {
     const { runId, path, file } = this.#parts;
-    // Without a record there is no run that could be held: it could not be made.
-    const refusal = this.#durableBytes === 0 ? refusalOf(error, `make the run ${runId}`, path) : error;
-    this.#failure = isSystemError(refusal) ? new HeldRun(runId, 'its journal', path, refusal) : asError(refusal);
-    for (const { reject } of [...group, ...this.#waiting]) reject(this.#failure);
-    this.#waiting = [];
+    // A run without a record cannot be held: its creation failed.
+    const refusal = this.#durableBytes === 0 ? asUsageError(error, `create the run ${runId}`, path) : error;
+    this.#failure = isSystemError(refusal) ? new DiskFailure(runId, 'its journal', path, refusal) : asError(refusal);
+    for (const { reject } of [...group, ...this.#pending]) reject(this.#failure);
+    this.#pending = [];
     try {
       await file.truncate(this.#durableBytes);
     } catch (second) {
@@ -136,10 +137,10 @@ export class FileJournal implements Journal {
 }
 
 function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Bug(`thrown, and no error: ${String(error)}`);
+  return error instanceof Error ? error : new Bug(`not an Error: ${String(error)}`);
 }
 
-interface Waiting {
+interface PendingAppend {
   readonly text: string;
   readonly lastSeq: number;
   readonly resolve: () => void;

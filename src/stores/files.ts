@@ -1,21 +1,21 @@
 // Runs as folders of files:
 //
-//   FOLDER/ID/journal.jsonl    the truth (journal-lines.ts, file-journal.ts)
+//   FOLDER/ID/journal.jsonl    the journal (journal-lines.ts, file-journal.ts, journal-tail.ts)
 //   FOLDER/ID/program.json     the Program and its hash
-//   FOLDER/ID/steps/           made by drivers
-//   FOLDER/ID/sock, inbox/     where the run is talked to (ipc/address.ts)
-//   FOLDER/ID.yaml             the state for people (state-file.ts)
-//   FOLDER/ID.yaml.lock        who writes (lock.ts)
+//   FOLDER/ID/steps/, agents/  files of steps and agents (local-run-files.ts)
+//   FOLDER/ID/sock, inbox/     socket and inbox (ipc/address.ts)
+//   FOLDER/ID.yaml             the state file (state-file.ts)
+//   FOLDER/ID.yaml.lock        the lock (lock.ts)
 //
-// F1  The lock is taken before anything of a new run can be seen, and given back after all else.
-// F2  A new run is durable, names included, before `create` returns; a create that fails leaves nothing behind, nor does a
-//     run that is released before it has a record.
-// F3  What a crash left unfinished is cut off, and what remains made durable, before anything is built on it.
-// F4  What is damaged is refused and left as it is.
-// F5  Folders are 0700 and files 0600, whatever the umask.
-// F6  A run that may not be read (another user's, for F5) is refused when it is asked for, and keeps nobody from the others.
+//   files/1  The lock is acquired before anything of a new run is visible, and released last.
+//   files/2  A new run and its name are durable before `create` returns. If `create` fails, or the run is released before it
+//            has a record, nothing is left.
+//   files/3  `open` cuts off an unfinished write, and makes the rest durable, before anything is appended.
+//   files/4  A damaged run is refused and not changed.
+//   files/5  Folders are 0700 and files 0600, whatever the umask.
+//   files/6  An unreadable run (files/5: another user's) is refused when it is asked for, and does not hide the others.
 //
-// The folder may hold workflows too (they are searched there by name): only what has a journal or a program is a run.
+// The folder may also contain workflows, which are searched there by name: only a folder with a journal or a program is a run.
 
 import type { Stats } from 'node:fs';
 import { fstatSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { chmod, constants, mkdir, open, readdir, readFile, rmdir, stat, unlink }
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import { REFUSED } from '../sys/errno.ts';
+import { isErrno, isSystemError, REFUSED } from '../sys/errno.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
@@ -40,55 +40,53 @@ import type { Lock, LockHolder } from './lock.ts';
 import { flockFile, isHolderAlive, readLockHolder, takeLock } from './lock.ts';
 import {
   checkRunId,
-  lockedRun,
-  isErrno,
+  runLockedError,
   isRunId,
-  isSystemError,
-  missingRun,
-  lostJournal,
-  neverBegan,
-  refusalOf,
+  missingRunError,
+  lostJournalError,
+  neverBeganError,
+  asUsageError,
   shellPath,
-  takenRun,
+  runExistsError,
 } from './usage-errors.ts';
 import { readFrom } from './read-bytes.ts';
 import { decodeProgram, encodeProgram, hashProgram, sourceOf } from './stored-program.ts';
 
 export interface FileStoreOptions {
-  /** `…/.meow/workflows`; made when the first run is. */
+  /** `…/.meow/workflows`. Created with the first run. */
   readonly folder: string;
-  /** Stands between journals and their files: a disk that fails, in tests. */
-  readonly through?: (file: AppendFile) => AppendFile;
+  /** Wraps the file of a journal. Tests use it to make the disk fail. */
+  readonly wrapFile?: (file: AppendFile) => AppendFile;
 }
 
-export function fileStore({ folder, through = (file) => file }: FileStoreOptions): Store {
-  const places = (runId: string): Places => {
+export function fileStore({ folder, wrapFile = (file) => file }: FileStoreOptions): Store {
+  const paths = (runId: string): RunPaths => {
     checkRunId(runId);
-    return placesOf(folder, runId);
+    return pathsOf(folder, runId);
   };
 
   const latestFirst = async (prefix = ''): Promise<readonly Activity[]> => {
     const names = (await readFolder(folder)).filter((name) => isRunId(name) && name.startsWith(prefix));
-    const found = await Promise.all(names.map((id) => activityOf(placesOf(folder, id))));
+    const found = await Promise.all(names.map((id) => activityOf(pathsOf(folder, id))));
     return found
       .filter((run) => run !== null)
       .toSorted((a, b) => (b.changedAt ?? -1) - (a.changedAt ?? -1) || (a.id < b.id ? -1 : 1));
   };
 
-  const requireRun = async (at: Places): Promise<void> => {
-    if ((await statIfThere(at.journal)) !== null || (await statIfThere(at.program)) !== null) return;
-    throw missingRun(
+  const requireRun = async (at: RunPaths): Promise<void> => {
+    if ((await statIfPresent(at.journal)) !== null || (await statIfPresent(at.program)) !== null) return;
+    throw missingRunError(
       at.runId,
       (await latestFirst()).map(({ id }) => id),
     );
   };
 
-  const reading = async <T>(runId: string, read: (at: Places) => Promise<T>): Promise<T> => {
-    const at = places(runId);
+  const reading = async <T>(runId: string, read: (at: RunPaths) => Promise<T>): Promise<T> => {
+    const at = paths(runId);
     try {
       return await read(at);
     } catch (error) {
-      throw refusalOf(error, `read the run ${runId}`, at.folder, ofAnother(at));
+      throw asUsageError(error, `read the run ${runId}`, at.folder, deniedHint(at));
     }
   };
 
@@ -98,31 +96,31 @@ export function fileStore({ folder, through = (file) => file }: FileStoreOptions
       const entries: RunEntry[] = [];
       for (let at = 0; at < runs.length; at += ENTRIES_AT_ONCE) {
         const some = runs.slice(at, at + ENTRIES_AT_ONCE);
-        entries.push(...(await Promise.all(some.map((run) => entryOf(placesOf(folder, run.id), run)))));
+        entries.push(...(await Promise.all(some.map((run) => entryOf(pathsOf(folder, run.id), run)))));
       }
       return entries;
     },
 
     async create(runId, program) {
-      const at = places(runId);
+      const at = paths(runId);
       const undo: Undo = [];
       try {
-        return await make(at, program, through, undo);
+        return await createJournal(at, program, wrapFile, undo);
       } catch (error) {
         await undoAll(undo);
-        throw refusalOf(error, `make the run ${runId}`, at.folder);
+        throw asUsageError(error, `create the run ${runId}`, at.folder);
       }
     },
 
     async open(runId) {
-      const at = places(runId);
+      const at = paths(runId);
       const undo: Undo = [];
       try {
         await requireRun(at);
-        return await takeUp(at, through, undo);
+        return await openJournal(at, wrapFile, undo);
       } catch (error) {
         await undoAll(undo);
-        throw refusalOf(error, `take up the run ${runId}`, at.folder, ofAnother(at));
+        throw asUsageError(error, `open the run ${runId}`, at.folder, deniedHint(at));
       }
     },
 
@@ -134,27 +132,27 @@ export function fileStore({ folder, through = (file) => file }: FileStoreOptions
       }),
 
     follow(runId, fromSeq, signal = new AbortController().signal) {
-      const at = places(runId);
-      return tailJournal({ path: at.journal, fromSeq, signal, refusal: (loss) => lossRefusal(at, loss) });
+      const at = paths(runId);
+      return tailJournal({ path: at.journal, fromSeq, signal, refusal: (loss) => lossError(at, loss) });
     },
 
-    programText: (runId) => reading(runId, async (at) => (await readIfThere(at.program)).toString('utf8')),
+    programText: (runId) => reading(runId, async (at) => (await readIfPresent(at.program)).toString('utf8')),
 
     holder: (runId) =>
       reading(runId, async (at) => {
-        const holder = await livingHolder(at);
+        const holder = await liveHolder(at);
         if (holder === null) return null;
         return { pid: holder.pid, host: hostname(), since: holder.takenAt, take: holder.nonce };
       }),
 
-    files: (runId) => localRunFiles(places(runId).folder),
+    files: (runId) => localRunFiles(paths(runId).folder),
   };
 }
 
 /** Files open at the same time. */
 const ENTRIES_AT_ONCE = 64;
 
-interface Places {
+interface RunPaths {
   readonly runId: string;
   readonly parent: string;
   readonly folder: string;
@@ -164,7 +162,7 @@ interface Places {
   readonly lock: string;
 }
 
-function placesOf(parent: string, runId: string): Places {
+function pathsOf(parent: string, runId: string): RunPaths {
   const folder = join(parent, runId);
   const state = `${folder}.yaml`;
   return {
@@ -178,20 +176,20 @@ function placesOf(parent: string, runId: string): Places {
   };
 }
 
-/** What to do where permission is denied. */
-function ofAnother({ parent, folder }: Places): string {
-  return `see whose it is: ls -la ${shellPath(parent)} ${shellPath(folder)} · ask them, or make it yours (chown, chmod)`;
+/** The hint if permission is denied. */
+function deniedHint({ parent, folder }: RunPaths): string {
+  return `see who owns it: ls -la ${shellPath(parent)} ${shellPath(folder)} · ask them, or change the owner or mode (chown, chmod)`;
 }
 
-async function livingHolder({ lock }: Places): Promise<LockHolder | null> {
+async function liveHolder({ lock }: RunPaths): Promise<LockHolder | null> {
   const holder = await readLockHolder(lock);
   return holder !== null && (await isHolderAlive(holder)) ? holder : null;
 }
 
-/** How to take back what was done so far, in the order it was done. */
+/** Undoes each action so far; in the order of the actions. */
 type Undo = (() => Promise<void>)[];
 
-/** What cannot be taken back does not keep the rest from it; the error that led here is the one to be told. */
+/** An action that cannot be undone does not stop the others: the error that led here is the one to report. */
 async function undoAll(undo: Undo): Promise<void> {
   for (const step of undo.toReversed()) {
     try {
@@ -202,14 +200,14 @@ async function undoAll(undo: Undo): Promise<void> {
   }
 }
 
-async function make(at: Places, program: Program, through: Through, undo: Undo): Promise<Journal> {
+async function createJournal(at: RunPaths, program: Program, wrapFile: WrapFile, undo: Undo): Promise<Journal> {
   await makeFolder(at.parent, 0o700, undo);
   const locking = lockRun(at, undo);
-  // The lock is asked for meanwhile.
+  // While the lock is being acquired.
   const programHash = hashProgram(program);
   const lock = await locking;
-  if (!(await isFree(at))) throw takenRun(at.runId);
-  await clearRemains(at);
+  if (!(await isFree(at))) throw runExistsError(at.runId);
+  await removeRemains(at);
 
   await makeFolder(at.folder, 0o700, undo);
   await writeProgram(at, encodeProgram(program, programHash), undo);
@@ -223,36 +221,36 @@ async function make(at: Places, program: Program, through: Through, undo: Undo):
   await Promise.all([lockJournal(at, lock, file), syncFolder(at.folder), syncFolder(at.parent)]);
 
   const run: StoredRun = { program, programHash, records: [] };
-  return journalOf(at, run, through(appendFile(file)), 0, lock, () => undoAll(undo));
+  return journalOf(at, run, wrapFile(appendFile(file)), 0, lock, () => undoAll(undo));
 }
 
-async function takeUp(at: Places, through: Through, undo: Undo): Promise<Journal> {
+async function openJournal(at: RunPaths, wrapFile: WrapFile, undo: Undo): Promise<Journal> {
   const lock = await lockRun(at, undo);
-  const file = await openIfThere(at.journal, constants.O_RDWR | constants.O_APPEND | DURABLE);
-  if (file === null) throw await withoutRecords(at);
+  const file = await openIfPresent(at.journal, constants.O_RDWR | constants.O_APPEND | DURABLE);
+  if (file === null) throw await noRecordsError(at);
   undo.push(() => file.close());
   await lockJournal(at, lock, file);
 
   const bytes = await readAll(file);
   const { records, wholeBytes } = decode(at, bytes);
-  if (records.length === 0) throw await withoutRecords(at);
+  if (records.length === 0) throw await noRecordsError(at);
   const program = await readProgram(at, records.length);
   if (wholeBytes < bytes.length) await file.truncate(wholeBytes);
-  // A killed engine may have written what it did not live to make durable.
+  // A killed engine may have written records that it did not make durable.
   await file.sync();
-  return journalOf(at, { ...program, records }, through(appendFile(file)), wholeBytes, lock, null);
+  return journalOf(at, { ...program, records }, wrapFile(appendFile(file)), wholeBytes, lock, null);
 }
 
-/** A run that left more behind than what it is made of has begun: then its records are lost, and that is another matter. */
-async function withoutRecords(at: Places): Promise<UsageError> {
-  const began = (await statIfThere(at.state)) !== null || (await statIfThere(join(at.folder, 'steps'))) !== null;
-  return began ? lostJournal(at.runId, at.journal) : neverBegan(at.runId);
+/** A run that left a state file or files of steps had begun, so its records are lost. */
+async function noRecordsError(at: RunPaths): Promise<UsageError> {
+  const began = (await statIfPresent(at.state)) !== null || (await statIfPresent(join(at.folder, 'steps'))) !== null;
+  return began ? lostJournalError(at.runId, at.journal) : neverBeganError(at.runId);
 }
 
-type Through = (file: AppendFile) => AppendFile;
+type WrapFile = (file: AppendFile) => AppendFile;
 
 function journalOf(
-  { runId, journal: path }: Places,
+  { runId, journal: path }: RunPaths,
   run: StoredRun,
   file: AppendFile,
   size: number,
@@ -262,17 +260,14 @@ function journalOf(
   return new FileJournal({ runId, path, run, file, size, release: () => lock.release(), discard });
 }
 
-/**
- * Where the system can make each write durable before it returns, one call does what a write and a datasync do. Not on
- * macOS, where only the datasync reaches the disk itself.
- */
+/** With O_DSYNC one call does what a write and a datasync do. Not on macOS, where only the datasync reaches the disk. */
 const DURABLE = process.platform === 'linux' ? constants.O_DSYNC : 0;
 
 function appendFile(file: FileHandle): AppendFile {
   return {
     write: async (bytes) => {
       const { bytesWritten } = await file.write(bytes);
-      // Somebody deleted it: what is written now is gone with its last reader.
+      // Somebody deleted the file: its content is lost when we close it.
       if (fstatSync(file.fd).nlink === 0) throw deletedError();
       return bytesWritten;
     },
@@ -286,47 +281,47 @@ function deletedError(): Error {
   return Object.assign(new Error('ENOENT: the journal has been deleted'), { code: 'ENOENT', syscall: 'write' });
 }
 
-async function lockRun(at: Places, undo: Undo): Promise<Lock> {
+async function lockRun(at: RunPaths, undo: Undo): Promise<Lock> {
   const answer = await takeLock(at.lock);
-  if (answer.kind === 'held') throw lockedRun(at.runId, answer.by);
+  if (answer.kind === 'held') throw runLockedError(at.runId, answer.by);
   undo.push(() => answer.lock.release());
   return answer.lock;
 }
 
-/** The lock file is easily deleted by a helpful hand; the journal would then have two writers, so it is locked as well. */
-async function lockJournal(at: Places, lock: Lock, file: FileHandle): Promise<void> {
-  if (lock.kind === 'flock' && !(await flockFile(file.fd))) throw lockedRun(at.runId, null);
+/** Also locks the journal: if somebody deleted the lock file, the journal could otherwise get two writers. */
+async function lockJournal(at: RunPaths, lock: Lock, file: FileHandle): Promise<void> {
+  if (lock.kind === 'flock' && !(await flockFile(file.fd))) throw runLockedError(at.runId, null);
 }
 
-/** Whether the id can be used: nothing is there, or the remains of a run that never began. */
-async function isFree(at: Places): Promise<boolean> {
-  const stats = await statIfThere(at.folder);
+/** Whether the id is unused, or belongs to a run that never began. */
+async function isFree(at: RunPaths): Promise<boolean> {
+  const stats = await statIfPresent(at.folder);
   if (stats === null) return true;
   if (!stats.isDirectory()) return false;
   const names = await readFolder(at.folder);
   if (names.some((name) => name !== 'journal.jsonl' && name !== 'program.json')) return false;
-  const decoded = decodeRecords(await readIfThere(at.journal));
+  const decoded = decodeRecords(await readIfPresent(at.journal));
   return decoded.ok && decoded.value.records.length === 0;
 }
 
-async function clearRemains(at: Places): Promise<void> {
-  if ((await statIfThere(at.folder)) === null) return;
+async function removeRemains(at: RunPaths): Promise<void> {
+  if ((await statIfPresent(at.folder)) === null) return;
   for (const path of [at.journal, at.program]) {
-    if ((await statIfThere(path)) !== null) await unlink(path);
+    if ((await statIfPresent(path)) !== null) await unlink(path);
   }
   await rmdir(at.folder);
 }
 
-/** With the folders above it that are missing, durably. */
+/** Creates the folder and its missing parents, durably. */
 async function makeFolder(path: string, mode: number, undo: Undo, parentMade = false): Promise<void> {
   try {
     await mkdir(path, mode);
   } catch (error) {
     if (isErrno(error, 'EEXIST') && (await stat(path)).isDirectory()) return;
-    // Some file systems say that the parent is missing where it is there, and nothing can be made in it.
+    // Some file systems report a missing parent although it exists, if nothing can be created in it.
     if (!isErrno(error, 'ENOENT') || parentMade || dirname(path) === path) throw error;
     await makeFolder(dirname(path), 0o755, undo);
-    // From the start: another engine may be making the same.
+    // From the start: another engine may be creating the same folder.
     return makeFolder(path, mode, undo, true);
   }
   undo.push(() => rmdirIfEmpty(path));
@@ -338,7 +333,7 @@ async function rmdirIfEmpty(path: string): Promise<void> {
   try {
     await rmdir(path);
   } catch (error) {
-    // Another engine has begun to use it.
+    // Another engine uses it already.
     if (!isErrno(error, 'ENOTEMPTY', 'EEXIST', 'ENOENT')) throw error;
   }
 }
@@ -348,14 +343,14 @@ async function syncFolder(path: string): Promise<void> {
   try {
     await folder.sync();
   } catch (error) {
-    // Some network file systems keep names durable by themselves, and know no such call.
+    // Some network file systems make names durable by themselves, and do not support this call.
     if (!isErrno(error, 'EINVAL', 'ENOTSUP')) throw error;
   } finally {
     await folder.close();
   }
 }
 
-async function writeProgram(at: Places, text: string, undo: Undo): Promise<void> {
+async function writeProgram(at: RunPaths, text: string, undo: Undo): Promise<void> {
   const file = await open(at.program, 'wx', 0o600);
   undo.push(() => unlink(at.program));
   try {
@@ -368,7 +363,7 @@ async function writeProgram(at: Places, text: string, undo: Undo): Promise<void>
 }
 
 async function readProgram(
-  at: Places,
+  at: RunPaths,
   recordCount: number,
 ): Promise<{ readonly program: Program; readonly programHash: string }> {
   const refuse = (what: string): UsageError =>
@@ -381,31 +376,31 @@ async function readProgram(
     text = await readFile(at.program, 'utf8');
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error;
-    throw recordCount === 0 ? await withoutRecords(at) : refuse('is missing');
+    throw recordCount === 0 ? await noRecordsError(at) : refuse('is missing');
   }
   const decoded = decodeProgram(text);
-  if (!decoded.ok) throw recordCount === 0 ? await withoutRecords(at) : refuse(decoded.error);
+  if (!decoded.ok) throw recordCount === 0 ? await noRecordsError(at) : refuse(decoded.error);
   return { program: decoded.value.program, programHash: decoded.value.hash };
 }
 
-/** None are there only as long as the engine that has just made the run lives; else it never began, or they are lost. */
-async function readRecords(at: Places): Promise<readonly JournalRecord[]> {
-  const read = async (): Promise<readonly JournalRecord[]> => decode(at, await readIfThere(at.journal)).records;
+/** Empty only while the creating engine is alive; otherwise throws. */
+async function readRecords(at: RunPaths): Promise<readonly JournalRecord[]> {
+  const read = async (): Promise<readonly JournalRecord[]> => decode(at, await readIfPresent(at.journal)).records;
   const records = await read();
-  if (records.length > 0 || (await livingHolder(at)) !== null) return records;
-  // An engine may have recorded them, and ended, since we looked.
+  if (records.length > 0 || (await liveHolder(at)) !== null) return records;
+  // Since the first read an engine may have written records and ended.
   const now = await read();
-  if (now.length === 0) throw await withoutRecords(at);
+  if (now.length === 0) throw await noRecordsError(at);
   return now;
 }
 
-function decode(at: Places, bytes: Buffer): JournalText {
+function decode(at: RunPaths, bytes: Buffer): JournalText {
   const decoded = decodeRecords(bytes);
   if (decoded.ok) return decoded.value;
-  throw damagedJournal(at, decoded.error);
+  throw damagedJournalError(at, decoded.error);
 }
 
-function damagedJournal(at: Places, damage: JournalDamage): UsageError {
+function damagedJournalError(at: RunPaths, damage: JournalDamage): UsageError {
   if (damage.kind === 'other-format') {
     const [age, hint] = damage.isLater
       ? ['a later', 'update meow, then try again']
@@ -425,27 +420,27 @@ function damagedJournal(at: Places, damage: JournalDamage): UsageError {
   );
 }
 
-function lossRefusal(at: Places, loss: JournalLossDetail): UsageError {
+function lossError(at: RunPaths, loss: JournalLossDetail): UsageError {
   switch (loss.kind) {
     case 'deleted':
-      return new UsageError(`the journal of run ${at.runId} does not exist any more`, 'all runs: meow list');
+      return new UsageError(`the journal of run ${at.runId} no longer exists`, 'all runs: meow list');
     case 'replaced':
       return new UsageError(
         `the journal of run ${at.runId} was replaced by another one`,
         `look at the new one: meow status ${at.runId}`,
       );
     case 'denied': {
-      const refusal = refusalOf(loss.error, `read the run ${at.runId}`, at.folder, ofAnother(at));
+      const refusal = asUsageError(loss.error, `read the run ${at.runId}`, at.folder, deniedHint(at));
       return refusal instanceof UsageError ? refusal : new UsageError(loss.error.message);
     }
     case 'damaged':
     case 'other-format':
-      return damagedJournal(at, loss);
+      return damagedJournalError(at, loss);
   }
 }
 
-async function readLastRecord(at: Places): Promise<JournalRecord | null> {
-  const file = await openIfThere(at.journal, constants.O_RDONLY);
+async function readLastRecord(at: RunPaths): Promise<JournalRecord | null> {
+  const file = await openIfPresent(at.journal, constants.O_RDONLY);
   if (file === null) return null;
   try {
     const { size } = await file.stat();
@@ -460,11 +455,11 @@ async function readLastRecord(at: Places): Promise<JournalRecord | null> {
   }
 }
 
-/** Most last records fit many times over. */
+/** Much more than most records need. */
 const LAST_RECORD_BYTES = 65_536;
 
-async function readIfThere(path: string, bytesMax = Infinity): Promise<Buffer> {
-  const file = await openIfThere(path, constants.O_RDONLY);
+async function readIfPresent(path: string, bytesMax = Infinity): Promise<Buffer> {
+  const file = await openIfPresent(path, constants.O_RDONLY);
   if (file === null) return Buffer.alloc(0);
   try {
     const { size } = await file.stat();
@@ -478,7 +473,7 @@ async function readAll(file: FileHandle): Promise<Buffer> {
   return readFrom(file, 0, (await file.stat()).size);
 }
 
-async function openIfThere(path: string, flags: number): Promise<FileHandle | null> {
+async function openIfPresent(path: string, flags: number): Promise<FileHandle | null> {
   try {
     return await open(path, flags);
   } catch (error) {
@@ -487,7 +482,7 @@ async function openIfThere(path: string, flags: number): Promise<FileHandle | nu
   }
 }
 
-async function statIfThere(path: string): Promise<Stats | null> {
+async function statIfPresent(path: string): Promise<Stats | null> {
   try {
     return await stat(path);
   } catch (error) {
@@ -501,16 +496,16 @@ async function readFolder(path: string): Promise<readonly string[]> {
     return await readdir(path);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return [];
-    throw refusalOf(error, 'list the runs', path);
+    throw asUsageError(error, 'list the runs', path);
   }
 }
 
 type Activity = Pick<RunEntry, 'id' | 'changedAt'>;
 
 /** Null if it is not a run. */
-async function activityOf(at: Places): Promise<Activity | null> {
+async function activityOf(at: RunPaths): Promise<Activity | null> {
   try {
-    const stats = await statIfThere(at.journal);
+    const stats = await statIfPresent(at.journal);
     return stats === null ? null : { id: at.runId, changedAt: stats.mtimeMs };
   } catch (error) {
     if (!isErrno(error, ...REFUSED)) throw error;
@@ -519,11 +514,11 @@ async function activityOf(at: Places): Promise<Activity | null> {
 }
 
 /** Reads the beginnings of program and journal, and the end of the journal. */
-async function entryOf(at: Places, activity: Activity): Promise<RunEntry> {
+async function entryOf(at: RunPaths, activity: Activity): Promise<RunEntry> {
   try {
     const [program, journal, last] = await Promise.all([
-      readIfThere(at.program, BEGINNING_BYTES),
-      readIfThere(at.journal, BEGINNING_BYTES),
+      readIfPresent(at.program, BEGINNING_BYTES),
+      readIfPresent(at.journal, BEGINNING_BYTES),
       readLastRecord(at),
     ]);
     return {
@@ -538,5 +533,5 @@ async function entryOf(at: Places, activity: Activity): Promise<RunEntry> {
   }
 }
 
-/** Contains where a Program comes from, with the longest path that there may be. */
+/** Enough for the source of a Program with the longest possible path. */
 const BEGINNING_BYTES = 8_192;

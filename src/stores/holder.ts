@@ -1,23 +1,23 @@
-// Who holds a lock, told so that a pid given to another process, or a restart of the machine, is not mistaken for it.
+// The process that holds a lock, identified so that neither a reused pid nor a reboot is mistaken for it.
 
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 
-import { isErrno } from './usage-errors.ts';
+import { isErrno } from '../sys/errno.ts';
 
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When the process began, in the system's own words: to be compared, not to be read. */
+  /** When the process started, as the system writes it. Only for comparison. */
   readonly processStart: string;
-  /** Differs after each start of the machine. */
+  /** Differs after each boot. */
   readonly bootId: string;
 }
 
 export interface LockHolder extends ProcessIdentity {
-  /** `flock`: the kernel holds the lock for the process. `file`: the lock is as good as this text. */
+  /** `flock`: the kernel holds the lock. `file`: this text is the lock. */
   readonly kind: 'flock' | 'file';
   readonly takenAt: string;
-  /** Tells this taking from every other. */
+  /** Differs each time that the lock is acquired. */
   readonly nonce: string;
 }
 
@@ -29,7 +29,7 @@ export async function isHolderAlive(holder: ProcessIdentity): Promise<boolean> {
   return holder.bootId === (await bootId()) && holder.processStart === (await processStart(holder.pid));
 }
 
-/** Null where the text was cut off. */
+/** Null if the text is incomplete. */
 export function parseHolder(text: string): LockHolder | null {
   try {
     const holder = JSON.parse(text) as LockHolder;
@@ -40,12 +40,12 @@ export function parseHolder(text: string): LockHolder | null {
   }
 }
 
-/** Null where there is no such process, or only its remains. */
+/** Null if the process does not exist, or is a zombie. */
 async function processStart(pid: number): Promise<string | null> {
-  if (process.platform !== 'linux') return runQuietly('ps', ['-o', 'lstart=', '-p', String(pid)]);
+  if (process.platform !== 'linux') return outputOf('ps', ['-o', 'lstart=', '-p', String(pid)]);
   try {
     const stat = await readFile(`/proc/${pid}/stat`, 'latin1');
-    // The second field is the command's name in brackets and may contain anything; what follows the last bracket may not.
+    // The second field is the command's name in brackets, and may contain anything. The fields after the last bracket cannot.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const [state] = fields;
     return state === 'Z' || state === 'X' ? null : (fields[19] ?? null);
@@ -56,12 +56,12 @@ async function processStart(pid: number): Promise<string | null> {
 }
 
 async function bootId(): Promise<string> {
-  if (process.platform !== 'linux') return runQuietly('sysctl', ['-n', 'kern.bootsessionuuid']) ?? '';
+  if (process.platform !== 'linux') return outputOf('sysctl', ['-n', 'kern.bootsessionuuid']) ?? '';
   return (await readFile('/proc/sys/kernel/random/boot_id', 'latin1')).trim();
 }
 
-/** Null where the command is missing or says no. */
-function runQuietly(command: string, args: readonly string[]): string | null {
+/** Null if the command is missing or fails. */
+function outputOf(command: string, args: readonly string[]): string | null {
   try {
     const text = execFileSync(command, args, { stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' }).trim();
     return text === '' ? null : text;

@@ -1,13 +1,15 @@
 // Records as lines of JSON: `{"seq":2,"at":"2026-…Z","durable":1,"input":…,"decisions":[…],"crc":"1a2b3c4d"}`.
 //
-// J1  The CRC is that of the line's text without its `crc` member, and is the last member of the line.
-// J2  The first line begins with `"format":2`, so that another version can tell what it reads before it trusts a CRC.
-// J3  A line counts once it is whole, with its line end: only then can it have been acknowledged.
-// J4  What follows the last whole line, or a last line whose CRC is wrong, is a write that was cut off: it is dropped.
-// J5  So is a line with a hole in it (bytes that never came are zero) and whole lines behind it, where none of those was
-//     written after it had become durable: a line says up to which record it knew the journal to be durable. The pages of
-//     one write may reach the disk in any order.
-//     Anything else that is wrong is damage. To drop records behind it would forget finished work, so nothing is read.
+//   journal/1  The CRC is that of the line's text without its `crc` member, and is the last member of the line.
+//   journal/2  The first line begins with `"format":2`, so that another version recognizes the format before it trusts a CRC.
+//   journal/3  A line counts once it is whole, with its line end: only then can it have been acknowledged.
+//   journal/4  Bytes after the last whole line, and a last line whose CRC is wrong, are a write that was cut off. They are
+//              dropped.
+//   journal/5  The pages of one write may reach the disk in any order, so a line may have a hole (zero bytes) although later
+//              lines are whole. Such a line and those after it are dropped, if none of them was written after it had become
+//              durable: `durable` is the last record that the writer knew to be durable.
+//   journal/6  Anything else that is wrong is damage. Dropping the records after it would forget finished work, so nothing is
+//              read.
 
 import { crc32 } from 'node:zlib';
 
@@ -29,7 +31,7 @@ export type JournalDamage =
   | { readonly kind: 'damaged'; readonly line: number; readonly why: string }
   | { readonly kind: 'other-format'; readonly format: number; readonly isLater: boolean };
 
-/** `durable`: the number of the last record that is known to be durable. */
+/** `durable`: the last record that is known to be durable. */
 export function encodeRecords(records: readonly JournalRecord[], durable: number): string {
   let text = '';
   for (const { seq, at, input, decisions } of records) {
@@ -63,7 +65,7 @@ export function decodeRecords(bytes: Buffer, firstSeq = 1): Result<JournalText, 
       if (!isLast && bytes.subarray(start, end).includes(0) && wasNeverDurable(bytes, end + 1, seq)) break;
       return err({ kind: 'damaged', line: seq, why: 'its checksum is wrong' });
     }
-    if (format === null) return err({ kind: 'damaged', line: seq, why: 'it names no format' });
+    if (format === null) return err({ kind: 'damaged', line: seq, why: 'it does not name a format' });
     if (line.seq !== seq) return err({ kind: 'damaged', line: seq, why: `it is numbered ${line.seq}` });
     records.push(recordOf(line));
     start = end + 1;
@@ -72,19 +74,19 @@ export function decodeRecords(bytes: Buffer, firstSeq = 1): Result<JournalText, 
 }
 
 /**
- * The last whole record in a piece that ends where the file does. `cut`: the piece begins in the middle of a line and
- * holds no whole one, so a longer piece is needed.
+ * The last whole record in a piece that ends where the file does. `cut`: the piece begins within a line and contains no whole
+ * one, so a longer piece is needed.
  */
 export function decodeLastRecord(bytes: Buffer, piece: 'whole-file' | 'tail'): JournalRecord | 'cut' | null {
   let end = bytes.lastIndexOf(LINE_END);
-  // One wrong line is a write that was cut off; a second one is damage, and what stands before it is not the last record.
+  // One wrong line is a write that was cut off. A second one is damage, and the line before it is not the last record.
   for (let tries = 0; tries < 2; tries++) {
     if (end < 0) break;
     const before = end === 0 ? -1 : bytes.lastIndexOf(LINE_END, end - 1);
     if (before === -1 && piece === 'tail') break;
     const line = readLine(bytes, before + 1, end);
     if (line !== null && isSoundBefore(bytes, before, piece)) return recordOf(line);
-    // A hole before it may mean that it does not count (J5), which only the whole file tells.
+    // After a hole this line may not count (journal/5). Only the whole file tells.
     if (line !== null) return piece === 'tail' ? 'cut' : lastOf(bytes);
     if (end + 1 < bytes.length) return null;
     end = before;
@@ -92,7 +94,7 @@ export function decodeLastRecord(bytes: Buffer, piece: 'whole-file' | 'tail'): J
   return piece === 'tail' ? 'cut' : null;
 }
 
-/** Whether the line before one that begins behind `lineEnd` is whole, as far as the piece shows it. */
+/** Whether the line that ends at `lineEnd` is whole, as far as the piece contains it. */
 function isSoundBefore(bytes: Buffer, lineEnd: number, piece: 'whole-file' | 'tail'): boolean {
   if (lineEnd <= 0) return true;
   const start = bytes.lastIndexOf(LINE_END, lineEnd - 1) + 1;
@@ -105,7 +107,7 @@ function lastOf(bytes: Buffer): JournalRecord | null {
   return decoded.ok ? (decoded.value.records.at(-1) ?? null) : null;
 }
 
-/** When a journal was begun, from its first bytes. */
+/** When the run began, from the first bytes of its journal. */
 export function startOf(beginning: string): number | null {
   const [, at = ''] = /^\{"format":\d+,"seq":1,"at":"([^"]+)"/.exec(beginning) ?? [];
   return Number.isNaN(Date.parse(at)) ? null : Date.parse(at);
@@ -118,18 +120,18 @@ const CLOSING_BRACE = Buffer.from('}');
 const CRC_BEFORE = ',"crc":"';
 export const CRC_LENGTH = CRC_BEFORE.length + 8 + 2;
 
-/** As the line has it: the moment is written for people. */
+/** A line as it is written. `at` is ISO 8601. */
 interface Line {
   readonly seq: number;
   readonly at: string;
   readonly durable: number;
-  /** Where ids are long (long-ids.ts). */
+  /** Only if ids are long (long-ids.ts). */
   readonly under?: string;
   readonly input: Input;
   readonly decisions: readonly Decision[];
 }
 
-/** Null where the text before `end` is not what was written. */
+/** Null if the line is not what was written. */
 function readLine(bytes: Buffer, start: number, end: number): Line | null {
   const crcStart = end - CRC_LENGTH;
   if (crcStart <= start) return null;
@@ -145,7 +147,7 @@ function recordOf({ seq, at, input, decisions }: Line): JournalRecord {
   return { seq, at: Date.parse(at), input, decisions };
 }
 
-/** Whether some of the lines behind a wrong one are whole, and all of those were written before it was durable (J5). */
+/** Whether some later lines are whole, and all of those were written before the wrong one was durable (journal/5). */
 function wasNeverDurable(bytes: Buffer, from: number, wrong: number): boolean {
   let whole = 0;
   for (let start = from; start < bytes.length; ) {
@@ -161,7 +163,7 @@ function wasNeverDurable(bytes: Buffer, from: number, wrong: number): boolean {
   return whole > 0;
 }
 
-/** A text that is no JSON in spite of its CRC was not written by us. */
+/** Text with a correct CRC that is not JSON was not written by us. */
 function parse(text: string): Line | null {
   try {
     return JSON.parse(text) as Line;
@@ -171,7 +173,7 @@ function parse(text: string): Line | null {
   }
 }
 
-/** Whether a whole record stands at the start, with something else than a line end behind it: the line end is damaged. */
+/** Whether a whole record is at the start, without its line end after it: then the line end is damaged. */
 function holdsWholeRecord(bytes: Buffer, start: number): boolean {
   let crc = 0;
   let counted = start;
@@ -186,7 +188,7 @@ function holdsWholeRecord(bytes: Buffer, start: number): boolean {
   }
 }
 
-/** The brace that closes the line stands behind the CRC, and closes the text that it is taken of. */
+/** The closing brace comes after the CRC in the line, and is part of the text that the CRC is computed from. */
 function crcOfBody(crcBeforeBrace: number): number {
   return crc32(CLOSING_BRACE, crcBeforeBrace);
 }

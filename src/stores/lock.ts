@@ -1,12 +1,12 @@
-// One writer per run (rule E4): a lock that dies with its holder.
+// One writer per run: a lock that is released when its holder dies.
 //
-// With flock(1) the kernel holds the lock on our descriptor; Node opens descriptors close-on-exec, so no child keeps it.
-// The file is deleted at release, so whoever gets the lock checks that the path still leads to the file that was locked.
+// With flock(1) the kernel holds the lock on our descriptor. Node opens descriptors close-on-exec, so no child inherits it.
+// The file is deleted at release, so a new holder checks that the path still names the file that it locked.
 //
-// Without flock(1) the file itself is the lock, and is trusted as long as the process that it names lives. A dead holder's
-// lock is never removed by those who want it, since two of them could each remove the other's. It is succeeded: the
-// successor links its own file as `LOCK.after-NONCE`, named for the one taking that it follows, and only one can. The
-// last of this chain holds the lock. Release unlinks the head first; a late successor of an old chain finds that out.
+// Without flock(1) the file itself is the lock, and counts while the process that it names is alive. Nobody removes the lock
+// of a dead holder: two who want it could each remove the other's. Instead the successor links its own file as
+// `LOCK.after-NONCE`, named after the lock that it follows, and only one process can do that. The last of this chain holds the
+// lock. Release unlinks the head first; a late successor in an old chain notices that.
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -18,7 +18,7 @@ import { present } from '../base/assert.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { LockHolder } from './holder.ts';
 import { isHolderAlive, parseHolder, thisProcess } from './holder.ts';
-import { isErrno } from './usage-errors.ts';
+import { isErrno } from '../sys/errno.ts';
 
 export type { LockHolder } from './holder.ts';
 export { isHolderAlive } from './holder.ts';
@@ -28,35 +28,32 @@ export interface Lock {
   release(): Promise<void>;
 }
 
-/** `by` is null where the holder has not yet left its name. */
+/** `by` is null if the holder has not written its name yet. */
 export type LockAnswer =
   | { readonly kind: 'taken'; readonly lock: Lock }
   | { readonly kind: 'held'; readonly by: LockHolder | null };
 
 export interface LockOptions {
-  /** Where flock(1) is; a command that does not exist means to do without. */
+  /** The flock(1) command. If it does not exist, the file itself is the lock. */
   readonly flock?: string;
 }
 
-/** Does not wait. The folder of the lock must exist. */
+/** Does not wait. The folder must exist. */
 export async function takeLock(path: string, options: LockOptions = {}): Promise<LockAnswer> {
   const command = options.flock ?? 'flock';
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const answer = (await hasCommand(command)) ? await takeByFlock(path, command) : await takeByFile(path);
     if (answer !== 'moved') return answer;
   }
-  throw new UsageError(
-    `the lock ${path} changes hands all the time`,
-    'another engine is starting or ending: try again',
-  );
+  throw new UsageError(`the lock ${path} keeps changing its holder`, 'another engine is starting or ending: try again');
 }
 
-/** Whoever wrote their name last; whether they still live is another question. Null where nobody did. */
+/** The last holder that wrote its name, dead or alive; null if there is none. */
 export async function readLockHolder(path: string): Promise<LockHolder | null> {
   return (await readChain(path)).at(-1)?.holder ?? null;
 }
 
-/** Locks the open file for this process, for as long as it is open. False where another has it. */
+/** Locks an open file for this process until it is closed. False if another process holds the lock. */
 export async function flockFile(fd: number, command = 'flock'): Promise<boolean> {
   const child = spawn(command, ['-n', '3'], { stdio: ['ignore', 'ignore', 'pipe', fd] });
   let stderr = '';
@@ -71,22 +68,22 @@ export async function flockFile(fd: number, command = 'flock'): Promise<boolean>
   if (status === 1) return false;
   throw new UsageError(
     `flock(1) failed with status ${status}: ${stderr.trim()}`,
-    'the file system may not support locks: keep .meow on a local disk',
+    'the file system may not support locks: move .meow to a local disk',
   );
 }
 
-/** Each further try means that a holder released between two of our steps. */
+/** Each retry means that a holder released the lock between two of our steps. */
 const TRIES_MAX = 100;
 
 async function takeByFlock(path: string, command: string): Promise<LockAnswer | 'moved'> {
-  // Not truncated: it may be another's.
+  // Not truncated: another process may hold it.
   const file = await open(path, 'a+', 0o600);
   let drop = (): Promise<void> => file.close();
   try {
-    if (!(await flockFile(file.fd, command))) return { kind: 'held', by: await livingHolder(path) };
-    if (!(await leadsTo(path, file))) return 'moved';
-    // An engine that found no flock(1) holds the lock by its text alone.
-    const living = await livingHolder(path);
+    if (!(await flockFile(file.fd, command))) return { kind: 'held', by: await liveHolder(path) };
+    if (!(await isSameFile(path, file))) return 'moved';
+    // An engine without flock(1) holds the lock by the text of the file alone.
+    const living = await liveHolder(path);
     if (living?.kind === 'file') return { kind: 'held', by: living };
     const release = (): Promise<void> => releaseFlock(path, file);
     drop = release;
@@ -100,19 +97,19 @@ async function takeByFlock(path: string, command: string): Promise<LockAnswer | 
   }
 }
 
-/** The text may still be that of a holder before the present one. */
-async function livingHolder(path: string): Promise<LockHolder | null> {
+/** Null if the text is that of an earlier holder. */
+async function liveHolder(path: string): Promise<LockHolder | null> {
   const holder = await readLockHolder(path);
   return holder !== null && (await isHolderAlive(holder)) ? holder : null;
 }
 
 async function releaseFlock(path: string, file: FileHandle): Promise<void> {
-  // Deleted while still locked: nobody can have taken it, so it is ours that is deleted.
-  if (await leadsTo(path, file)) await unlink(path);
+  // Deleted while it is still locked, so it cannot be another process's file.
+  if (await isSameFile(path, file)) await unlink(path);
   await file.close();
 }
 
-async function leadsTo(path: string, file: FileHandle): Promise<boolean> {
+async function isSameFile(path: string, file: FileHandle): Promise<boolean> {
   try {
     const [there, ours] = await Promise.all([stat(path), file.stat()]);
     return there.ino === ours.ino && there.dev === ours.dev;
@@ -128,35 +125,35 @@ async function takeByFile(path: string): Promise<LockAnswer | 'moved'> {
   if (last?.holder && (await isHolderAlive(last.holder))) return { kind: 'held', by: last.holder };
 
   const own = await newHolder('file');
-  const place = last === undefined ? path : successorPath(path, last.nonce);
-  if (!(await linkText(JSON.stringify(own), place, `${path}.${own.nonce}`))) return 'moved';
-  // Where the chain that we joined was released meanwhile, its head is gone, and we hold nothing.
+  const target = last === undefined ? path : successorPath(path, last.nonce);
+  if (!(await linkWithText(JSON.stringify(own), target, `${path}.${own.nonce}`))) return 'moved';
+  // If the chain was released in the meantime, its head is gone and we hold nothing.
   const now = await readChain(path);
   if (now.at(-1)?.nonce !== own.nonce) {
-    await unlink(place);
+    await unlink(target);
     return 'moved';
   }
   return { kind: 'taken', lock: { kind: 'file', release: () => releaseChain(now) } };
 }
 
 async function releaseChain(chain: readonly Link[]): Promise<void> {
-  const head = present(chain[0], 'a lock that was taken has a head');
-  await unlinkIfThere(head.path);
-  for (const { path } of chain.slice(1)) await unlinkIfThere(path);
+  const head = present(chain[0], 'a lock has a head');
+  await unlinkIfPresent(head.path);
+  for (const { path } of chain.slice(1)) await unlinkIfPresent(path);
 }
 
-/** Makes a file appear at the place with its whole text, or not at all. False where the place is taken. */
-async function linkText(text: string, place: string, scratch: string): Promise<boolean> {
+/** Creates a file with its whole text, or not at all. False if the file exists. */
+async function linkWithText(text: string, target: string, scratch: string): Promise<boolean> {
   try {
     await writeFile(scratch, text, { mode: 0o600, flag: 'wx' });
     await chmod(scratch, 0o600);
-    await link(scratch, place);
+    await link(scratch, target);
     return true;
   } catch (error) {
     if (isErrno(error, 'EEXIST')) return false;
     throw error;
   } finally {
-    await unlinkIfThere(scratch);
+    await unlinkIfPresent(scratch);
   }
 }
 
@@ -181,7 +178,7 @@ async function readLink(path: string): Promise<Link | null> {
   try {
     const holder = parseHolder(await readFile(path, 'utf8'));
     if (holder !== null) return { path, holder, nonce: holder.nonce };
-    // Left empty by a crash: the file itself is then all that tells it from others.
+    // A crash left it empty: only the file itself identifies it.
     const { ino, mtimeMs } = await stat(path);
     return { path, holder, nonce: `${ino}-${Math.floor(mtimeMs)}` };
   } catch (error) {
@@ -213,7 +210,7 @@ async function hasCommand(command: string): Promise<boolean> {
   return false;
 }
 
-async function unlinkIfThere(path: string): Promise<void> {
+async function unlinkIfPresent(path: string): Promise<void> {
   try {
     await unlink(path);
   } catch (error) {

@@ -9,7 +9,7 @@ import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { checkSequence } from './check-sequence.ts';
 import { hashProgram } from './stored-program.ts';
-import { checkRunId, lockedRun, missingRun, neverBegan, takenRun } from './usage-errors.ts';
+import { checkRunId, runLockedError, missingRunError, neverBeganError, runExistsError } from './usage-errors.ts';
 
 export function memoryStore(): Store {
   const runs = new Map<string, MemoryRun>();
@@ -18,7 +18,7 @@ export function memoryStore(): Store {
   function find(runId: string): MemoryRun {
     checkRunId(runId);
     const run = runs.get(runId);
-    if (run === undefined) throw missingRun(runId, [...runs.keys()]);
+    if (run === undefined) throw missingRunError(runId, [...runs.keys()]);
     return run;
   }
 
@@ -26,8 +26,8 @@ export function memoryStore(): Store {
     async create(runId, program) {
       checkRunId(runId);
       const before = runs.get(runId);
-      if (before?.heldSince) throw lockedRun(runId, null);
-      if (before !== undefined && before.records.length > 0) throw takenRun(runId);
+      if (before?.heldSince) throw runLockedError(runId, null);
+      if (before !== undefined && before.records.length > 0) throw runExistsError(runId);
       const run = newRun(program);
       runs.set(runId, run);
       return lock(run, () => {
@@ -38,8 +38,8 @@ export function memoryStore(): Store {
 
     async open(runId) {
       const run = find(runId);
-      if (run.heldSince !== null) throw lockedRun(runId, null);
-      if (run.records.length === 0) throw neverBegan(runId);
+      if (run.heldSince !== null) throw runLockedError(runId, null);
+      if (run.records.length === 0) throw neverBeganError(runId);
       return lock(run, () => {});
     },
 
@@ -150,7 +150,7 @@ async function* followRun(
   }
   while (!signal.aborted) {
     if (run === null || run.isDeleted) {
-      yield { kind: 'lost', why: 'deleted', refusal: missingRun(runId, []) };
+      yield { kind: 'lost', why: 'deleted', refusal: missingRunError(runId, []) };
       return;
     }
     const fresh = run.records.slice(next - 1);

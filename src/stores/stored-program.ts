@@ -1,4 +1,4 @@
-// The Program as it is kept with its run, `{"hash":…,"program":…}`, and the hash that tells whether it still is the same.
+// The Program as it is stored with its run, `{"hash":…,"program":…}`. The hash shows whether it was changed.
 
 import { createHash } from 'node:crypto';
 
@@ -8,7 +8,7 @@ import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import type { Program, Source } from '../ir/program.ts';
 
-/** Over its JSON as it is: to parse and write it again keeps the order of keys. */
+/** Of its JSON: parsing and writing it again keeps the order of keys. */
 export function hashProgram(program: Program): string {
   return createHash('sha256').update(JSON.stringify(program)).digest('hex');
 }
@@ -17,7 +17,7 @@ export function encodeProgram(program: Program, hash: string): string {
   return `${JSON.stringify({ hash, program })}\n`;
 }
 
-/** The error says what is wrong, to stand behind the path: `… is cut off`. */
+/** The error says what is wrong, to be written after the path: `… is cut off`. */
 export function decodeProgram(text: string): Result<{ readonly program: Program; readonly hash: string }, string> {
   const stored = parse(text);
   if (!isJsonMap(stored) || typeof stored['hash'] !== 'string' || !isJsonMap(stored['program'])) {
@@ -30,7 +30,7 @@ export function decodeProgram(text: string): Result<{ readonly program: Program;
   return ok({ program: trusted, hash });
 }
 
-/** From the beginning of a stored Program, unchecked; null if it does not tell. */
+/** From the first bytes of a stored Program, unchecked; null if they do not contain it. */
 export function sourceOf(beginning: string): Source | null {
   const [, source = 'null'] = /"source":(\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\})/.exec(beginning) ?? [];
   return (parse(source) ?? null) as Source | null;

@@ -1,24 +1,12 @@
-// What a store says when it will not do what was asked: every message names the run or the place, every hint the cure.
-// Errors of the machine become refusals only by their code; one that nobody foresaw is passed on as it is.
+// Errors that a store reports to the operator. Every message names the run or the path, every hint says what to do. System
+// errors become usage errors by their code; an unknown one is passed on as it is.
 
 import { nearest } from '../base/nearest.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { quote } from '../ir/quote.ts';
+import { isErrno, isSystemError } from '../sys/errno.ts';
 
-/** Whether the error is the system's, whatever its code. */
-export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
-  return error instanceof Error && 'syscall' in error && 'code' in error;
-}
-
-/** Whether it is the system's, with one of these codes. */
-export function isErrno(
-  error: unknown,
-  ...codes: readonly [string, ...(readonly string[])]
-): error is NodeJS.ErrnoException {
-  return isSystemError(error) && codes.includes(String(error.code));
-}
-
-/** Run ids become names of files: anything else than these characters could lead out of the folder. */
+/** Run ids become file names: other characters could lead out of the folder. */
 export function isRunId(text: string): boolean {
   return /^[A-Za-z0-9_-]{1,40}$/.test(text);
 }
@@ -26,12 +14,12 @@ export function isRunId(text: string): boolean {
 export function checkRunId(runId: string): void {
   if (isRunId(runId)) return;
   throw new UsageError(
-    `${JSON.stringify(runId.length > 60 ? `${runId.slice(0, 60)}…` : runId)} is no run id`,
+    `${JSON.stringify(runId.length > 60 ? `${runId.slice(0, 60)}…` : runId)} is not a run id`,
     'a run id has 1 to 40 letters, digits, "-" and "_"',
   );
 }
 
-export function missingRun(runId: string, known: readonly string[]): UsageError {
+export function missingRunError(runId: string, known: readonly string[]): UsageError {
   if (known.length === 0)
     return new UsageError(`there is no run ${runId}`, 'nothing was run here yet; start with: meow run FILE');
   const guess = nearest(runId, known);
@@ -39,81 +27,87 @@ export function missingRun(runId: string, known: readonly string[]): UsageError 
   return new UsageError(`there is no run ${runId}`, `${meant}all runs: meow list`);
 }
 
-export function takenRun(runId: string): UsageError {
+export function runExistsError(runId: string): UsageError {
   return new UsageError(
-    `there is a run ${runId} already`,
-    `choose another --id; what became of that one: meow status ${runId}`,
+    `run ${runId} already exists`,
+    `choose another --id, or look at that run: meow status ${runId}`,
   );
 }
 
-export function neverBegan(runId: string): UsageError {
+export function neverBeganError(runId: string): UsageError {
   return new UsageError(
-    `run ${runId} never began: its engine ended before the first record was kept, and no step was started`,
-    'start it anew: meow run FILE',
+    `run ${runId} never began: its engine ended before it wrote the first record, and started no step`,
+    'start the workflow again: meow run FILE',
   );
 }
 
-export function lostJournal(runId: string, path: string): UsageError {
+export function lostJournalError(runId: string, path: string): UsageError {
   return new UsageError(
-    `the journal of run ${runId} is empty or missing, though the run had begun; nothing was changed or started`,
-    `put it back: ${path} · what is left: the state file and the folders of its steps`,
+    `the journal of run ${runId} is empty or missing, although the run had begun; nothing was changed or started`,
+    `restore it: ${path} · what is left: the state file and the folders of its steps`,
   );
 }
 
-/** `by`: who, as far as it is known. */
-export function lockedRun(runId: string, by: { readonly pid: number; readonly takenAt: string } | null): UsageError {
-  const who = by === null ? 'another engine' : `the engine with pid ${by.pid}, since ${by.takenAt}`;
+/** `by`: null if the holder is not known. */
+export function runLockedError(
+  runId: string,
+  by: { readonly pid: number; readonly takenAt: string } | null,
+): UsageError {
+  const who = by === null ? 'another engine' : `another engine (pid ${by.pid}, since ${by.takenAt})`;
   return new UsageError(
-    `run ${runId} is held by ${who}`,
-    `watch it: meow status ${runId} · end it: meow stop ${runId}`,
+    `run ${runId} is locked by ${who}`,
+    `stop it: meow stop ${runId} · watch it: meow status ${runId}`,
   );
 }
 
 /**
- * The error as a refusal where the operator can mend its cause; any other as it is. `purpose`: "make the run wf-1".
- * `denied`: what to do where permission is denied, if there is something better than to make the folder writable.
+ * A system error as a UsageError if the operator can fix its cause; any other error as it is. `purpose`: "create the run
+ * wf-1". `ifDenied`: a better hint than the general one if permission is denied.
  */
-export function refusalOf(error: unknown, purpose: string, path: string, denied: string | null = null): unknown {
+export function asUsageError(error: unknown, purpose: string, path: string, ifDenied: string | null = null): unknown {
   if (!isSystemError(error)) return error;
-  const cure = CURES[error.code ?? ''];
-  if (cure === undefined) return error;
-  const hint = (isErrno(error, 'EACCES', 'EPERM') ? denied : null) ?? cure.hint;
-  const refusal = new UsageError(`cannot ${purpose}: ${cure.says} (${error.code}: ${error.path ?? path})`, hint);
+  const known = KNOWN[error.code ?? ''];
+  if (known === undefined) return error;
+  const hint = (isErrno(error, 'EACCES', 'EPERM') ? ifDenied : null) ?? known.hint;
+  const refusal = new UsageError(`cannot ${purpose}: ${known.meaning} (${error.code}: ${error.path ?? path})`, hint);
   refusal.cause = error;
   return refusal;
 }
 
-/** What a code means, said once for all messages. */
-export function meaning(code: string): string {
-  return CURES[code]?.says ?? 'the system reports an error';
+/** What an error code means, in words. */
+export function describeErrno(code: string): string {
+  return KNOWN[code]?.meaning ?? 'the system reports an error';
 }
 
-/** A path as an argument that can be pasted into a shell. */
+/** A path that can be pasted into a shell as one argument. */
 export function shellPath(path: string): string {
   const quoted = quote(path, [{ kind: 'bare' }]);
   return quoted.ok ? quoted.value : JSON.stringify(path);
 }
 
-const CURES: Readonly<Record<string, { readonly says: string; readonly hint: string }>> = {
-  EACCES: { says: 'permission denied', hint: 'make the folder writable for you, or run from a project that is' },
-  EPERM: { says: 'not permitted', hint: 'make the folder writable for you, or run from a project that is' },
-  EROFS: { says: 'the file system is read-only', hint: 'mount it writable, or run from a project that is' },
-  ENOSPC: { says: 'the disk is full', hint: 'free some space, then try again' },
-  EDQUOT: { says: 'your disk quota is used up', hint: 'free some space, then try again' },
+const KNOWN: Readonly<Record<string, { readonly meaning: string; readonly hint: string }>> = {
+  EACCES: { meaning: 'permission denied', hint: 'make the folder writable for you, or run from a project that is' },
+  EPERM: { meaning: 'not permitted', hint: 'make the folder writable for you, or run from a project that is' },
+  EROFS: { meaning: 'the file system is read-only', hint: 'mount it writable, or run from a project that is' },
+  ENOSPC: { meaning: 'the disk is full', hint: 'free some space, then try again' },
+  EDQUOT: { meaning: 'your disk quota is used up', hint: 'free some space, then try again' },
   EFBIG: {
-    says: 'the file would become larger than allowed',
+    meaning: 'the file would become larger than allowed',
     hint: 'raise the limit on the size of files (ulimit -f), then try again',
   },
-  ENOTDIR: { says: 'a file stands where a folder is needed', hint: 'move that file away: .meow must be a folder' },
+  ENOTDIR: { meaning: 'a file is in the place of a folder', hint: 'move that file away: .meow must be a folder' },
   EEXIST: {
-    says: 'something else stands in its place',
+    meaning: 'something else is in its place',
     hint: 'move it away: .meow and .meow/workflows must be folders',
   },
-  EISDIR: { says: 'a folder stands where a file is needed', hint: 'move that folder away' },
-  ENOENT: { says: 'a folder on the way is missing', hint: 'check that no link on the path leads nowhere' },
-  ELOOP: { says: 'the links on the path lead in a circle', hint: 'mend the links' },
-  ENAMETOOLONG: { says: 'the path is too long', hint: 'run from a folder with a shorter path' },
-  EMFILE: { says: 'this process has too many open files', hint: 'raise the limit: ulimit -n' },
-  ENFILE: { says: 'the system has too many open files', hint: 'end what keeps them open, then try again' },
-  EIO: { says: 'the disk reports a fault', hint: 'check the disk (dmesg) before anything is written to it again' },
+  EISDIR: { meaning: 'a folder is in the place of a file', hint: 'move that folder away' },
+  ENOENT: { meaning: 'a folder on the path is missing', hint: 'check the path for a broken link' },
+  ELOOP: { meaning: 'the links on the path form a loop', hint: 'fix the links' },
+  ENAMETOOLONG: { meaning: 'the path is too long', hint: 'run from a folder with a shorter path' },
+  EMFILE: { meaning: 'this process has too many open files', hint: 'raise the limit: ulimit -n' },
+  ENFILE: {
+    meaning: 'the system has too many open files',
+    hint: 'end the processes that keep them open, then try again',
+  },
+  EIO: { meaning: 'the disk reports an error', hint: 'check the disk (dmesg) before you write to it again' },
 };

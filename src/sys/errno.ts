@@ -1,15 +1,20 @@
-// What the system calls an error. Only codes that are named where they are caught are handled; the rest is thrown on.
+// Error codes of the operating system. A handler names the codes that it handles, and throws every other error on.
 
-export type ErrnoError = Error & { readonly code: string };
+export type ErrnoError = NodeJS.ErrnoException & { readonly code: string };
+
+/** Whether the operating system reported the error, whatever its code. */
+export function isSystemError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}
 
 export function isErrno(error: unknown, ...codes: readonly [string, ...(readonly string[])]): error is ErrnoError {
   return error instanceof Error && 'code' in error && codes.includes(error.code as string);
 }
 
-/** There is no such file: it, or a folder on the way to it, is missing. */
+/** The file, or a folder on its path, does not exist. */
 export const ABSENT = ['ENOENT', 'ENOTDIR'] as const;
 
-/** The machine will not let us read or write there, and trying again at once would not help. */
+/** Reading or writing is refused, and an immediate retry would not help. */
 export const REFUSED = [
   'EACCES',
   'EPERM',
@@ -22,5 +27,5 @@ export const REFUSED = [
   'ENAMETOOLONG',
 ] as const;
 
-/** Too much of something at this moment. It passes. */
+/** A temporary shortage. */
 export const EXHAUSTED = ['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM'] as const;

@@ -17,7 +17,7 @@ import { initialState } from '../../src/kernel/state.ts';
 import { present } from '../../src/base/assert.ts';
 import type { AppendFile } from '../../src/stores/file-journal.ts';
 import { fileStore } from '../../src/stores/files.ts';
-import { HeldRun } from '../../src/stores/disk-failure.ts';
+import { DiskFailure } from '../../src/stores/disk-failure.ts';
 import { StateYaml } from '../../src/view/state-yaml.ts';
 import { aProgram } from './store-samples.ts';
 import { UNLIMITED } from '../../src/ir/program.ts';
@@ -50,7 +50,7 @@ test.for([1, 2, 3])('the state file tells of nothing that append %i, which fails
       throw Object.assign(new Error('no room'), { code: 'ENOSPC', syscall: 'write' });
     },
   }));
-  await expect(run((durable) => shown.push(durable()))).rejects.toBeInstanceOf(HeldRun);
+  await expect(run((durable) => shown.push(durable()))).rejects.toBeInstanceOf(DiskFailure);
   const { program, records } = await readRun(store, 'r');
   expect(records).toHaveLength(failing);
   const told = records.map((_, index) => new StateYaml(fold(program, records.slice(0, index + 1))).text());
@@ -134,7 +134,7 @@ function chain(disk: (count: () => number, file: AppendFile) => AppendFile): {
   let writes = 0;
   const store = fileStore({
     folder,
-    through: (file) => {
+    wrapFile: (file) => {
       const through = disk(() => writes, file);
       return {
         ...through,

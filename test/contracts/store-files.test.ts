@@ -1,5 +1,6 @@
 // What only a store of files can get wrong: a disk that tears, fills up, fails or changes bytes, an engine that is killed,
-// hands that meddle. Rules F1–F5 (files.ts), J1–J5 (journal-lines.ts), A1–A3 (file-journal.ts).
+// hands that meddle. Rules of files.ts, journal-lines.ts,
+// journal-tail.ts and file-journal.ts.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -31,7 +32,7 @@ import type { JournalRecord } from '../../src/kernel/decision.ts';
 import type { AppendFile } from '../../src/stores/file-journal.ts';
 import { fileStore } from '../../src/stores/files.ts';
 import { stateFile } from '../../src/stores/state-file.ts';
-import { HeldRun } from '../../src/stores/disk-failure.ts';
+import { DiskFailure } from '../../src/stores/disk-failure.ts';
 import { begin, refusalOf } from './store.ts';
 import { aProgram, aRecord } from './store-samples.ts';
 
@@ -73,7 +74,7 @@ describe('on disk', () => {
     expect(JSON.parse(await readFile(programPath, 'utf8'))).toMatchObject({ program: aProgram() });
   });
 
-  test.each(['000', '777'])('folders and files are private with umask %s (F5)', async (mask) => {
+  test.each(['000', '777'])('folders and files are private with umask %s (files/5)', async (mask) => {
     const before = process.umask(mask);
     try {
       const journal = await store.create('wf-1', aProgram());
@@ -150,7 +151,7 @@ describe('a write that was cut off', () => {
     await journal.close();
   });
 
-  test('is dropped where the pages of one write came out of order (J5)', async () => {
+  test('is dropped where the pages of one write came out of order (journal/5)', async () => {
     const journal = await store.create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
     await journal.append([aRecord(2), aRecord(3), aRecord(4)]);
@@ -208,7 +209,7 @@ describe('a write that was cut off', () => {
   });
 });
 
-describe('damage (F4)', () => {
+describe('damage (files/4)', () => {
   test('a journal that was emptied is told from a run that is about to begin, whoever asks', async () => {
     const journal = await store.create('wf-1', aProgram());
     // Of a run before it that somebody has deleted.
@@ -220,8 +221,8 @@ describe('damage (F4)', () => {
       await empty();
       for (const ask of ['open', 'read'] as const) {
         const refusal = await refusalOf(store[ask]('wf-1'));
-        expect(refusal.message).toContain('the journal of run wf-1 is empty or missing, though the run had begun');
-        expect(refusal.hint).toContain(`put it back: ${journalPath}`);
+        expect(refusal.message).toContain('the journal of run wf-1 is empty or missing, although the run had begun');
+        expect(refusal.hint).toContain(`restore it: ${journalPath}`);
       }
     }
   });
@@ -341,9 +342,9 @@ describe('damage (F4)', () => {
 });
 
 describe('a disk that fails', () => {
-  test('a full disk holds the run: what was durable stands, nothing more is taken (A3)', async () => {
+  test('a full disk holds the run: what was durable stands, nothing more is taken (append/3)', async () => {
     const disk = new Disk();
-    const failing = fileStore({ folder, through: disk.through });
+    const failing = fileStore({ folder, wrapFile: disk.wrapFile });
     const journal = await failing.create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
     const { size } = await stat(journalPath);
@@ -352,7 +353,7 @@ describe('a disk that fails', () => {
     const lost = journal.append([aRecord(2), aRecord(3)]);
     const behind = lost.catch(() => journal.append([aRecord(4)]));
     const refusal = await refusalOf(lost);
-    expect(refusal).toBeInstanceOf(HeldRun);
+    expect(refusal).toBeInstanceOf(DiskFailure);
     expect(refusal.message).toBe(
       `run wf-1 is held: its journal cannot be written, the disk is full (ENOSPC: ${journalPath})`,
     );
@@ -372,13 +373,13 @@ describe('a disk that fails', () => {
     await again.close();
   });
 
-  test('a failed datasync is not tried again, and what it lost is not read back (A3)', async () => {
+  test('a failed datasync is not tried again, and what it lost is not read back (append/3)', async () => {
     const disk = new Disk();
-    const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
+    const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
     disk.syncError = 'EIO';
     const appends = [journal.append([aRecord(2)]), journal.append([aRecord(3)])];
-    for (const append of appends) expect((await refusalOf(append)).message).toContain('the disk reports a fault (EIO');
+    for (const append of appends) expect((await refusalOf(append)).message).toContain('the disk reports an error (EIO');
     disk.syncError = null;
     expect((await refusalOf(journal.append([aRecord(4)]))).message).toContain('EIO');
     await journal.close();
@@ -388,7 +389,7 @@ describe('a disk that fails', () => {
 
   test('appends that wait behind a failing one fail with it', async () => {
     const disk = new Disk();
-    const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
+    const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
     const open = disk.holdSync();
     const first = journal.append([aRecord(2)]);
@@ -396,19 +397,19 @@ describe('a disk that fails', () => {
     const behind = [journal.append([aRecord(3)]), journal.append([aRecord(4)])];
     disk.syncError = 'EIO';
     open();
-    for (const append of [first, ...behind]) expect(await refusalOf(append)).toBeInstanceOf(HeldRun);
+    for (const append of [first, ...behind]) expect(await refusalOf(append)).toBeInstanceOf(DiskFailure);
     expect(disk.calls.filter((call) => call === 'write')).toHaveLength(2);
     await journal.close();
   });
 
-  test('before the first record is kept there is no run to hold: it could not be made, and nothing is left (F2)', async () => {
+  test('before the first record is kept there is no run to hold: it could not be made, and nothing is left (files/2)', async () => {
     const disk = new Disk();
     disk.bytesLeft = 10;
     disk.truncateError = 'EIO';
-    const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
+    const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     const refusal = await refusalOf(journal.append([aRecord(1)]));
-    expect(refusal).not.toBeInstanceOf(HeldRun);
-    expect(refusal.message).toBe(`cannot make the run wf-1: the disk is full (ENOSPC: ${journalPath})`);
+    expect(refusal).not.toBeInstanceOf(DiskFailure);
+    expect(refusal.message).toBe(`cannot create the run wf-1: the disk is full (ENOSPC: ${journalPath})`);
     expect(refusal.hint).toBe('free some space, then try again');
     await journal.close();
     expect(await readdir(project)).toEqual([]);
@@ -416,7 +417,7 @@ describe('a disk that fails', () => {
 
   test('where the cut fails as well, the next open finds whole records', async () => {
     const disk = new Disk();
-    const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
+    const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
     disk.bytesLeft = 450;
     disk.truncateError = 'EIO';
@@ -429,19 +430,19 @@ describe('a disk that fails', () => {
 
   test('an error that is not the disk’s is passed on, and spoils the journal as well', async () => {
     const disk = new Disk();
-    const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
+    const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     disk.takesNothing = true;
-    await expect(journal.append([aRecord(1)])).rejects.toThrow('took nothing');
+    await expect(journal.append([aRecord(1)])).rejects.toThrow('wrote nothing');
     disk.takesNothing = false;
-    await expect(journal.append([aRecord(1)])).rejects.toThrow('took nothing');
+    await expect(journal.append([aRecord(1)])).rejects.toThrow('wrote nothing');
     await journal.close();
   });
 });
 
 describe('group commit', () => {
-  test('what waits while the disk works goes in one write and one datasync (A1), durable before it resolves (A2)', async () => {
+  test('what waits while the disk works goes in one write and one datasync (append/1), durable before it resolves (append/2)', async () => {
     const disk = new Disk();
-    const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
+    const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     const open = disk.holdSync();
     const resolved: number[] = [];
     const first = journal.append([aRecord(1)]).then(() => resolved.push(1));
@@ -463,7 +464,7 @@ describe('group commit', () => {
   test('a disk that takes a few bytes at a time gets all of them', async () => {
     const disk = new Disk();
     disk.bytesAtOnce = 17;
-    const journal = await fileStore({ folder, through: disk.through }).create('wf-1', aProgram());
+    const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     await journal.append([aRecord(1, 'ünï'), aRecord(2)]);
     await journal.close();
     expect((await store.read('wf-1')).records).toEqual([aRecord(1, 'ünï'), aRecord(2)]);
@@ -475,7 +476,9 @@ describe('another engine', () => {
     const journal = await store.create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
     const refusal = await refusalOf(fileStore({ folder }).open('wf-1'));
-    expect(refusal.message).toMatch(new RegExp(`^run wf-1 is held by the engine with pid ${process.pid}, since 20`));
+    expect(refusal.message).toMatch(
+      new RegExp(`^run wf-1 is locked by another engine \\(pid ${process.pid}, since 20`),
+    );
     expect(await store.holder('wf-1')).toMatchObject({ pid: process.pid });
     await journal.close();
     expect(await store.holder('wf-1')).toBeNull();
@@ -485,12 +488,12 @@ describe('another engine', () => {
     const journal = await store.create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
     await unlink(join(folder, 'wf-1.yaml.lock'));
-    expect((await refusalOf(store.open('wf-1'))).message).toBe('run wf-1 is held by another engine');
+    expect((await refusalOf(store.open('wf-1'))).message).toBe('run wf-1 is locked by another engine');
     await journal.close();
     await (await store.open('wf-1')).close();
   });
 
-  test('that was killed loses its lock at once, though a child of it lives; no acknowledged record is lost (E4, F3)', async () => {
+  test('that was killed loses its lock at once, though a child of it lives; no acknowledged record is lost (E4, files/3)', async () => {
     const pidFile = join(project, 'child.pid');
     const holder = spawn(process.execPath, ['--import', 'tsx', HOLDER, folder, 'wf-1', pidFile], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -500,7 +503,7 @@ describe('another engine', () => {
       acknowledged = Number(line);
       if (acknowledged === 0) {
         const refusal = await refusalOf(store.create('wf-1', aProgram()));
-        expect(refusal.message).toContain(`held by the engine with pid ${holder.pid},`);
+        expect(refusal.message).toContain(`locked by another engine (pid ${holder.pid},`);
         expect(await store.holder('wf-1')).toMatchObject({ pid: holder.pid });
       }
       if (acknowledged >= 300 && !holder.killed) holder.kill('SIGKILL');
@@ -523,11 +526,11 @@ describe('another engine', () => {
   });
 });
 
-describe('a run that cannot be made leaves nothing behind (F2)', () => {
+describe('a run that cannot be made leaves nothing behind (files/2)', () => {
   test('where .meow is a file', async () => {
     await writeFile(join(project, '.meow'), '');
     const refusal = await refusalOf(store.create('wf-1', aProgram()));
-    expect(refusal.message).toContain('a file stands where a folder is needed (ENOTDIR');
+    expect(refusal.message).toContain('a file is in the place of a folder (ENOTDIR');
     expect(refusal.hint).toContain('.meow must be a folder');
     expect((await refusalOf(store.list())).message).toContain('cannot list the runs');
     expect(await readdir(project)).toEqual(['.meow']);
@@ -536,7 +539,7 @@ describe('a run that cannot be made leaves nothing behind (F2)', () => {
   test('where .meow/workflows is a file', async () => {
     await mkdir(join(project, '.meow'));
     await writeFile(folder, '');
-    expect((await refusalOf(store.create('wf-1', aProgram()))).message).toContain('something else stands in its place');
+    expect((await refusalOf(store.create('wf-1', aProgram()))).message).toContain('something else is in its place');
     expect(await readFile(folder, 'utf8')).toBe('');
   });
 
@@ -549,7 +552,7 @@ describe('a run that cannot be made leaves nothing behind (F2)', () => {
   test('where the project is read-only', async () => {
     await chmod(project, 0o555);
     const refusal = await asNobody(() => refusalOf(store.create('wf-1', aProgram())));
-    expect(refusal.message).toBe(`cannot make the run wf-1: permission denied (EACCES: ${join(project, '.meow')})`);
+    expect(refusal.message).toBe(`cannot create the run wf-1: permission denied (EACCES: ${join(project, '.meow')})`);
     expect(refusal.hint).toContain('writable');
     expect(await readdir(project)).toEqual([]);
     await chmod(project, 0o700);
@@ -573,7 +576,7 @@ describe('a run that cannot be made leaves nothing behind (F2)', () => {
       { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, TSX_DISABLE_CACHE: '1' } },
     );
     const stderr = await readText(holder.stderr);
-    expect(stderr).toContain('cannot make the run wf-1: the file would become larger than allowed');
+    expect(stderr).toContain('cannot create the run wf-1: the file would become larger than allowed');
     expect(await readdir(project)).toEqual([]);
   });
 
@@ -581,7 +584,7 @@ describe('a run that cannot be made leaves nothing behind (F2)', () => {
     const workflow = join(folder, 'review');
     await mkdir(workflow, { recursive: true });
     await writeFile(join(workflow, 'START.md'), 'Review.');
-    expect((await refusalOf(store.create('review', aProgram()))).message).toContain('review already');
+    expect((await refusalOf(store.create('review', aProgram()))).message).toContain('review already exists');
     expect((await refusalOf(store.open('review'))).message).toBe('there is no run review');
     expect(await readdir(workflow)).toEqual(['START.md']);
     expect(await readdir(folder)).toEqual(['review']);
@@ -606,7 +609,7 @@ describe('looking over runs', () => {
     await journal.close();
   });
 
-  test('goes on where one may not be looked at, and refuses that one with what to do (F6)', async () => {
+  test('goes on where one may not be looked at, and refuses that one with what to do (files/6)', async () => {
     await begin(store, 'shut', 1);
     await begin(store, 'wf-1', 1);
     await begin(store, 'mute', 1);
@@ -628,13 +631,13 @@ describe('looking over runs', () => {
         const path = join(folder, id, 'journal.jsonl');
         expect(refusal.message).toBe(`cannot read the run ${id}: permission denied (EACCES: ${path})`);
         expect(refusal.hint).toBe(
-          `see whose it is: ls -la ${folder} ${join(folder, id)} · ask them, or make it yours (chown, chmod)`,
+          `see who owns it: ls -la ${folder} ${join(folder, id)} · ask them, or change the owner or mode (chown, chmod)`,
         );
         const [event] = await followed(id, 1, 1);
         expect(event).toMatchObject({ kind: 'lost', why: 'denied' });
         if (event?.kind === 'lost') expect(event.refusal.message).toBe(refusal.message);
       }
-      expect((await refusalOf(store.open('shut'))).message).toContain('cannot take up the run shut: permission denied');
+      expect((await refusalOf(store.open('shut'))).message).toContain('cannot open the run shut: permission denied');
       expect((await refusalOf(store.programText('shut'))).message).toContain('permission denied');
     });
     await chmod(join(folder, 'shut'), 0o700);
@@ -865,7 +868,7 @@ class Disk {
   #reach = (): void => {};
   #gate: Promise<void> = Promise.resolve();
 
-  readonly through = (file: AppendFile): AppendFile => ({
+  readonly wrapFile = (file: AppendFile): AppendFile => ({
     write: async (bytes) => {
       this.calls.push('write');
       if (this.takesNothing) return 0;

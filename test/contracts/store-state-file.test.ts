@@ -65,9 +65,7 @@ test('a write that fails is told, and the next one tries anew', async () => {
   const file = stateFile(path);
   await mkdir(`${path}.tmp`);
   const refusal = await refusalOf(file.write('one\n'));
-  expect(refusal.message).toBe(
-    `cannot write the state file: a folder stands where a file is needed (EISDIR: ${path}.tmp)`,
-  );
+  expect(refusal.message).toBe(`cannot write the state file: a folder is in the place of a file (EISDIR: ${path}.tmp)`);
   await rm(`${path}.tmp`, { recursive: true });
   await file.write('two\n');
   expect(await readFile(path, 'utf8')).toBe('two\n');

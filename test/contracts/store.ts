@@ -139,7 +139,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
     test('an id names one run', async () => {
       await begin(store, 'wf-1', 2);
       const refusal = await refusalOf(store.create('wf-1', aProgram()));
-      expect(refusal.message).toBe('there is a run wf-1 already');
+      expect(refusal.message).toBe('run wf-1 already exists');
       expect(refusal.hint).toContain('meow status wf-1');
       expect((await store.read('wf-1')).records).toHaveLength(2);
     });
@@ -148,10 +148,10 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       const journal = await store.create('wf-1', aProgram());
       await journal.append([aRecord(1)]);
       const refusal = await refusalOf(store.open('wf-1'));
-      expect(refusal.message).toMatch(/^run wf-1 is held by /);
+      expect(refusal.message).toMatch(/^run wf-1 is locked by /);
       expect(refusal.hint).toContain('meow stop wf-1');
       expect(refusal.hint).toContain('meow status wf-1');
-      expect((await refusalOf(store.create('wf-1', aProgram()))).message).toMatch(/^run wf-1 is held by /);
+      expect((await refusalOf(store.create('wf-1', aProgram()))).message).toMatch(/^run wf-1 is locked by /);
       await journal.append([aRecord(2)]);
       await journal.close();
 
@@ -192,12 +192,12 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
     });
 
     test.each(['', '.', '..', '../wf-1', 'a/b', 'a.b', 'a b', 'wf-1\n', 'ä', '\0', 'x'.repeat(41)])(
-      '%j is no run id',
+      '%j is not a run id',
       async (id) => {
         for (const ask of ['open', 'read'] as const) {
-          expect((await refusalOf(store[ask](id))).message).toContain('is no run id');
+          expect((await refusalOf(store[ask](id))).message).toContain('is not a run id');
         }
-        expect((await refusalOf(store.create(id, aProgram()))).message).toContain('is no run id');
+        expect((await refusalOf(store.create(id, aProgram()))).message).toContain('is not a run id');
       },
     );
 

@@ -221,7 +221,7 @@ test('a .meow that is a file, and a project folder that cannot be written', asyn
   // Nobody can make a folder there, root included.
   const readOnly = await rig.meowIn('/proc', 'run', rig.path('w.meow.toml'), '--id', 'x');
   expect(readOnly.stdout).toBe('');
-  expect(readOnly.stderr).toMatch(/^meow: cannot make the run x: .* \(E[A-Z]+: \/proc\/\.meow[^)]*\)\n {2}\S.*\n$/);
+  expect(readOnly.stderr).toMatch(/^meow: cannot create the run x: .* \(E[A-Z]+: \/proc\/\.meow[^)]*\)\n {2}\S.*\n$/);
   expect(readOnly.code).toBe(2);
 });
 
@@ -232,7 +232,7 @@ test('a .meow/workflows that is a file', async () => {
   await refuses(
     rig,
     ['run', 'w.meow.toml', '--id', 'x'],
-    `meow: cannot make the run x: something else stands in its place (EEXIST: ${rig.path('.meow/workflows')})\n  move it away: .meow and .meow/workflows must be folders\n`,
+    `meow: cannot create the run x: something else is in its place (EEXIST: ${rig.path('.meow/workflows')})\n  move it away: .meow and .meow/workflows must be folders\n`,
     2,
   );
 });
@@ -267,7 +267,7 @@ test('commands and flags that do not exist, or are used wrongly', async () => {
     ],
     [
       ['run', 'w.meow.toml', '--id', 'a/b'],
-      'meow: "a/b" is no run id\n  a run id has 1 to 40 letters, digits, "-" and "_"\n',
+      'meow: "a/b" is not a run id\n  a run id has 1 to 40 letters, digits, "-" and "_"\n',
     ],
     [
       ['run', 'w.meow.toml', '--max-agents', '0'],

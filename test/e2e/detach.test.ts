@@ -30,7 +30,7 @@ test('a killed run is resumed in the background, and stopped there', async () =>
   await run.ended;
   expect(await rig.meow('resume', 'd', '--detach')).toEqual({ stdout: 'd\n', stderr: '', code: 0 });
   const again = await rig.meow('resume', 'd', '--detach');
-  expect(again.stderr).toMatch(/^meow: run d is held by the engine with pid \d+/);
+  expect(again.stderr).toMatch(/^meow: run d is locked by another engine \(pid \d+, since /);
   expect(again.code).toBe(2);
   expect((await rig.meow('stop', 'd')).code).toBe(0);
   await until(() => rig.processes().length === 0, 'the engine and its commands to end');

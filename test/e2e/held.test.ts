@@ -47,7 +47,7 @@ test.for(['', '--detach'])('a run whose first record cannot be kept leaves no tr
   const args = ['--id', 'h', '--meta', `long=${'x'.repeat(8_000)}`, flag].join(' ');
   expect(await rig.shell(`${LIMIT}; meow run w.meow.toml ${args}`)).toEqual({
     stdout: '',
-    stderr: `meow: cannot make the run h: the file would become larger than allowed (EFBIG: ${rig.path('.meow/workflows/h/journal.jsonl')})
+    stderr: `meow: cannot create the run h: the file would become larger than allowed (EFBIG: ${rig.path('.meow/workflows/h/journal.jsonl')})
   raise the limit on the size of files (ulimit -f), then try again
 `,
     code: 2,

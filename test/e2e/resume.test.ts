@@ -156,8 +156,8 @@ test('what cannot be resumed is refused with a reason', async () => {
   await rig.appears('hold.began');
   const held = await rig.meow('resume', 'mine');
   expect(held.stderr.replace(/since \S+/, 'since T')).toBe(
-    `meow: run mine is held by the engine with pid ${rig.enginePid('mine')}, since T
-  watch it: meow status mine · end it: meow stop mine
+    `meow: run mine is locked by another engine (pid ${rig.enginePid('mine')}, since T
+  stop it: meow stop mine · watch it: meow status mine
 `,
   );
   expect(held.code).toBe(2);
@@ -167,14 +167,14 @@ test('what cannot be resumed is refused with a reason', async () => {
   const refusals: readonly (readonly [readonly string[], string])[] = [
     [['resume', 'mine'], 'meow: run mine is done; there is nothing to resume\n  meow status mine shows it\n'],
     [['resume', 'mien'], 'meow: there is no run mien\n  did you mean mine? all runs: meow list\n'],
-    [['resume', '../mine'], 'meow: "../mine" is no run id\n  a run id has 1 to 40 letters, digits, "-" and "_"\n'],
+    [['resume', '../mine'], 'meow: "../mine" is not a run id\n  a run id has 1 to 40 letters, digits, "-" and "_"\n'],
     [
       ['run', '--resume', 'mine', '--var', 'a=1'],
       'meow: a run that is resumed keeps what it was started with: --var cannot be given\n  leave it out, or start a new run: meow run PATH\n',
     ],
     [
       ['run', 'w.meow.toml', '--id', 'mine'],
-      'meow: there is a run mine already\n  choose another --id; what became of that one: meow status mine\n',
+      'meow: run mine already exists\n  choose another --id, or look at that run: meow status mine\n',
     ],
     [['run', 'mine'], 'meow: mine is a run, and meow run starts a new one\n  take it up again: meow resume mine\n'],
   ];

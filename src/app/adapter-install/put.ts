@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 
 import { ABSENT, isErrno } from '../../sys/errno.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { refusalOf } from '../../stores/usage-errors.ts';
+import { asUsageError } from '../../stores/usage-errors.ts';
 
 /** More than this is something else. */
 const FILES_MAX = 200;
@@ -33,7 +33,7 @@ export function putFolder(source: string, target: string): void {
       rmSync(staging, { recursive: true, force: true });
     }
   } catch (error) {
-    throw refusalOf(error, 'install the adapter', target);
+    throw asUsageError(error, 'install the adapter', target);
   }
 }
 
@@ -44,7 +44,7 @@ export function removeFolder(target: string): void {
     renameSync(target, join(away, 'old'));
     rmSync(away, { recursive: true, force: true });
   } catch (error) {
-    throw refusalOf(error, 'remove the adapter', target);
+    throw asUsageError(error, 'remove the adapter', target);
   }
 }
 

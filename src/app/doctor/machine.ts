@@ -5,7 +5,7 @@ import { accessSync, constants, existsSync, readFileSync, statSync, watch } from
 import { dirname } from 'node:path';
 
 import { findProgram } from '../../drivers/recording-shell.ts';
-import { isSystemError } from '../../stores/usage-errors.ts';
+import { isSystemError } from '../../sys/errno.ts';
 import type { Project } from '../project.ts';
 import { shownPath } from '../sources.ts';
 import type { Check } from './check.ts';

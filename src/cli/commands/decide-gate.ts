@@ -11,7 +11,7 @@ import { keptMessages } from '../../ipc/pending-messages.ts';
 import type { Answer } from '../../ipc/protocol.ts';
 import type { GateVerdict } from '../../kernel/input.ts';
 import type { Store } from '../../engine/ports.ts';
-import { isErrno } from '../../stores/usage-errors.ts';
+import { isErrno } from '../../sys/errno.ts';
 import { openGates } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';

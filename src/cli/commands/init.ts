@@ -9,7 +9,8 @@ import { dirname, join, resolve } from 'node:path';
 import { assert } from '../../base/assert.ts';
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { isErrno, refusalOf } from '../../stores/usage-errors.ts';
+import { asUsageError } from '../../stores/usage-errors.ts';
+import { isErrno } from '../../sys/errno.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import { say } from '../output.ts';
@@ -83,7 +84,7 @@ function write(path: string, text: string): { readonly path: string; readonly is
     if (isErrno(error, 'EEXIST') && error.syscall === 'open') return { path, isNew: false };
     // What was begun would be kept the next time.
     if (isErrno(error, 'ENOSPC', 'EDQUOT', 'EIO')) rmSync(path, { force: true });
-    throw refusalOf(error, `write ${path}`, path);
+    throw asUsageError(error, `write ${path}`, path);
   }
 }
 

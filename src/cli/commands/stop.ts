@@ -7,7 +7,7 @@ import { UsageError } from '../../base/usage-error.ts';
 import { resumeRun } from '../../engine/client.ts';
 import type { RunState } from '../../kernel/state.ts';
 import type { RunHolder, Store } from '../../engine/ports.ts';
-import { isErrno } from '../../stores/usage-errors.ts';
+import { isErrno } from '../../sys/errno.ts';
 import { runStatus } from '../../view/status.ts';
 import { Adapters } from '../../app/adapters.ts';
 import { EXIT } from '../exit.ts';
