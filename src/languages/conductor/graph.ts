@@ -19,7 +19,7 @@ export function checkTargets(report: Report, steps: Steps, unread: Unread): void
   for (const step of steps.values()) {
     for (const { place, key, enters, ...route } of step.routes) {
       const to = stepAfter({ ...route, enters });
-      if (to === null || isThere(to)) continue;
+      if (isThere(to)) continue;
       const at = enters?.returnTo?.place ?? place;
       missingTarget(report, steps, to, at, `the route "${key}" of ${named(step)} leads to no step`);
     }
@@ -112,7 +112,7 @@ export function checkInputs(report: Report, steps: Steps): void {
 }
 
 function leadsTo(steps: Steps, from: StepSyntax, id: string): boolean {
-  return from.routes.map(stepAfter).some((to) => to !== null && steps.has(to) && reachedFrom(steps, to).has(id));
+  return from.routes.map(stepAfter).some((to) => steps.has(to) && reachedFrom(steps, to).has(id));
 }
 
 /** Ids of the steps that control can come to, itself included. */
@@ -121,7 +121,7 @@ function reachedFrom(steps: Steps, id: string, unread: Unread = new Map()): Read
   // What is added while it is walked over is walked over as well.
   for (const each of reached) {
     for (const to of (steps.get(each)?.routes ?? []).map(stepAfter))
-      if (to !== null && (steps.has(to) || unread.has(to))) reached.add(to);
+      if (steps.has(to) || unread.has(to)) reached.add(to);
     for (const to of unread.get(each) ?? []) reached.add(to);
   }
   return reached;

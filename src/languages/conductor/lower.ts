@@ -1,7 +1,7 @@
 // Steps as syntax → blocks: one for each step, and for each end that a run can come to.
 
 import type { EffectSpec } from '../../ir/effect.ts';
-import type { Follow, Target } from '../../ir/follow.ts';
+import type { Follow } from '../../ir/follow.ts';
 import { targetOf } from '../../ir/follow.ts';
 import type { HaltSpec } from '../../ir/conducted.ts';
 import type { Block, Step } from '../../ir/program.ts';
@@ -24,12 +24,7 @@ type Verdict = HaltSpec['verdict'];
 /** `entry`: the step that a run begins with. Ends that nothing leads to are left out. */
 export function lowerSteps(steps: Steps, entry: string): readonly Block[] {
   const entered = new Set([entry]);
-  for (const { routes } of steps.values()) {
-    for (const { key, ...route } of routes) {
-      const to = stepAfter(route);
-      if (to !== null) entered.add(blockOf(steps, route.enters === null ? key : RETURNED, to));
-    }
-  }
+  for (const { routes } of steps.values()) for (const route of routes) entered.add(blockAfter(steps, route));
   const ends = steps.has(STOP) ? [] : endBlocks(STOP, null, null);
   const blocks = [...steps.values()].flatMap((step) =>
     step.opcode === 'STOP' ? endBlocks(step.id, step.verdict, reasonOf(step)) : lowerStep(steps, step),
@@ -54,24 +49,21 @@ function reasonOf({ effect }: StepSyntax): string | null {
   return effect?.kind === 'halt' ? effect.reason : null;
 }
 
-/** A workflow that returns has ended well. */
-const RETURNED = 'completed';
-
-/** The block that leads on from an outcome to a step. */
-function blockOf(steps: Steps, key: string, to: string): string {
+/** The block that a route leads to, be it after another workflow. One that returns has ended well. */
+function blockAfter(steps: Steps, route: Route): string {
+  const to = stepAfter(route);
   const target = steps.get(to);
   const depends = target === undefined || (target.opcode === 'STOP' && target.verdict === null);
-  return depends && !isGood(key) ? to + UNWANTED : to;
+  return depends && route.enters === null && !isGood(route.key) ? to + UNWANTED : to;
 }
 
-function lowerRoute(steps: Steps, { key, to, enters }: Route): Follow {
-  const leads = (target: Target): Follow => ({ kind: 'goto', target, session: 'fresh', dropCallers: false });
-  if (enters === null) return leads(targetOf(blockOf(steps, key, to)));
-  const { entry, variables, returnTo } = enters;
-  const passed = Object.entries(variables).map(([name, value]) => [name, { kind: 'literal', value }] as const);
-  const target = targetOf(entry, Object.fromEntries(passed));
-  if (returnTo === null) return leads(target);
-  return { kind: 'call', target, returnTo: targetOf(blockOf(steps, RETURNED, returnTo.text)), session: 'fresh' };
+function lowerRoute(steps: Steps, route: Route): Follow {
+  const after = targetOf(blockAfter(steps, route));
+  const { enters } = route;
+  if (enters === null) return { kind: 'goto', target: after, session: 'fresh', dropCallers: false };
+  const passed = Object.entries(enters.variables).map(([name, value]) => [name, { kind: 'literal', value }] as const);
+  const target = targetOf(enters.entry, Object.fromEntries(passed));
+  return { kind: 'call', target, returnTo: after, session: 'fresh' };
 }
 
 /** None where a part of the step is missing. */

@@ -65,13 +65,13 @@ export interface Entering {
   /** The name of its first block. */
   readonly entry: string;
   readonly variables: Readonly<Record<string, string>>;
-  /** The step to continue with when it is done; null: its end is that of the run. */
+  /** The step to continue with when it is done; null: STOP. */
   readonly returnTo: YamlScalar | null;
 }
 
-/** The step or STOP that a route leads to, be it after another workflow; null: it leads to none. */
-export function stepAfter({ to, enters }: Pick<Route, 'to' | 'enters'>): string | null {
-  return enters === null ? to : (enters.returnTo?.text ?? null);
+/** The step or STOP that a route leads to, be it after another workflow. */
+export function stepAfter({ to, enters }: Pick<Route, 'to' | 'enters'>): string {
+  return enters === null ? to : (enters.returnTo?.text ?? STOP);
 }
 
 /** The first two wait for a decision, the others only ask for it. */
