@@ -9,7 +9,7 @@ import type { OtherFiles } from '../src/languages/meow/compile.ts';
 import { compileMeow } from '../src/languages/meow/compile.ts';
 import { readSimScript } from '../src/sim/script.ts';
 import { renderDiagnostic } from '../src/view/diagnostics.ts';
-import { plainPaint } from '../src/view/paint.ts';
+import { plainPalette } from '../src/view/palette.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const FIRST_RUN = 'npm ci && bin/meow run examples/hello.meow.toml';
@@ -60,7 +60,7 @@ describe('diagnostics in the documents', () => {
 
   test.each(told)('$place is what the program prints', ({ file, source, shown }) => {
     const { diagnostics } = compileMeow({ file, text: source, workflow: null, given: null });
-    expect(shown).toBe(diagnostics.map((diagnostic) => `${renderDiagnostic(diagnostic, plainPaint)}\n`).join(''));
+    expect(shown).toBe(diagnostics.map((diagnostic) => `${renderDiagnostic(diagnostic, plainPalette)}\n`).join(''));
   });
 
   test('there are some, and all others have the same form', () => {

@@ -149,7 +149,7 @@ export class RunDirectory {
   }
 
   #tell(records: readonly JournalRecord[]): void {
-    const events = records.flatMap((record) => this.#events.of(record));
+    const events = records.flatMap((record) => this.#events.eventsOf(record));
     for (const { event_type: type, visit, attempt } of events) {
       if (typeof visit !== 'string') continue;
       if (type === 'step_started') {

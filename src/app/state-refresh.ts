@@ -8,7 +8,7 @@ import type { JournalRecord } from '../kernel/decision.ts';
 import type { RunState } from '../kernel/state.ts';
 import { isSystemError } from '../sys/errno.ts';
 import type { StateFile } from '../stores/state-file.ts';
-import { StateYaml, stepsTouched } from '../view/state-yaml.ts';
+import { StateYaml, changedSteps } from '../view/state-yaml.ts';
 
 const INTERVAL_MIN_MS = 200;
 const COST_SHARE = 20;
@@ -45,7 +45,7 @@ export class StateRefresh {
 
   seen(records: readonly JournalRecord[], state: RunState): void {
     if (this.#yaml === null) this.#yaml = new StateYaml(state);
-    else this.#yaml.touch(stepsTouched(records));
+    else this.#yaml.invalidate(changedSteps(records));
     this.#state = state;
     this.#dirty = true;
     if (this.#late && !this.#finished) this.#begin();

@@ -2,13 +2,13 @@
 
 import pc from 'picocolors';
 
-import type { Paint } from '../view/paint.ts';
-import { plainPaint } from '../view/paint.ts';
+import type { Palette } from '../view/palette.ts';
+import { plainPalette } from '../view/palette.ts';
 
-export function paintFor(stream: { readonly isTTY?: boolean }): Paint {
+export function paintFor(stream: { readonly isTTY?: boolean }): Palette {
   const { NO_COLOR, TERM } = process.env;
   const wanted = stream.isTTY === true && (NO_COLOR === undefined || NO_COLOR === '') && TERM !== 'dumb';
-  return wanted ? pc.createColors(true) : plainPaint;
+  return wanted ? pc.createColors(true) : plainPalette;
 }
 
 /** Whether lines can be drawn anew in place. */

@@ -2,11 +2,11 @@
 
 import type { Diagnostic } from '../base/diagnostic.ts';
 import { countText, renderDiagnostic } from '../view/diagnostics.ts';
-import type { Paint } from '../view/paint.ts';
+import type { Palette } from '../view/palette.ts';
 import { complain } from './output.ts';
 
 /** Prints all of them on stderr, and their number. */
-export function complainAll(diagnostics: readonly Diagnostic[], paint: Paint): void {
-  for (const diagnostic of diagnostics) complain(renderDiagnostic(diagnostic, paint));
+export function complainAll(diagnostics: readonly Diagnostic[], palette: Palette): void {
+  for (const diagnostic of diagnostics) complain(renderDiagnostic(diagnostic, palette));
   if (diagnostics.length > 0) complain(countText(diagnostics));
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Diagnostic } from '../base/diagnostic.ts';
 import { diagnosticJson, renderDiagnostic } from './diagnostics.ts';
-import { plainPaint } from './paint.ts';
+import { plainPalette } from './palette.ts';
 import { widthOf } from './row.ts';
 
 const UNKNOWN_NEED: Diagnostic = {
@@ -87,5 +87,5 @@ test('for scripts it is an object with the same facts', () => {
 });
 
 function drawn(diagnostic: Diagnostic): readonly string[] {
-  return renderDiagnostic(diagnostic, plainPaint).split('\n');
+  return renderDiagnostic(diagnostic, plainPalette).split('\n');
 }

@@ -3,25 +3,27 @@
 
 import type { Diagnostic, Span } from '../base/diagnostic.ts';
 import type { Json } from '../base/json.ts';
-import type { Paint } from './paint.ts';
-import { tame, widthOf } from './row.ts';
+import type { Palette } from './palette.ts';
+import { widthOf } from './row.ts';
+import { sanitize } from './sanitize.ts';
 
 const WINDOW = 100;
 const TAB = 4;
 
 /** Several lines, without a line end after the last. */
-export function renderDiagnostic(diagnostic: Diagnostic, paint: Paint): string {
+export function renderDiagnostic(diagnostic: Diagnostic, palette: Palette): string {
   const { severity, code, message, span, hint, related } = diagnostic;
-  const brush = severity === 'error' ? paint.red : paint.yellow;
+  const style = severity === 'error' ? palette.red : palette.yellow;
   const gutter = ' '.repeat(String(span.line).length);
   const { source, squiggle } = excerpt(diagnostic);
   const lines = [
-    `${paint.bold(`${place(span)}:`)} ${brush(`${severity} ${code}:`)} ${tame(message)}`,
-    `  ${paint.dim(`${span.line} |`)} ${source}`.trimEnd(),
-    `  ${gutter} ${paint.dim('|')} ${brush(squiggle)}`,
+    `${palette.bold(`${positionText(span)}:`)} ${style(`${severity} ${code}:`)} ${sanitize(message)}`,
+    `  ${palette.dim(`${span.line} |`)} ${source}`.trimEnd(),
+    `  ${gutter} ${palette.dim('|')} ${style(squiggle)}`,
   ];
-  if (hint !== null) lines.push(`  ${paint.cyan('hint:')} ${tame(hint)}`);
-  for (const other of related) lines.push(`  ${paint.dim(`${place(other.span)}:`)} ${tame(other.message)}`);
+  if (hint !== null) lines.push(`  ${palette.cyan('hint:')} ${sanitize(hint)}`);
+  for (const other of related)
+    lines.push(`  ${palette.dim(`${positionText(other.span)}:`)} ${sanitize(other.message)}`);
   return lines.join('\n');
 }
 
@@ -43,8 +45,8 @@ function spanJson({ file, line, column, length }: Span): { readonly [key: string
   return { path: file, line, column, length };
 }
 
-function place({ file, line, column }: Span): string {
-  return `${tame(file)}:${line}:${column}`;
+function positionText({ file, line, column }: Span): string {
+  return `${sanitize(file)}:${line}:${column}`;
 }
 
 /** The part of the source line around the span, as wide as a screen, and what stands under it. */
@@ -95,7 +97,7 @@ function cellsOf(line: string): readonly string[] {
   const cells: string[] = [];
   let column = 0;
   for (const character of line) {
-    const cell = character === '\t' ? ' '.repeat(TAB - (column % TAB)) : tame(character) || ' ';
+    const cell = character === '\t' ? ' '.repeat(TAB - (column % TAB)) : sanitize(character) || ' ';
     cells.push(cell);
     column += widthOf(cell);
   }

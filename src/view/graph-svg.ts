@@ -3,28 +3,29 @@
 
 import { COLOURS, groupsOf } from './graph.ts';
 import type { Graph, GraphEdge, GraphNode } from './graph.ts';
-import { cut, tame, widthOf } from './row.ts';
+import { cut, widthOf } from './row.ts';
+import { sanitize } from './sanitize.ts';
 
 export function graphSvg(graph: Graph): string {
   const { title, nodes } = graph;
-  const bundles = bundled(graph.edges);
-  const back = leadingBack(nodes, bundles);
+  const bundles = bundleEdges(graph.edges);
+  const back = backEdges(nodes, bundles);
   const ahead = bundles.filter((bundle) => !back.has(bundle));
-  const boxes = placed(rowsOf(nodes, ahead));
+  const boxes = placeBoxes(rowsOf(nodes, ahead));
   const all = [...boxes.values()];
   const width =
     all.reduce((most, box) => Math.max(most, box.x + box.width / 2 + AROUND), widthOf(title) * CHARACTER) + MARGIN;
   const height = all.reduce((most, { y }) => Math.max(most, y + HEIGHT), MARGIN) + MARGIN;
   const lines = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img">`,
-    `<title>${escaped(title)}</title>`,
+    `<title>${escapeXml(title)}</title>`,
     `<style>${STYLE}</style>`,
     '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto">',
     '<path d="M0 0L8 4L0 8z" fill="#666666"/></marker></defs>',
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
-    `<text class="title" x="${MARGIN}" y="${MARGIN}">${escaped(title)}</text>`,
-    ...bundles.flatMap((bundle) => drawnBundle(bundle, boxes, back.has(bundle))),
-    ...all.flatMap(drawnNode),
+    `<text class="title" x="${MARGIN}" y="${MARGIN}">${escapeXml(title)}</text>`,
+    ...bundles.flatMap((bundle) => bundleSvg(bundle, boxes, back.has(bundle))),
+    ...all.flatMap(nodeSvg),
     '</svg>',
   ];
   return `${lines.join('\n')}\n`;
@@ -35,7 +36,7 @@ interface Bundle extends Pick<GraphEdge, 'from' | 'to' | 'kind'> {
   readonly labels: readonly string[];
 }
 
-function bundled(edges: readonly GraphEdge[]): readonly Bundle[] {
+function bundleEdges(edges: readonly GraphEdge[]): readonly Bundle[] {
   const between = groupsOf(edges, ({ from, to, kind }) => JSON.stringify([from, to, kind]));
   return [...between.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return [];
@@ -68,7 +69,7 @@ const STYLE =
   '.dim{fill:#666666;font-size:10px}.on{paint-order:stroke;stroke:#ffffff;stroke-width:3px}path{fill:none;stroke:#666666}.grows{stroke-dasharray:4 3}';
 
 /** Those that lead to where control has come from, on the way through the graph from its first step. */
-function leadingBack(nodes: readonly GraphNode[], bundles: readonly Bundle[]): ReadonlySet<Bundle> {
+function backEdges(nodes: readonly GraphNode[], bundles: readonly Bundle[]): ReadonlySet<Bundle> {
   const out = groupsOf(bundles, ({ from }) => from);
   const back = new Set<Bundle>();
   const state = new Map<string, 'open' | 'done'>();
@@ -126,7 +127,7 @@ function rowsOf(nodes: readonly GraphNode[], ahead: readonly Bundle[]): readonly
   );
 }
 
-function placed(rows: readonly (readonly GraphNode[])[]): ReadonlyMap<string, Box> {
+function placeBoxes(rows: readonly (readonly GraphNode[])[]): ReadonlyMap<string, Box> {
   const widthIn = (row: readonly GraphNode[]): number =>
     row.reduce((sum, node) => sum + boxWidth(node), (row.length - 1) * GAP);
   const widest = rows.reduce((most, row) => Math.max(most, widthIn(row)), 0);
@@ -143,25 +144,25 @@ function placed(rows: readonly (readonly GraphNode[])[]): ReadonlyMap<string, Bo
 }
 
 function boxWidth({ name, executor, group }: GraphNode): number {
-  return Math.max(widthOf(short(name)), widthOf(under(executor, group)), 8) * CHARACTER + MARGIN;
+  return Math.max(widthOf(short(name)), widthOf(subtitle(executor, group)), 8) * CHARACTER + MARGIN;
 }
 
-function under(executor: string, group: string | null): string {
+function subtitle(executor: string, group: string | null): string {
   return group === null ? executor : `${executor} · ${short(group)}`;
 }
 
-function drawnNode({ node, x, y, width }: Box): readonly string[] {
+function nodeSvg({ node, x, y, width }: Box): readonly string[] {
   const { fill, line } = node.status === null ? { fill: '#ffffff', line: '#666666' } : COLOURS[node.status];
   const status = node.status === null ? '' : ` (${node.status})`;
   return [
-    `<g><title>${escaped(node.id)}${status}</title>`,
+    `<g><title>${escapeXml(node.id)}${status}</title>`,
     `<rect x="${x - width / 2}" y="${y}" width="${width}" height="${HEIGHT}" rx="6" fill="${fill}" stroke="${line}"/>`,
-    `<text x="${x}" y="${y + 19}">${escaped(short(node.name))}</text>`,
-    `<text class="dim" x="${x}" y="${y + 34}">${escaped(under(node.executor, node.group))}</text></g>`,
+    `<text x="${x}" y="${y + 19}">${escapeXml(short(node.name))}</text>`,
+    `<text class="dim" x="${x}" y="${y + 34}">${escapeXml(subtitle(node.executor, node.group))}</text></g>`,
   ];
 }
 
-function drawnBundle(
+function bundleSvg(
   { from, to, kind, labels }: Bundle,
   boxes: ReadonlyMap<string, Box>,
   isBack: boolean,
@@ -177,21 +178,25 @@ function drawnBundle(
   const at = isBack ? { x: right - 12, y: (a.y + b.y) / 2 + middle } : { x: (a.x + b.x) / 2, y: (top + bottom) / 2 };
   return [
     `<path class="${kind}" d="${way}" marker-end="url(#tip)"/>`,
-    ...(labels.length === 0 ? [] : [drawnLabels(labels, at)]),
+    ...(labels.length === 0 ? [] : [labelsSvg(labels, at)]),
   ];
 }
 
 /** Of many outcomes the first; all of them are told to who points there. */
-function drawnLabels(labels: readonly string[], { x, y }: { readonly x: number; readonly y: number }): string {
+function labelsSvg(labels: readonly string[], { x, y }: { readonly x: number; readonly y: number }): string {
   const [first = '', ...others] = labels;
   const shown = others.length > 1 ? `${short(first)} +${others.length}` : short(labels.join(', '));
-  return `<text class="dim on" x="${x}" y="${y}">${escaped(shown)}<title>${escaped(labels.join(', '))}</title></text>`;
+  return `<text class="dim on" x="${x}" y="${y}">${escapeXml(shown)}<title>${escapeXml(labels.join(', '))}</title></text>`;
 }
 
 function short(name: string): string {
-  return cut(tame(name), NAME_MAX);
+  return cut(sanitize(name), NAME_MAX);
 }
 
-function escaped(text: string): string {
-  return tame(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+function escapeXml(text: string): string {
+  return sanitize(text)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }

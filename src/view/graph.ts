@@ -5,8 +5,9 @@ import { segmentMatcher } from '../base/segment-pattern.ts';
 import { blocksOf, blocksOfTarget } from '../ir/follow.ts';
 import type { Block, Program, Step } from '../ir/program.ts';
 import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
-import { neededBy } from './needed.ts';
-import { padTo, tame, widthOf } from './row.ts';
+import { resolveNeeds } from './needed.ts';
+import { padTo, widthOf } from './row.ts';
+import { sanitize } from './sanitize.ts';
 import { routeWord, visitKind } from './visits.ts';
 
 export interface Graph {
@@ -61,17 +62,17 @@ export function programGraph(program: Program): Graph {
       for (const needed of neededInBlock(block, step)) {
         edges.push({ from: idIn(program, block, needed), to: id, kind: 'need', label: null });
       }
-      for (const { target, label } of growthOf(step)) {
+      for (const { target, label } of growthTargets(step)) {
         const next = program.blocks[target];
         if (next === undefined) continue;
         reached.add(target);
-        for (const first of firstSteps(next)) {
+        for (const first of entrySteps(next)) {
           edges.push({ from: id, to: idIn(program, next, first), kind: 'grows', label });
         }
       }
     }
   }
-  return { title: program.source.name, nodes, edges: unique(edges), groups };
+  return { title: program.source.name, nodes, edges: uniqueEdges(edges), groups };
 }
 
 export function runGraph(state: RunState): Graph {
@@ -89,13 +90,13 @@ export function runGraph(state: RunState): Graph {
       status: step.status,
       group: owner,
     });
-    for (const { steps, hopes } of neededBy(state, step)) {
+    for (const { steps, mayGrow: hopes } of resolveNeeds(state, step)) {
       for (const { id } of [...steps, ...hopes]) edges.push({ from: id, to: step.id, kind: 'need', label: null });
     }
   }
   for (const frame of state.frames.values()) for (const edge of growthEdges(state, frame)) edges.push(edge);
   const title = state.request === null ? state.program.source.name : `${state.request.id} ${state.program.source.name}`;
-  return { title, nodes, edges: unique(edges), groups: [...groups.values()] };
+  return { title, nodes, edges: uniqueEdges(edges), groups: [...groups.values()] };
 }
 
 export function graphMermaid(graph: Graph): string {
@@ -159,23 +160,23 @@ export function graphText(graph: Graph): string {
   const nameOf = new Map(graph.nodes.map(({ id, name, group }) => [id, { name, group }]));
   const into = groupsOf(graph.edges, ({ to }) => to);
   const out = groupsOf(graph.edges, ({ from }) => from);
-  const lines = [tame(graph.title)];
+  const lines = [sanitize(graph.title)];
   const refer = (id: string, from: GraphNode): string => {
     const known = nameOf.get(id);
-    return tame(known === undefined || known.group !== from.group ? id : known.name);
+    return sanitize(known === undefined || known.group !== from.group ? id : known.name);
   };
   const list = (nodes: readonly GraphNode[], indent: string): void => {
     const widest = (column: (node: GraphNode) => string): number =>
-      nodes.reduce((width, node) => Math.max(width, widthOf(tame(column(node)))), 0);
+      nodes.reduce((width, node) => Math.max(width, widthOf(sanitize(column(node)))), 0);
     const nameWidth = widest(({ name }) => name);
     const executorWidth = widest(({ executor }) => executor);
     const statusWidth = widest(({ status }) => status ?? '');
     for (const node of inOrder(nodes, graph.edges)) {
       const needs = (into.get(node.id) ?? []).filter(({ kind }) => kind === 'need');
-      const after = needs.length === 0 ? '' : `after ${shortList(needs.map(({ from }) => refer(from, node)))}`;
+      const after = needs.length === 0 ? '' : `after ${listNames(needs.map(({ from }) => refer(from, node)))}`;
       const columns = [
-        padTo(tame(node.name), nameWidth),
-        padTo(tame(node.executor), executorWidth),
+        padTo(sanitize(node.name), nameWidth),
+        padTo(sanitize(node.executor), executorWidth),
         ...(statusWidth === 0 ? [] : [padTo(node.status ?? '', statusWidth)]),
         after,
       ];
@@ -185,8 +186,8 @@ export function graphText(graph: Graph): string {
         ({ label }) => label,
       );
       for (const [label, edges] of grows) {
-        const on = label === null ? '' : `${tame(label)}: `;
-        lines.push(`${indent}  → ${on}${shortList(edges.map(({ to }) => refer(to, node)))}`);
+        const on = label === null ? '' : `${sanitize(label)}: `;
+        lines.push(`${indent}  → ${on}${listNames(edges.map(({ to }) => refer(to, node)))}`);
       }
     }
   };
@@ -195,7 +196,7 @@ export function graphText(graph: Graph): string {
     '  ',
   );
   for (const group of graph.groups) {
-    lines.push('', tame(group.name));
+    lines.push('', sanitize(group.name));
     list(
       graph.nodes.filter((node) => node.group === group.id),
       '  ',
@@ -229,11 +230,11 @@ function neededInBlock(block: Block, step: Step): readonly Step[] {
   });
 }
 
-function firstSteps(block: Block): readonly Step[] {
+function entrySteps(block: Block): readonly Step[] {
   return block.steps.filter((step) => neededInBlock(block, step).length === 0);
 }
 
-function growthOf(step: Step): readonly { readonly target: string; readonly label: string | null }[] {
+function growthTargets(step: Step): readonly { readonly target: string; readonly label: string | null }[] {
   const growth: { target: string; label: string | null }[] = [];
   for (const [route, follow] of Object.entries(step.routes)) {
     const label = route === 'done' ? null : routeWord(step, route);
@@ -253,7 +254,7 @@ function growthEdges(state: RunState, frame: FrameState): readonly GraphEdge[] {
   const before = frame.replaces ?? frame.caller;
   const from = before === null ? [frame.owner] : (state.frames.get(before)?.steps ?? []).map(({ id }) => id);
   const first = frame.steps.filter(
-    (step) => step.definition.needs.length === 0 || neededBy(state, step).every(({ steps }) => steps.length === 0),
+    (step) => step.definition.needs.length === 0 || resolveNeeds(state, step).every(({ steps }) => steps.length === 0),
   );
   const label = frame.join === 'recover' ? 'error' : before === null ? null : frame.replaces === null ? 'call' : null;
   return from.flatMap((id) =>
@@ -261,7 +262,7 @@ function growthEdges(state: RunState, frame: FrameState): readonly GraphEdge[] {
   );
 }
 
-function unique(edges: readonly GraphEdge[]): readonly GraphEdge[] {
+function uniqueEdges(edges: readonly GraphEdge[]): readonly GraphEdge[] {
   return [
     ...new Map(edges.map((edge) => [JSON.stringify([edge.from, edge.to, edge.kind, edge.label]), edge])).values(),
   ];
@@ -311,18 +312,18 @@ function inOrder(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): read
   return [...ordered, ...nodes.filter((node) => !ordered.has(node))];
 }
 
-function shortList(names: readonly string[]): string {
+function listNames(names: readonly string[]): string {
   if (names.length <= NAMED_MAX) return names.join(', ');
   return `${names.slice(0, NAMED_MAX - 1).join(', ')} and ${names.length - NAMED_MAX + 1} more`;
 }
 
 function mermaidText(text: string): string {
-  return tame(text).replaceAll(/[#"<>&`|[\](){}\\]/g, (character) => `#${character.charCodeAt(0)};`);
+  return sanitize(text).replaceAll(/[#"<>&`|[\](){}\\]/g, (character) => `#${character.charCodeAt(0)};`);
 }
 
 function dotText(text: string): string {
   const lines = text
     .split('\n')
-    .map((line) => tame(line).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('&', '&amp;'));
+    .map((line) => sanitize(line).replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('&', '&amp;'));
   return `"${lines.join('\\n')}"`;
 }

@@ -6,37 +6,37 @@ import type { IdTree } from '../kernel/id-tree.ts';
 import { find } from '../kernel/id-tree.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 
-export interface Needed {
+export interface ResolvedNeed {
   /** As an id of the run, or a pattern of them. */
   readonly need: string;
   /** The steps that it names by now. */
   readonly steps: readonly StepState[];
   /** Steps below which more may come into being that it names. */
-  readonly hopes: readonly StepState[];
+  readonly mayGrow: readonly StepState[];
 }
 
-export function neededBy(state: RunState, step: StepState): readonly Needed[] {
-  return step.definition.needs.map((need) => neededFor(state, step, need));
+export function resolveNeeds(state: RunState, step: StepState): readonly ResolvedNeed[] {
+  return step.definition.needs.map((need) => resolveNeed(state, step, need));
 }
 
 /** Whether it still keeps the step from starting. */
-export function isOpen({ steps, hopes }: Needed): boolean {
+export function isOpen({ steps, mayGrow: hopes }: ResolvedNeed): boolean {
   return hopes.length > 0 || steps.some(({ settlement }) => settlement === 'open');
 }
 
-function neededFor(state: RunState, waiter: StepState, need: string): Needed {
+function resolveNeed(state: RunState, waiter: StepState, need: string): ResolvedNeed {
   const { prefix } = waiter.frame;
   const steps: StepState[] = [];
   const hopes: StepState[] = [];
   const top = prefix === '' ? state.tree : find(state.tree, prefix.slice(0, -1).split('.'));
   if (top !== null) collect(top, need.split('.'), steps, hopes);
-  return { need: `${prefix}${need}`, steps: steps.filter((step) => step !== waiter), hopes };
+  return { need: `${prefix}${need}`, steps: steps.filter((step) => step !== waiter), mayGrow: hopes };
 }
 
 function collect(node: IdTree<StepState>, segments: readonly string[], steps: StepState[], hopes: StepState[]): void {
   const [first, ...rest] = segments;
   if (first === undefined) return;
-  for (const next of fitting(node, first)) {
+  for (const next of matchingNodes(node, first)) {
     if (rest.length === 0) {
       if (next.value === null) collectBelow(next, steps);
       else steps.push(next.value);
@@ -50,7 +50,7 @@ function collect(node: IdTree<StepState>, segments: readonly string[], steps: St
   }
 }
 
-function fitting({ below }: IdTree<StepState>, pattern: string): readonly IdTree<StepState>[] {
+function matchingNodes({ below }: IdTree<StepState>, pattern: string): readonly IdTree<StepState>[] {
   const only = below.get(pattern);
   if (!pattern.includes('*')) return only === undefined ? [] : [only];
   const fits = segmentMatcher(pattern);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { cut, padTo, row, tame, widthOf } from './row.ts';
+import { cut, padTo, row, widthOf } from './row.ts';
+import { sanitize } from './sanitize.ts';
 
 test.each([
   ['plain', 'plain'],
@@ -12,7 +13,7 @@ test.each([
   ['right\u202eleft', 'rightleft'],
   ['end\r\n', 'end'],
 ])('%j is tamed to %j', (text, tamed) => {
-  expect(tame(text)).toBe(tamed);
+  expect(sanitize(text)).toBe(tamed);
 });
 
 test.each([
@@ -42,9 +43,9 @@ test('padding counts columns', () => {
 test('a row ends where its width does, and brushes are not cut', () => {
   const red = (text: string): string => `<${text}>`;
   const pieces = [
-    { text: 'ab', brush: null },
-    { text: 'cdef', brush: red },
-    { text: 'g', brush: red },
+    { text: 'ab', style: null },
+    { text: 'cdef', style: red },
+    { text: 'g', style: red },
   ];
   expect(row(pieces, 7)).toBe('ab<cdef><g>');
   expect(row(pieces, 5)).toBe('ab<cd…>');

@@ -1,32 +1,17 @@
 // Text that must stay on one row of a terminal: how wide it is there, cut to a width, and freed of what would move the
 // cursor. What steps and authors wrote is foreign text, and must not command the terminal of who looks at it.
 
-import type { Brush } from './paint.ts';
+import type { Style } from './palette.ts';
 
 /** One piece of a row; the brush is put on after cutting, so that its codes are never cut or counted. */
-export interface Piece {
+export interface Segment {
   readonly text: string;
-  readonly brush: Brush | null;
+  readonly style: Style | null;
 }
-
-/** One line without control characters: sequences that command a terminal are dropped, line ends and tabs are blanks. */
-export function tame(text: string): string {
-  if (!UNTAMED.test(text)) return text;
-  return text.replaceAll(COMMANDS, '').replaceAll(BLANKS, ' ').replaceAll(CONTROLS, '').trimEnd();
-}
-
-/** An id for a line of text. Of one that is long, its two ends: a workflow that calls itself has ids of many thousand letters. */
-export function brief(id: string): string {
-  const text = tame(id);
-  return text.length <= BRIEF_MAX ? text : `${text.slice(0, BRIEF_HEAD)}…${text.slice(BRIEF_HEAD + 1 - BRIEF_MAX)}`;
-}
-
-const BRIEF_MAX = 100;
-const BRIEF_HEAD = 40;
 
 /** Columns that a tame text takes. */
 export function widthOf(text: string): number {
-  if (PLAIN.test(text)) return text.length;
+  if (PRINTABLE_ASCII.test(text)) return text.length;
   let width = 0;
   for (const character of text) width += columnsOf(character.codePointAt(0) ?? 0);
   return width;
@@ -52,27 +37,20 @@ export function padTo(text: string, width: number): string {
 }
 
 /** The pieces one after another, on one row. */
-export function row(pieces: readonly Piece[], width: number, ellipsis = '…'): string {
+export function row(pieces: readonly Segment[], width: number, ellipsis = '…'): string {
   let left = width;
   let line = '';
-  for (const { text, brush } of pieces) {
+  for (const { text, style } of pieces) {
     if (text === '') continue;
     const fitting = cut(text, left, ellipsis);
-    line += brush === null || fitting === '' ? fitting : brush(fitting);
+    line += style === null || fitting === '' ? fitting : style(fitting);
     if (fitting !== text) break;
     left -= widthOf(fitting);
   }
   return line;
 }
 
-const PLAIN = /^[\x20-\x7e]*$/;
-const UNTAMED = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069\ufeff]/u;
-const COMMANDS =
-  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
-  /(?:\x1b\[|\x9b)[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[\x20-\x7e]/g;
-const BLANKS = /\r\n|[\n\r\t\v\f\x85\u2028\u2029]/g;
-const CONTROLS = /[\p{Cc}\u202a-\u202e\u2066-\u2069\ufeff]/gu;
-
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 /** First and last of each range that takes two columns. */
 const WIDE: readonly (readonly [number, number])[] = [
   [0x1100, 0x115f],

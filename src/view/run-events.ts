@@ -47,7 +47,7 @@ export class RunEvents {
     this.#runId = runId;
   }
 
-  of({ at, decisions }: JournalRecord): readonly RunEvent[] {
+  eventsOf({ at, decisions }: JournalRecord): readonly RunEvent[] {
     const events: RunEvent[] = [];
     const routes: RunEvent[] = [];
     const tell = (type: EventType, visit: string | null, more: JsonMap = {}): RunEvent => ({
@@ -58,7 +58,7 @@ export class RunEvents {
       ...(visit === null ? {} : { visit }),
       ...more,
     });
-    for (const decision of inOrder(decisions)) {
+    for (const decision of endsFirst(decisions)) {
       switch (decision.kind) {
         case 'steps-added':
           for (const to of decision.steps) {
@@ -78,7 +78,7 @@ export class RunEvents {
           const verdict = this.#early.get(gate);
           this.#early.delete(gate);
           if (verdict === undefined) this.#asked.set(gate, step);
-          else events.push(tell(...told(gate, step, verdict)));
+          else events.push(tell(...verdictEvent(gate, step, verdict)));
           break;
         }
         case 'gate-decided': {
@@ -86,7 +86,7 @@ export class RunEvents {
           const visit = this.#asked.get(gate);
           this.#asked.delete(gate);
           if (visit === undefined) this.#early.set(gate, verdict);
-          else events.push(tell(...told(gate, visit, verdict)));
+          else events.push(tell(...verdictEvent(gate, visit, verdict)));
           break;
         }
         case 'step-done': {
@@ -154,7 +154,7 @@ export class RunEvents {
 }
 
 /** The kernel opens what follows before it says that a step is done; whoever reads wants to hear of the end first. */
-function inOrder(decisions: readonly Decision[]): readonly Decision[] {
+function endsFirst(decisions: readonly Decision[]): readonly Decision[] {
   const isEnd = ({ kind }: Decision): boolean => kind === 'step-done' || kind === 'step-failed';
   const isNext = ({ kind }: Decision): boolean => kind === 'frame-opened' || kind === 'steps-added';
   const ordered = [...decisions];
@@ -173,7 +173,7 @@ function inOrder(decisions: readonly Decision[]): readonly Decision[] {
 
 type Verdict = Extract<Decision, { kind: 'gate-decided' }>['verdict'];
 
-function told(gate: string, visit: string, { approved, by, notes }: Verdict): [EventType, string, JsonMap] {
+function verdictEvent(gate: string, visit: string, { approved, by, notes }: Verdict): [EventType, string, JsonMap] {
   return [approved ? 'gate_approved' : 'gate_rejected', visit, { gate, decided_by: by, notes }];
 }
 

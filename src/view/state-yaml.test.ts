@@ -7,7 +7,7 @@ import type { Program } from '../ir/program.ts';
 import { decide } from '../kernel/decide.ts';
 import type { Input } from '../kernel/input.ts';
 import { initialState } from '../kernel/state.ts';
-import { StateYaml, stepsTouched } from './state-yaml.ts';
+import { StateYaml, changedSteps } from './state-yaml.ts';
 import { UNLIMITED } from '../ir/program.ts';
 
 test('a run reads as the spec shows it', () => {
@@ -140,7 +140,7 @@ test('after any changes the text is the one that a fresh reading gives', () => {
   const yaml = new StateYaml(state);
   const take = (input: Input, at: number): void => {
     const decisions = decide(state, input, at);
-    yaml.touch(stepsTouched([{ seq: 1, at, input, decisions }]));
+    yaml.invalidate(changedSteps([{ seq: 1, at, input, decisions }]));
     expect(yaml.text()).toBe(new StateYaml(state).text());
   };
   take(START, START_TIME);

@@ -36,7 +36,7 @@ export class StateYaml {
     this.#state = state;
   }
 
-  touch(steps: Iterable<string>): void {
+  invalidate(steps: Iterable<string>): void {
     for (const id of steps) {
       const place = this.#places.get(id);
       const known = place === undefined ? undefined : this.#steps[place];
@@ -61,7 +61,7 @@ export class StateYaml {
     const none = this.#state.steps.size === 0 ? ' {}' : '';
     const chunks = this.#chunks.map((known, index) => {
       const text = known ?? this.#chunkText(index);
-      this.#chunks[index] = text.length > CHUNK_KEPT_MAX ? null : text;
+      this.#chunks[index] = text.length > CHUNK_CACHE_MAX ? null : text;
       return text;
     });
     return [`${head(this.#state)}steps:${none}\n`, ...chunks];
@@ -88,7 +88,7 @@ export class StateYaml {
       .map((known) => {
         const text = known.text ?? stepText(known.step);
         // What is over is not touched again, save by who resumes the run; what is long is dear to keep twice.
-        known.text = isFinished(known.step) || text.length > LONG_ID ? null : text;
+        known.text = isFinished(known.step) || text.length > LONG_TEXT ? null : text;
         return text;
       })
       .join('');
@@ -96,19 +96,19 @@ export class StateYaml {
 }
 
 /** Ids of the steps whose lines may differ after these records; steps that are new need not be named. */
-export function stepsTouched(records: readonly JournalRecord[]): readonly string[] {
+export function changedSteps(records: readonly JournalRecord[]): readonly string[] {
   const touched = new Set<string>();
   for (const { decisions } of records) {
-    for (const decision of decisions) for (const id of touchedBy(decision)) touched.add(id);
+    for (const decision of decisions) for (const id of stepsChangedBy(decision)) touched.add(id);
   }
   return [...touched];
 }
 
 const CHUNK = 64;
 /** Longer ones are dear to keep, and made anew. */
-const CHUNK_KEPT_MAX = 128 * 1024;
+const CHUNK_CACHE_MAX = 128 * 1024;
 
-function touchedBy(decision: Decision): readonly string[] {
+function stepsChangedBy(decision: Decision): readonly string[] {
   switch (decision.kind) {
     case 'step-started':
     case 'step-answered':
@@ -218,7 +218,7 @@ function gates(state: RunState): string {
  * Where a workflow calls itself thousands of times, ids grow as long as the way to them. Steps that belong together are
  * then named from each other's places: `..` is the step above, `../x` a step beside, `./x` one below.
  */
-const LONG_ID = 240;
+const LONG_TEXT = 240;
 
 function stepText(step: StepState): string {
   const { definition, status, attempt, agent, startedAt, finishedAt, outputs, frame } = step;
@@ -227,7 +227,7 @@ function stepText(step: StepState): string {
   if (agent !== null) text += entry(inner, 'agent', agent);
   text += `${inner}status: ${status}\n`;
   if (attempt > 0) text += `${inner}attempt: ${attempt}\n`;
-  const near = step.id.length > LONG_ID;
+  const near = step.id.length > LONG_TEXT;
   if (definition.needs.length > 0)
     text += entry(inner, 'needs', near ? definition.needs.map((need) => `../${need}`) : needsOf(step));
   if (frame.owner !== null) text += entry(inner, 'expanded_from', near ? '..' : frame.owner);
@@ -283,14 +283,14 @@ function flow(value: Json): string {
 /** A JSON string is a YAML string; what YAML cannot hold unescaped is escaped, and half a surrogate pair replaced. */
 function quoted(text: string): string {
   const json = JSON.stringify(text);
-  if (!AWKWARD.test(json)) return json;
+  if (!NEEDS_ESCAPING.test(json)) return json;
   return JSON.stringify(text.replaceAll(LONE_SURROGATE, '\ufffd')).replaceAll(
     UNPRINTABLE,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-const AWKWARD = /[^\x20-\x7e]|\\ud/;
+const NEEDS_ESCAPING = /[^\x20-\x7e]|\\ud/;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 

@@ -137,7 +137,7 @@ export function runStatus(state: RunState): RunStatus {
     case 'new':
       return 'pending';
     case 'running':
-      return waitsForPeople(state) ? 'waiting' : 'running';
+      return isWaitingForPerson(state) ? 'waiting' : 'running';
     case 'ending':
       return 'running';
     case 'cleaning':
@@ -175,7 +175,7 @@ export function stepError({ failure, attempt }: StepState): StepErrorView | null
 /** Null unless the run has failed, or is sure to. */
 export function runError(state: RunState): RunErrorView | null {
   if (state.end !== 'failed') return null;
-  const step = culprit(state);
+  const step = failedFirst(state);
   if (step?.failure) return { type: errorType(step.failure.kind), message: step.failure.message, step: step.id };
   if (state.reason !== null) return { type: null, message: state.reason, step: null };
   // A workflow may end a run for what it has a route for.
@@ -215,7 +215,7 @@ export function shownVariables(variables: Readonly<Record<string, Json>>): Reado
 }
 
 /** How a person decides a gate. */
-export function commandFor(run: string, { kind, id }: Pick<GateView, 'kind' | 'id'>): string {
+export function gateCommand(run: string, { kind, id }: Pick<GateView, 'kind' | 'id'>): string {
   return kind === 'question' ? `meow answer ${run} ${id} TEXT` : `meow approve ${run} ${id}`;
 }
 
@@ -236,7 +236,7 @@ function costView({ cost: { usd, tokens, unpriced } }: RunState): CostView {
 }
 
 /** Everything that goes on waits for a person. */
-function waitsForPeople(state: RunState): boolean {
+function isWaitingForPerson(state: RunState): boolean {
   if (state.inFlight.size === 0) return false;
   for (const step of state.inFlight.values()) if (step.gate === null || verdictFor(state, step) !== null) return false;
   for (const { kind } of state.timers.values()) if (kind === 'retry') return false;
@@ -244,7 +244,7 @@ function waitsForPeople(state: RunState): boolean {
 }
 
 /** The first step whose failure nobody made good for; one that failed by itself before one that failed by its children. */
-function culprit(state: RunState): StepState | null {
+function failedFirst(state: RunState): StepState | null {
   let found: StepState | null = null;
   for (const step of state.steps.values()) {
     if (step.status !== 'failed' || step.settlement !== 'broken') continue;
@@ -270,11 +270,11 @@ function agentViews(state: RunState): readonly AgentView[] {
     state: null,
     stack: [],
   }));
-  return [...known, ...comingViews(state)];
+  return [...known, ...startingViews(state)];
 }
 
 /** Those that are being started for the first time: no step has worked with them yet. */
-function comingViews(state: RunState): readonly AgentView[] {
+function startingViews(state: RunState): readonly AgentView[] {
   return [...state.inFlight.values()].flatMap(({ id, effect }) => {
     if (effect?.kind !== 'spawn' || state.agents.has(filledText(effect.agent))) return [];
     const nothing = { session: null, terminal: null, workdir: null, state: null, stack: [] };

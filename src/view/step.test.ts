@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import type { Input } from '../kernel/input.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
-import { plainPaint } from './paint.ts';
-import { durationText, runLines, runView, stepLines, stepView, stepViews } from './step.ts';
+import { plainPalette } from './palette.ts';
+import { runView, stepView, stepViews } from './step.ts';
+import { durationText, runLines, stepLines } from './step-lines.ts';
 
 test('a step shows each attempt with its own failure', () => {
   const { state, records } = runKernel('a retry 2 delay 1s', bad('a#1'), RETRY, ok('a#2', { path: '/x' }));
@@ -56,7 +57,7 @@ test('all steps at once are the same as one by one', () => {
 test('a step reads as named facts, with what it said last', () => {
   const { state, records } = runKernel('a\nb needs a', ok('a#1'), bad('b#1'));
   const view = stepView(state, 'b', records);
-  expect(view === null ? [] : stepLines(view, plainPaint)).toEqual([
+  expect(view === null ? [] : stepLines(view, plainPalette)).toEqual([
     'b',
     '  status:    failed',
     '  executor:  shell',
@@ -75,7 +76,7 @@ test('a step reads as named facts, with what it said last', () => {
 test('a run reads as named facts', () => {
   const { state } = runKernel('cleanup failure\na', bad('a#1'), ok(effectId(CLEANUP_STEP, 1)));
   expect(runView(state)).toMatchObject({ id: 'wf-1', status: 'failed', duration_ms: 2_000, folder: '/project' });
-  expect(runLines(runView(state), plainPaint)).toEqual([
+  expect(runLines(runView(state), plainPalette)).toEqual([
     'wf-1',
     '  workflow:  trace (meow)',
     '  status:    failed',
@@ -95,7 +96,7 @@ test('a run reads as named facts', () => {
 test('a timeout reads as a duration, and as written where it still has holes', () => {
   const { state, records } = runKernel('a timeout 90000ms\nb timeout 250ms');
   const shown = stepViews(state, records).map((view) =>
-    stepLines(view, plainPaint).find((line) => /timeout/.test(line)),
+    stepLines(view, plainPalette).find((line) => /timeout/.test(line)),
   );
   expect(shown).toEqual(['  timeout:   1m30s', '  timeout:   250ms']);
   expect(durationText('{{limit}}')).toBe('{{limit}}');

@@ -3,8 +3,9 @@ import { START_TIME, bad, ok, runKernel } from '../../test/kernel-rig/run-kernel
 import { failure } from '../ir/failure.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
-import { plainPaint } from './paint.ts';
-import { Timeline, decisionJson, renderTimelineLine } from './timeline.ts';
+import { plainPalette } from './palette.ts';
+import { Timeline, decisionJson } from './timeline.ts';
+import { renderTimelineLine } from './timeline-lines.ts';
 
 test('a run reads as a line for each change', () => {
   const { records } = runKernel(
@@ -123,7 +124,7 @@ test('a gate tells who decided it', () => {
 
 test('a trace has moments, and text from a step does not reach the terminal as a command', () => {
   const line = { at: START_TIME, step: 'a', text: 'x', tone: 'plain' } as const;
-  expect(renderTimelineLine(line, { kind: 'moment' }, 4, plainPaint)).toBe('2026-01-08T21:00:00.000Z a    x');
+  expect(renderTimelineLine(line, { kind: 'moment' }, 4, plainPalette)).toBe('2026-01-08T21:00:00.000Z a    x');
   const evil = failure('exit-nonzero', 'one\u001b[2Jtwo\nthree');
   const { records } = runKernel('a', {
     kind: 'effect-finished',
@@ -163,6 +164,6 @@ function told(records: readonly JournalRecord[]): readonly string[] {
   return records.flatMap((record) =>
     timeline
       .lines(record)
-      .map((line) => renderTimelineLine(line, { kind: 'elapsed', startedAt: START_TIME }, 6, plainPaint)),
+      .map((line) => renderTimelineLine(line, { kind: 'elapsed', startedAt: START_TIME }, 6, plainPalette)),
   );
 }

@@ -5,8 +5,7 @@ import { unreachable } from '../base/assert.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
 import type { Decision, JournalRecord, RunEnd } from '../kernel/decision.ts';
 import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
-import type { Brush, Paint } from './paint.ts';
-import { brief, tame, widthOf } from './row.ts';
+import { shorten } from './sanitize.ts';
 
 export interface TimelineLine {
   /** Milliseconds since 1970. */
@@ -30,7 +29,7 @@ export class Timeline {
   lines(record: JournalRecord): readonly TimelineLine[] {
     const lines: TimelineLine[] = [];
     const say = (step: string | null, text: string, tone: TimelineLine['tone'] = 'plain'): void => {
-      lines.push({ at: record.at, step, text: tame(text), tone });
+      lines.push({ at: record.at, step, text, tone });
     };
     const grown = new Growth();
     for (const decision of record.decisions) {
@@ -196,22 +195,6 @@ export class Timeline {
   }
 }
 
-/** `elapsed`: since the run began (`+1.2s`). `moment`: as `2026-01-08T21:00:00.000Z`. */
-export type TimelineClock = { readonly kind: 'elapsed'; readonly startedAt: number } | { readonly kind: 'moment' };
-
-/** One line of text. Ids are set in a column of the width given; a longer one pushes its text to the right. */
-export function renderTimelineLine(line: TimelineLine, clock: TimelineClock, idWidth: number, paint: Paint): string {
-  const when =
-    clock.kind === 'moment'
-      ? formatMoment(line.at)
-      : `+${formatDuration(Math.max(0, line.at - clock.startedAt))}`.padEnd(ELAPSED_WIDTH);
-  const brush = brushOf(line.tone, paint);
-  const text = brush === null ? line.text : brush(line.text);
-  if (line.step === null) return `${paint.dim(when)} ${text}`;
-  const id = brief(line.step);
-  return `${paint.dim(when)} ${paint.bold(id)}${' '.repeat(Math.max(0, idWidth - widthOf(id)))} ${text}`;
-}
-
 /** What `meow run --json` and `meow trace --json` print: an object for each decision of the record. */
 export function decisionJson(record: JournalRecord, run: string): readonly DecisionObject[] {
   const at = formatMoment(record.at);
@@ -224,7 +207,6 @@ type Say = (step: string | null, text: string, tone?: TimelineLine['tone']) => v
 type Opened = Extract<Decision, { kind: 'frame-opened' | 'steps-added' }>;
 type TellableDecision = Exclude<Decision, Opened>;
 
-const ELAPSED_WIDTH = 8;
 const LISTED_MAX = 3;
 const END_TONES = { done: 'good', failed: 'bad', stopped: 'warning', paused: 'warning' } as const;
 
@@ -305,25 +287,10 @@ function sayOfAll(say: Say, steps: readonly string[], verb: string, tone: Timeli
 }
 
 function listed(steps: readonly string[]): string {
-  const names = steps.slice(0, LISTED_MAX).map(brief).join(', ');
+  const names = steps.slice(0, LISTED_MAX).map(shorten).join(', ');
   return `${counted(steps.length, 'step')}: ${names}${steps.length > LISTED_MAX ? ' …' : ''}`;
 }
 
 function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-function brushOf(tone: TimelineLine['tone'], paint: Paint): Brush | null {
-  switch (tone) {
-    case 'plain':
-      return null;
-    case 'good':
-      return paint.green;
-    case 'bad':
-      return paint.red;
-    case 'warning':
-      return paint.yellow;
-    case 'quiet':
-      return paint.dim;
-  }
 }

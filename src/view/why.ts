@@ -5,11 +5,11 @@ import { formatMoment } from '../base/time.ts';
 import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
 import { gateRequestOf } from '../kernel/gates.ts';
 import { retryTimer, timeoutTimer } from '../kernel/state.ts';
-import type { Needed } from './needed.ts';
-import { isOpen, neededBy } from './needed.ts';
+import type { ResolvedNeed } from './needed.ts';
+import { isOpen, resolveNeeds } from './needed.ts';
 import { lastLine } from './summary.ts';
-import { tame } from './row.ts';
-import { commandFor, openGates, runStatus } from './status.ts';
+import { sanitize } from './sanitize.ts';
+import { gateCommand, openGates, runStatus } from './status.ts';
 import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
 
 export interface WhyView {
@@ -23,7 +23,7 @@ export interface WhyView {
 export function whyView(state: RunState, stepId: string): WhyView | null {
   const step = state.steps.get(stepId);
   if (step === undefined) return null;
-  return { step: step.id, status: step.status, because: because(state, step).map(tame) };
+  return { step: step.id, status: step.status, because: because(state, step).map(sanitize) };
 }
 
 const NAMED_MAX = 5;
@@ -57,7 +57,7 @@ function whyPending(state: RunState, step: StepState): readonly string[] {
   if (state.phase === 'ended')
     reasons.push(`The run is ${runStatus(state)}${reasonOf(state)}; resume takes it up again.`);
   else if (state.end !== null) reasons.push(`The run is ending${reasonOf(state)}: nothing new starts.`);
-  const open = neededBy(state, step).filter(isOpen);
+  const open = resolveNeeds(state, step).filter(isOpen);
   for (const needed of open) for (const reason of whyOpen(needed)) reasons.push(reason);
   if (step.queuedFor !== null) {
     const busy = state.agents.get(step.queuedFor)?.busy;
@@ -68,26 +68,26 @@ function whyPending(state: RunState, step: StepState): readonly string[] {
   return reasons;
 }
 
-function whyOpen({ need, steps, hopes }: Needed): readonly string[] {
+function whyOpen({ need, steps, mayGrow: hopes }: ResolvedNeed): readonly string[] {
   const reasons: string[] = [];
   const open = steps.filter(({ settlement }) => settlement === 'open');
   const [only] = open;
   if (only !== undefined && open.length === 1 && steps.length === 1) {
-    reasons.push(`It needs ${only.id}, which is ${standing(only)}.`);
+    reasons.push(`It needs ${only.id}, which is ${statusWord(only)}.`);
   } else if (only !== undefined) {
-    const names = open.slice(0, NAMED_MAX).map((step) => `${step.id} (${standing(step)})`);
+    const names = open.slice(0, NAMED_MAX).map((step) => `${step.id} (${statusWord(step)})`);
     const more = open.length > NAMED_MAX ? ` and ${open.length - NAMED_MAX} more` : '';
     reasons.push(
       `It needs ${need}, of which ${open.length} of ${steps.length} are not over: ${names.join(', ')}${more}.`,
     );
   }
   for (const step of hopes) {
-    reasons.push(`It needs ${need}, and ${step.id} (${standing(step)}) may still bring such a step into being.`);
+    reasons.push(`It needs ${need}, and ${step.id} (${statusWord(step)}) may still bring such a step into being.`);
   }
   return reasons;
 }
 
-function standing(step: StepState): string {
+function statusWord(step: StepState): string {
   return step.status === 'failed' ? 'recovering from a failure' : step.status;
 }
 
@@ -103,7 +103,7 @@ function whyRunning(state: RunState, step: StepState): readonly string[] {
     reasons.push(`It waits for a person to decide gate ${step.gate ?? ''}, ${since}.`);
     const gate = openGates(state).find(({ id }) => id === step.gate);
     if (state.request !== null && gate !== undefined)
-      reasons.push(`To decide: ${commandFor(state.request.id, gate)}, or meow reject.`);
+      reasons.push(`To decide: ${gateCommand(state.request.id, gate)}, or meow reject.`);
   } else if (step.effect === null) {
     const below = step.children.flatMap(({ steps }) => steps);
     const open = below.filter(({ settlement }) => settlement === 'open');
@@ -148,8 +148,8 @@ function whySkipped(state: RunState, step: StepState): readonly string[] {
     const path = chain.map(({ id }) => id);
     const reasons =
       path.length === 1
-        ? [`It needs ${root.id}, which ${fate(root)}.`]
-        : [`It needs ${path.join(', which needs ')}, which ${fate(root)}.`];
+        ? [`It needs ${root.id}, which ${outcomeWord(root)}.`]
+        : [`It needs ${path.join(', which needs ')}, which ${outcomeWord(root)}.`];
     if (root.failure !== null) reasons.push(`${root.id} failed: ${sentence(root.failure.message)}`);
     if (root.status === 'skipped') reasons.push(...whyNotReached(state, root, root.id));
     return reasons;
@@ -157,7 +157,7 @@ function whySkipped(state: RunState, step: StepState): readonly string[] {
   return whyNotReached(state, step, 'It');
 }
 
-function fate(step: StepState): string {
+function outcomeWord(step: StepState): string {
   return step.status === 'skipped' ? 'was skipped' : 'failed';
 }
 
@@ -178,7 +178,7 @@ function brokenNeeds(state: RunState, step: StepState): readonly StepState[] {
   const chain: StepState[] = [];
   const seen = new Set([step]);
   for (let now: StepState | undefined = step; now !== undefined; ) {
-    const broken: StepState[] = neededBy(state, now)
+    const broken: StepState[] = resolveNeeds(state, now)
       .flatMap(({ steps }) => steps)
       .filter((needed) => needed.settlement === 'broken' && !seen.has(needed));
     now = broken.find(({ status }) => status === 'failed') ?? broken[0];

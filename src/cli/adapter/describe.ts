@@ -6,7 +6,8 @@ import type { Adapter, DialogPattern, HookNames } from '../../ir/adapter.ts';
 import { channelsOf } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import { writtenText } from '../../ir/text.ts';
-import { padTo, tame } from '../../view/row.ts';
+import { padTo } from '../../view/row.ts';
+import { sanitize } from '../../view/sanitize.ts';
 
 /** Every command, by what it is for. */
 export function commandsOf({ terminal, headless, acp, program }: Adapter): readonly (readonly [string, string])[] {
@@ -33,8 +34,8 @@ export function commandsOf({ terminal, headless, acp, program }: Adapter): reado
 export function labelled(rows: readonly (readonly [string, string])[]): readonly string[] {
   const width = rows.reduce((widest, [label]) => Math.max(widest, label.length), 0);
   return rows.flatMap(([label, text]) => {
-    const lines = text.trim().split('\n').map(tame);
-    return lines.map((line, at) => `  ${padTo(at === 0 ? tame(label) : '', width)}  ${line}`.trimEnd());
+    const lines = text.trim().split('\n').map(sanitize);
+    return lines.map((line, at) => `  ${padTo(at === 0 ? sanitize(label) : '', width)}  ${line}`.trimEnd());
   });
 }
 

@@ -12,7 +12,7 @@ import { channelsOf } from '../../ir/adapter.ts';
 import { createReport } from '../../languages/report.ts';
 import { readToml } from '../../languages/toml.ts';
 import { diagnosticJson } from '../../view/diagnostics.ts';
-import { tame } from '../../view/row.ts';
+import { sanitize } from '../../view/sanitize.ts';
 import { adapterJson, commandsOf, describeAdapter, labelled } from '../adapter/describe.ts';
 import { isThere, putFolder, removeFolder } from '../../app/adapter-install/put.ts';
 import { sourceOf, withSource } from '../../app/adapter-install/source.ts';
@@ -94,7 +94,7 @@ function install(project: Project, text: string, { project: inProject, force }: 
       throw new UsageError(`there is an adapter ${name} already: ${shown}`, 'put this one in its place: --force');
     }
     putFolder(folder, target);
-    say(`installed ${name}${description === '' ? '' : ` (${tame(description)})`} in ${shown}`);
+    say(`installed ${name}${description === '' ? '' : ` (${sanitize(description)})`} in ${shown}`);
     say();
     say('It starts these commands. Read them before you use it.');
     for (const line of labelled(commandsOf(checked.adapter))) say(line);
@@ -126,7 +126,7 @@ function list(project: Project, _what: string, { json }: AdapterOptions): number
     found.name,
     found.adapter === null ? '-' : channelsOf(found.adapter).join(', '),
     found.origin,
-    `${tame(found.adapter?.description ?? `has an error: meow adapter show ${found.name}`)}${found.name === preferred ? ' (default)' : ''}`,
+    `${sanitize(found.adapter?.description ?? `has an error: meow adapter show ${found.name}`)}${found.name === preferred ? ' (default)' : ''}`,
   ]);
   for (const line of inColumns(['ADAPTER', 'CHANNELS', 'FROM', 'WHAT IT STARTS'], rows)) say(line);
   return EXIT.done;
@@ -146,7 +146,7 @@ function show(project: Project, name: string, { json }: AdapterOptions): number 
   complainOf(found);
   if (found.adapter === null) return EXIT.failed;
   const { description } = found.adapter;
-  say(`${name}${description === '' ? '' : `: ${tame(description)}`}${name === preferred ? ' (default)' : ''}`);
+  say(`${name}${description === '' ? '' : `: ${sanitize(description)}`}${name === preferred ? ' (default)' : ''}`);
   const shadows =
     found.shadows.length === 0 ? '' : `; it stands before the one that is ${found.shadows.join(', and ')}`;
   const head = [

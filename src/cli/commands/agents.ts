@@ -2,7 +2,7 @@
 
 import { runStatus, statusView } from '../../view/status.ts';
 import type { AgentView } from '../../view/status.ts';
-import { brief, tame } from '../../view/row.ts';
+import { shorten, sanitize } from '../../view/sanitize.ts';
 import type { Store } from '../../engine/ports.ts';
 import { agentsLeft, runsWithProcesses } from '../../app/agent-liveness.ts';
 import { inColumns } from '../columns.ts';
@@ -30,11 +30,11 @@ export async function agents(options: { readonly workflow?: string; readonly jso
   }
   const rows = listed.map(({ workflow, run, id, status, adapter, current_step: step, terminal, workdir }) => [
     run === 'running' ? workflow : `${workflow} (${run})`,
-    tame(id),
+    sanitize(id),
     status,
     adapter ?? '',
-    brief(step ?? ''),
-    tame(terminal ?? workdir ?? ''),
+    shorten(step ?? ''),
+    sanitize(terminal ?? workdir ?? ''),
   ]);
   for (const line of inColumns(['RUN', 'AGENT', 'STATUS', 'ADAPTER', 'STEP', 'WHERE'], rows)) say(line);
   if (listed.length === 0 && options.workflow === undefined) {

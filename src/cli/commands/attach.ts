@@ -12,7 +12,7 @@ import { findProgram } from '../../drivers/recording-shell.ts';
 import { socketPaths } from '../../drivers/agent/tmux/private-socket.ts';
 import { MARKER_OPTION } from '../../drivers/agent/tmux/terminal-pane.ts';
 import { shellWord } from '../../ir/quote.ts';
-import { brief, tame } from '../../view/row.ts';
+import { shorten, sanitize } from '../../view/sanitize.ts';
 import type { AgentView } from '../../view/status.ts';
 import { statusView } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
@@ -69,7 +69,7 @@ function agentOf({ id, state }: ReadRun, agent: string): AgentView {
   const { agents } = statusView(state);
   const found = agents.find((each) => each.id === agent);
   if (found !== undefined) return found;
-  const names = agents.map((each) => brief(each.id)).join(', ');
+  const names = agents.map((each) => shorten(each.id)).join(', ');
   throw new UsageError(`run ${id} has no agent ${agent}`, names === '' ? 'it has no agents' : `it has: ${names}`);
 }
 
@@ -94,7 +94,7 @@ function sessionOf(
 }
 
 function tellGone(id: string, { agent }: StoredStart, transcript: string): number {
-  complain(`meow: the terminal of agent ${tame(agent)} is gone`);
+  complain(`meow: the terminal of agent ${sanitize(agent)} is gone`);
   complain(`  what it printed: ${transcript}`);
   complain(`  how it stands:   meow agents --workflow ${id}`);
   return EXIT.failed;

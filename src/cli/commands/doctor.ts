@@ -1,6 +1,6 @@
 // `meow doctor`: whether everything is there that runs and agents need, and what to do where it is not.
 
-import { tame } from '../../view/row.ts';
+import { sanitize } from '../../view/sanitize.ts';
 import { Adapters } from '../../app/adapters.ts';
 import { paintFor } from '../colours.ts';
 import { inColumns } from '../columns.ts';
@@ -27,12 +27,12 @@ export async function doctor({ json }: { readonly json?: true }): Promise<number
 }
 
 function table(checks: readonly Check[]): readonly string[] {
-  const paint = paintFor(process.stdout);
-  const brushes = { ok: paint.green, warning: paint.yellow, missing: paint.red };
+  const palette = paintFor(process.stdout);
+  const brushes = { ok: palette.green, warning: palette.yellow, missing: palette.red };
   const rows = checks.map(({ status, name, text, cure }) => [
     status,
-    tame(name),
-    tame(cure === null ? text : `${text} · ${cure}`),
+    sanitize(name),
+    sanitize(cure === null ? text : `${text} · ${cure}`),
   ]);
   const [, ...lines] = inColumns(['', '', ''], rows);
   return lines.map((line) => line.replace(/^\S+/, (status) => brushes[status as Check['status']](status)));

@@ -7,7 +7,7 @@ import { blocksOf, blocksOfTarget } from '../../ir/follow.ts';
 import type { Block, Each, Program, RunRequest, Step } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
 import { shownVariables } from '../../view/status.ts';
-import { durationText } from '../../view/step.ts';
+import { durationText } from '../../view/step-lines.ts';
 import { EXIT } from '../exit.ts';
 import { say } from '../output.ts';
 import { writtenText } from '../../ir/text.ts';

@@ -1,7 +1,7 @@
 // `meow gates`: the decisions that runs of this project wait for, or have asked for and gone on without.
 
 import { formatDuration } from '../../base/time.ts';
-import { brief, tame } from '../../view/row.ts';
+import { shorten, sanitize } from '../../view/sanitize.ts';
 import type { GateView } from '../../view/status.ts';
 import { openGates } from '../../view/status.ts';
 import { inColumns } from '../columns.ts';
@@ -28,17 +28,17 @@ export async function gates(options: { readonly workflow?: string; readonly json
   }
   const rows = open.map(({ workflow, id, step, opened_at: openedAt, prompt }) => [
     workflow,
-    tame(id),
-    brief(step ?? ''),
+    sanitize(id),
+    shorten(step ?? ''),
     openedAt === null ? '' : formatDuration(Date.now() - Date.parse(openedAt)),
-    tame((prompt ?? '').trim().split('\n')[0] ?? ''),
+    sanitize((prompt ?? '').trim().split('\n')[0] ?? ''),
   ]);
   for (const line of inColumns(['RUN', 'GATE', 'STEP', 'WAITS', 'PROMPT'], rows)) say(line);
   // What an agent asks is a screen, and a line of it tells little.
   for (const { workflow, id, prompt } of open.filter((gate) => gate.prompt?.trim().includes('\n'))) {
     say('');
-    say(`${workflow} ${tame(id)}:`);
-    for (const line of (prompt ?? '').trim().split('\n')) say(`  ${tame(line)}`.trimEnd());
+    say(`${workflow} ${sanitize(id)}:`);
+    for (const line of (prompt ?? '').trim().split('\n')) say(`  ${sanitize(line)}`.trimEnd());
   }
   complain(
     open.length === 0

@@ -7,7 +7,8 @@ import { formatDuration, formatMoment } from '../../base/time.ts';
 import type { RunEntry, Store } from '../../engine/ports.ts';
 import type { RunStatus } from '../../view/status.ts';
 import { moment, runStatus } from '../../view/status.ts';
-import { cut, padTo, tame } from '../../view/row.ts';
+import { cut, padTo } from '../../view/row.ts';
+import { sanitize } from '../../view/sanitize.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
@@ -106,14 +107,14 @@ async function wholeRow(store: Store, id: string): Promise<Row> {
 }
 
 function table(rows: readonly Row[]): readonly string[] {
-  const paint = paintFor(process.stdout);
+  const palette = paintFor(process.stdout);
   const now = Date.now();
   const cells = rows.map((row) => ({
     id: row.id,
     status: row.status?.replace('_', ' ') ?? 'unreadable',
     started: row.started_at === null ? '-' : `${formatDuration(now - Date.parse(row.started_at))} ago`,
     took: durationOf(row, now),
-    source: `${tame(row.source ?? '')}${remark(row)}`,
+    source: `${sanitize(row.source ?? '')}${remark(row)}`,
   }));
   const width = (key: 'id' | 'status' | 'started' | 'took', head: string): number =>
     cells.reduce((widest, cell) => Math.max(widest, cell[key].length), head.length);
@@ -124,14 +125,14 @@ function table(rows: readonly Row[]): readonly string[] {
     took: width('took', 'TOOK'),
   };
   const columns = lineWidth(process.stdout);
-  const brush = { done: paint.green, failed: paint.red, running: paint.cyan } as const;
+  const style = { done: palette.green, failed: palette.red, running: palette.cyan } as const;
   return [
-    paint.dim(
+    palette.dim(
       `${padTo('ID', widths.id)}  ${padTo('STATUS', widths.status)}  ${padTo('STARTED', widths.started)}  ${padTo('TOOK', widths.took)}  WORKFLOW`,
     ),
     ...cells.map((cell) => {
       const status = padTo(cell.status, widths.status);
-      const painted = Object.hasOwn(brush, cell.status) ? brush[cell.status as keyof typeof brush](status) : status;
+      const painted = Object.hasOwn(style, cell.status) ? style[cell.status as keyof typeof style](status) : status;
       const rest = `${padTo(cell.started, widths.started)}  ${padTo(cell.took, widths.took)}  ${cell.source}`;
       return `${padTo(cell.id, widths.id)}  ${painted}  ${cut(rest, columns - widths.id - widths.status - 4)}`;
     }),

@@ -3,7 +3,8 @@
 import { present } from '../../base/assert.ts';
 import { nearest } from '../../base/nearest.ts';
 import type { StepView } from '../../view/step.ts';
-import { runLines, runView, stepLines, stepView, stepViews } from '../../view/step.ts';
+import { runView, stepView, stepViews } from '../../view/step.ts';
+import { runLines, stepLines } from '../../view/step-lines.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';

@@ -5,9 +5,9 @@ import { addressOf } from '../../ipc/address.ts';
 import { refusedMessages } from '../../ipc/pending-messages.ts';
 import type { RunState } from '../../kernel/state.ts';
 import type { Store } from '../../engine/ports.ts';
-import { census } from '../../view/summary.ts';
+import { summaryLines } from '../../view/summary-lines.ts';
 import { statusView } from '../../view/status.ts';
-import { treeLines } from '../../view/tree.ts';
+import { treeLines } from '../../view/tree-lines.ts';
 import { agentsLeft } from '../../app/agent-liveness.ts';
 import { canRedraw, paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
@@ -49,11 +49,16 @@ export async function statusObject(store: Store, run: FollowedRun): Promise<obje
 }
 
 async function statusLines(store: Store, { id, state }: FollowedRun): Promise<readonly string[]> {
-  const paint = paintFor(process.stdout);
+  const palette = paintFor(process.stdout);
   const width = lineWidth(process.stdout);
   const now = Date.now();
-  const picture = treeLines(state, { now, width, height: Infinity, paint, ascii: isAscii(), closing: true });
-  return [...picture, ...(await abandoned(store, id, state)), ...refused(store, id), ...census(state, paint).slice(1)];
+  const picture = treeLines(state, { now, width, height: Infinity, palette, ascii: isAscii(), closing: true });
+  return [
+    ...picture,
+    ...(await abandoned(store, id, state)),
+    ...refused(store, id),
+    ...summaryLines(state, palette).slice(1),
+  ];
 }
 
 /** What was said to the run and could not be taken, and nobody was told. */
@@ -98,10 +103,10 @@ async function watchAsLines(store: Store, id: string): Promise<void> {
 }
 
 async function watchAsTree(store: Store, id: string): Promise<void> {
-  const paint = paintFor(process.stdout);
+  const palette = paintFor(process.stdout);
   let shown: RunState | null = null;
   const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] =>
-    shown === null ? [] : treeLines(shown, { ...size, now: Date.now(), paint, ascii: isAscii(), closing });
+    shown === null ? [] : treeLines(shown, { ...size, now: Date.now(), palette, ascii: isAscii(), closing });
   const redraw = new Redraw(
     { lines, moves: () => shown !== null && moves(shown), settled: () => true },
     process.stdout,
@@ -124,7 +129,7 @@ async function watchAsTree(store: Store, id: string): Promise<void> {
     );
     if (shown !== null) {
       redraw.close(lines({ width: lineWidth(process.stdout), height: Infinity }, true));
-      for (const line of census(shown, paint).slice(1)) say(line);
+      for (const line of summaryLines(shown, palette).slice(1)) say(line);
     }
   } finally {
     process.off('SIGINT', leave);

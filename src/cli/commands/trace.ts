@@ -1,7 +1,8 @@
 // `meow trace`: what happened, in order, from the journal.
 
 import type { JournalRecord } from '../../kernel/decision.ts';
-import { Timeline, decisionJson, renderTimelineLine } from '../../view/timeline.ts';
+import { Timeline, decisionJson } from '../../view/timeline.ts';
+import { renderTimelineLine } from '../../view/timeline-lines.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { follow } from '../../app/follow.ts';

@@ -2,9 +2,10 @@
 
 import type { JournalRecord } from '../../kernel/decision.ts';
 import type { RunState } from '../../kernel/state.ts';
-import { census } from '../../view/summary.ts';
-import { plainPaint } from '../../view/paint.ts';
-import { Timeline, renderTimelineLine } from '../../view/timeline.ts';
+import { summaryLines } from '../../view/summary-lines.ts';
+import { plainPalette } from '../../view/palette.ts';
+import { Timeline } from '../../view/timeline.ts';
+import { renderTimelineLine } from '../../view/timeline-lines.ts';
 import { complain, say } from '../output.ts';
 import type { Reporter } from '../../app/reporter.ts';
 
@@ -24,13 +25,13 @@ export function plainReporter(): Reporter {
         const lines = timeline.lines(record);
         // The closing words say the same, and more.
         const shown = record.decisions.some(({ kind }) => kind === 'run-ended') ? lines.slice(0, -1) : lines;
-        for (const line of shown) say(renderTimelineLine(line, clockOf(state), idWidth, plainPaint));
+        for (const line of shown) say(renderTimelineLine(line, clockOf(state), idWidth, plainPalette));
       }
     },
     note: (line) => complain(`meow: ${line}`),
     warn: (line) => complain(`meow: ${line}`),
     end(state) {
-      for (const line of census(state, plainPaint)) say(line);
+      for (const line of summaryLines(state, plainPalette)) say(line);
     },
     close() {},
   };

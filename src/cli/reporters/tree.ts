@@ -1,8 +1,8 @@
 // The live tree on a terminal. Its last state stays on the screen, with what to do next below it.
 
 import type { RunState } from '../../kernel/state.ts';
-import { census } from '../../view/summary.ts';
-import { treeLines } from '../../view/tree.ts';
+import { summaryLines } from '../../view/summary-lines.ts';
+import { treeLines } from '../../view/tree-lines.ts';
 import { paintFor } from '../colours.ts';
 import { Redraw } from '../redraw.ts';
 import { complain, say } from '../output.ts';
@@ -14,14 +14,14 @@ const LAST_LINES_MAX = 500;
 
 export function treeReporter(): Reporter {
   const terminal = process.stdout;
-  const paint = paintFor(terminal);
+  const palette = paintFor(terminal);
   let state: RunState | null = null;
   let note: string | null = null;
   const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] => {
     if (state === null) return [];
-    const noted = note === null ? [] : [paint.yellow(note.slice(0, size.width))];
+    const noted = note === null ? [] : [palette.yellow(note.slice(0, size.width))];
     const height = size.height - noted.length;
-    return [...treeLines(state, { ...size, height, now: Date.now(), paint, ascii: isAscii(), closing }), ...noted];
+    return [...treeLines(state, { ...size, height, now: Date.now(), palette, ascii: isAscii(), closing }), ...noted];
   };
   let redraw: Redraw | null = null;
   const warnings: string[] = [];
@@ -49,7 +49,7 @@ export function treeReporter(): Reporter {
       const { columns, rows } = terminalSize(terminal);
       const height = ended.steps.size > LAST_LINES_MAX ? rows - 1 : Infinity;
       redraw?.close(lines({ width: columns, height }, true));
-      for (const line of census(ended, paint).slice(1)) say(line);
+      for (const line of summaryLines(ended, palette).slice(1)) say(line);
       printWarnings();
     },
     close() {

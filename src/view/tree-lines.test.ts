@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import { START_TIME, bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import type { RunState } from '../kernel/state.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
-import { plainPaint } from './paint.ts';
+import { plainPalette } from './palette.ts';
 import { widthOf } from './row.ts';
-import type { TreeOptions } from './tree.ts';
-import { treeLines } from './tree.ts';
+import type { TreeOptions } from './tree-lines.ts';
+import { treeLines } from './tree-lines.ts';
 
 test('every step has a row, below what it grew from', () => {
   const { state } = runKernel(
@@ -106,12 +106,12 @@ test('the last warning is shown, unless the closing words follow, which have the
 
 test('colours are put on what is shown, and cost no width', () => {
   const { state } = runKernel('a');
-  const loud = { ...plainPaint, cyan: (text: string) => `<${text}>` };
+  const loud = { ...plainPalette, cyan: (text: string) => `<${text}>` };
   const [, step] = treeLines(state, {
     now: START_TIME,
     width: 8,
     height: 9,
-    paint: loud,
+    palette: loud,
     ascii: false,
     closing: false,
   });
@@ -130,6 +130,6 @@ function drawn(
     ascii: false,
     closing: false,
     ...size,
-    paint: plainPaint,
+    palette: plainPalette,
   });
 }

@@ -4,8 +4,8 @@ import { present } from '../base/assert.ts';
 import type { Input } from '../kernel/input.ts';
 import { CLEANUP_STEP, effectId } from '../kernel/state.ts';
 import type { RunState } from '../kernel/state.ts';
-import { census } from './summary.ts';
-import { plainPaint } from './paint.ts';
+import { summaryLines } from './summary-lines.ts';
+import { plainPalette } from './palette.ts';
 
 test('a run that is done says how long it took', () => {
   expect(told(runKernel('a\nb', ok('a#1'), ok('b#1')).state)).toEqual(['done in 2.0s: 2 done']);
@@ -87,5 +87,5 @@ test('warnings are repeated at the end', () => {
 const RETRY: Input = { kind: 'deadline-passed', timer: 'b retry' };
 
 function told(state: RunState): readonly string[] {
-  return census(state, plainPaint);
+  return summaryLines(state, plainPalette);
 }

@@ -1,0 +1,132 @@
+// Prints everything about one step, or about a run, for `meow show`.
+
+import { formatDuration, parseDuration } from '../base/time.ts';
+import { plainText } from '../ir/text.ts';
+import type { Palette } from './palette.ts';
+import { sanitize } from './sanitize.ts';
+import type { AskedView, RunView, StepView } from './step.ts';
+import { countsText } from './summary-lines.ts';
+
+/** As lines for people. */
+export function stepLines(view: StepView, palette: Palette): readonly string[] {
+  const facts = new Facts(palette);
+  facts.title(view.id);
+  facts.add('status', view.status + (view.attempt > 1 ? ` (attempt ${view.attempt})` : ''));
+  facts.add('executor', view.executor);
+  facts.add('agent', view.agent);
+  facts.add('delivery', view.delivery);
+  facts.add('started', view.started_at);
+  facts.add('finished', view.finished_at);
+  for (const { need, steps } of view.needed) {
+    const named = Object.entries(steps).map(([id, status]) => (id === need ? status : `${id} ${status}`));
+    facts.add('needs', `${need}${named.length === 0 ? '' : ` (${named.join(', ')})`}`);
+  }
+  facts.add('timeout', view.timeout === null ? null : durationText(view.timeout));
+  if (view.retry !== null) {
+    const { attempts, delay_ms, backoff } = view.retry;
+    facts.add('retry', `up to ${attempts} attempts, ${formatDuration(delay_ms)} apart, backoff ${backoff}`);
+  }
+  if (view.on_error !== 'fail') facts.add('on_error', view.on_error);
+  facts.add('grew from', view.expanded_from);
+  if (view.expanded_into.length > 0) facts.add('grew into', view.expanded_into.join(', '));
+  if (view.asks !== null) {
+    facts.add('folder', view.asks.workdir);
+    for (const [name, value] of Object.entries(view.asks.env)) facts.add('env', `${name}=${value}`);
+    const label = TEXT_LABELS[view.asks.kind] ?? view.asks.kind;
+    const owner = NAME_LABELS[view.asks.kind];
+    if (view.asks.name !== null && owner !== undefined) facts.add(owner, view.asks.name);
+    if (view.asks.text !== '') facts.block(view.asks.filled ? label : `${label} (as written)`, view.asks.text);
+  }
+  for (const [name, value] of Object.entries(view.outputs)) facts.block(`output ${name}`, plainText(value));
+  if (view.notes !== null) facts.block('notes', view.notes);
+  for (const attempt of view.attempts) {
+    const { attempt: number, status, agent, started_at, duration_ms, error } = attempt;
+    const took = duration_ms === null ? '' : ` after ${formatDuration(duration_ms)}`;
+    const who = agent === null ? '' : ` by ${agent}`;
+    const what = error === null ? '' : `: ${error.message}`;
+    facts.add(`attempt ${number}`, `${started_at}${who} ${status}${took}${what}`);
+  }
+  if (view.error !== null) {
+    const { type, message, code, output } = view.error;
+    facts.add('error', `${type}${code === null ? '' : ` (exit ${code})`}: ${message}`);
+    if (output !== null && output !== '') facts.block('said last', output);
+  }
+  return facts.lines;
+}
+
+/** As lines for people. */
+export function runLines(view: RunView, palette: Palette): readonly string[] {
+  const facts = new Facts(palette);
+  facts.title(view.id ?? 'run');
+  facts.add('workflow', `${view.source} (${view.language})`);
+  facts.add('status', view.status);
+  facts.add('reason', view.reason);
+  facts.add('started', view.started_at);
+  facts.add('ended', view.ended_at);
+  if (view.duration_ms !== null) facts.add('lasted', formatDuration(view.duration_ms));
+  facts.add('folder', view.folder);
+  facts.add('steps', countsText(view.counts));
+  for (const [name, value] of Object.entries(view.vars)) facts.block(`var ${name}`, plainText(value));
+  for (const [name, value] of Object.entries(view.meta)) facts.add(`meta ${name}`, value);
+  if (view.result !== null) facts.block('result', plainText(view.result));
+  if (view.error !== null) {
+    const { type, step, message } = view.error;
+    facts.add('error', [step, type, message].filter((part) => part !== null).join(': '));
+  }
+  for (const [when, script] of Object.entries(view.cleanup))
+    if (script !== null) facts.block(`cleanup ${when}`, script);
+  for (const warning of view.warnings) facts.add('warning', warning);
+  return facts.lines;
+}
+
+/** Named facts, one below the other; a value of several lines stands indented below its name. */
+class Facts {
+  readonly lines: string[] = [];
+  readonly #palette: Palette;
+
+  constructor(palette: Palette) {
+    this.#palette = palette;
+  }
+
+  title(text: string): void {
+    this.lines.push(this.#palette.bold(sanitize(text)));
+  }
+
+  add(name: string, value: string | null): void {
+    if (value === null) return;
+    this.lines.push(`  ${this.#palette.dim(`${sanitize(name)}:`.padEnd(NAME_WIDTH))} ${sanitize(value)}`);
+  }
+
+  block(name: string, value: string): void {
+    const lines = value.replace(/\n+$/, '').split('\n');
+    if (lines.length === 1) return this.add(name, value);
+    this.lines.push(`  ${this.#palette.dim(`${sanitize(name)}:`)}`);
+    const shown = lines.slice(0, BLOCK_LINES_MAX);
+    for (const line of shown) this.lines.push(`    ${sanitize(line.replaceAll('\t', '    '))}`.trimEnd());
+    if (lines.length > shown.length)
+      this.lines.push(this.#palette.dim(`    … ${lines.length - shown.length} more lines`));
+  }
+}
+
+const NAME_WIDTH = 10;
+const BLOCK_LINES_MAX = 60;
+
+const NAME_LABELS: Partial<Record<AskedView['kind'], string>> = {
+  gate: 'gate',
+  turn: 'adapter',
+  work: 'adapter',
+  evaluate: 'adapter',
+};
+
+/** What its text is, where that is not what it asks for. */
+const TEXT_LABELS: Partial<Record<AskedView['kind'], string>> = {
+  turn: 'prompt',
+  work: 'prompt',
+  evaluate: 'evaluator',
+};
+
+/** A duration as it is written in a Program, for people: one that still has holes is left as it is. */
+export function durationText(written: string): string {
+  const ms = parseDuration(written);
+  return ms === null ? written : formatDuration(ms);
+}
