@@ -242,7 +242,8 @@ describe('a hostile client', () => {
     await until(() => asking(rig) === 5, 'five to wait');
     const began = performance.now();
     await rig.close();
-    expect(performance.now() - began).toBeLessThan(2_000);
+    // Not as long as answers may take to be read.
+    expect(performance.now() - began).toBeLessThan(20_000);
     await Promise.all(talks.map(({ closed }) => closed));
   });
 });

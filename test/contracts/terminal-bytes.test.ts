@@ -15,7 +15,7 @@ describe('a prompt', () => {
     ['blanks at its ends', '  in the middle  \n\n'],
     ['a megabyte', Array.from({ length: 20_000 }, (_, line) => `line ${line}: ${'äöü€'.repeat(8)}\t#{};`).join('\n')],
     ['a line of a megabyte', 'x'.repeat(1_000_000)],
-  ])('with %s arrives as it is', { timeout: 60_000 }, ([, text]) =>
+  ])('with %s arrives as it is', ([, text]) =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       expect(await rig.hand(agent, 'odd#1', `work:10\n${text}`)).toEqual(TAKEN);

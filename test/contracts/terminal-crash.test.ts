@@ -112,7 +112,7 @@ describe.each([
     }),
   );
 
-  test.concurrent('is prompted once, if one engine after the other dies', { timeout: 60_000 }, () =>
+  test.concurrent('is prompted once, if one engine after the other dies', () =>
     onRig(async (rig) => {
       const adapter = actor(flags);
       const agent = await rig.started(adapter);
@@ -120,8 +120,7 @@ describe.each([
       await deliversLater(rig, adapter, agent);
       await pause(400);
       expect(givenTo(rig)).toEqual([TEXT]);
-    }),
-  );
+    }));
 
   test.concurrent('that was killed together with the engine is gone, and gets nothing', () =>
     onRig(async (rig) => {

@@ -99,7 +99,7 @@ export class TerminalRig {
   /** Starts an agent, and holds that to be no subject of the test. */
   async started(adapter: AdapterWish, more: Partial<TerminalHostOptions> = {}): Promise<HostedAgent> {
     const agent = this.begin(this.host(adapter, more));
-    const readiness = await agent.ready(10_000, this.notes.note);
+    const readiness = await agent.ready(60_000, this.notes.note);
     if (readiness.kind !== 'ready') {
       throw new Error(JSON.stringify([readiness, agent.alive ? null : await agent.ended]));
     }
@@ -307,7 +307,7 @@ export async function onRig(test: (rig: TerminalRig) => Promise<void>, timeoutMs
 }
 
 /** A little less than the runner allows. */
-const TEST_MS = 27_000;
+const TEST_MS = 170_000;
 
 /** The program of test/fixtures/terminal/actor.mjs as an agent. */
 export function actor(flags: string, wish: WaysWish = {}, limits: Adapter['limits'] = []): AdapterWish {

@@ -192,7 +192,7 @@ test('a run within a run has nothing of the agent and the step around it', async
 test('what an agent in a terminal says without naming a step is about the one that it works on', async () => {
   await using rig = await setup(`${UNTIL_ACCEPTED}
 { env | grep -c ^MEOW_STEP=; meow step-status work; meow prime; meow session-id
-meow event hello --data a=b; meow await-event hello --timeout 10s; meow await-approval go; meow done --notes fine; } > said 2>&1`);
+meow event hello --data a=b; meow await-event hello --timeout 5m; meow await-approval go; meow done --notes fine; } > said 2>&1`);
   rig.write('w.meow.toml', `${spawnStep('fox')}${WORK}${END}`);
   const run = rig.start('run', 'w.meow.toml', '--id', 'r');
   await run.line(/work +waits for a decision on gate go/);

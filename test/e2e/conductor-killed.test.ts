@@ -22,12 +22,17 @@ async function setup(config = ''): Promise<ConductorRig> {
   return made;
 }
 
-/** Where it got to, once all of them are gone. */
-async function ended(made: ConductorRig): Promise<readonly string[]> {
+/** With longer and longer limits, in seconds, until one has left time to start all of them. */
+async function withLimit(test: (seconds: number) => Promise<'ended' | 'too-early'>): Promise<void> {
+  for (const seconds of [1, 5, 25]) if ((await test(seconds)) === 'ended') return;
+  expect.fail('there was never time to start all of them');
+}
+
+/** Waits until those that were started are gone. */
+async function familyEnds(made: ConductorRig): Promise<'ended' | 'too-early'> {
   const pids = made.rig.read('.agent/pids').split('\n').slice(0, -1).map(Number);
-  expect(pids).toHaveLength(6);
   await until(() => !pids.some(isAlive), 'the last of them to end');
-  return made.outcomes();
+  return pids.length === 6 ? 'ended' : 'too-early';
 }
 
 const ROUTES = { ...leadsTo('end'), killed_timeout: 'late', killed_idle: 'idle', killed_policy: 'policy' };
@@ -36,17 +41,20 @@ const ENDS = { end: END, late: END, idle: END, policy: END };
 
 describe.concurrent('an agent', () => {
   test.each([
-    ['killed_timeout', 'late', { timeout: 1 }, 'sleep 60'],
-    ['killed_idle', 'idle', { idle_timeout: 1 }, 'sleep 60'],
-    ['killed_policy', 'policy', {}, 'echo mine > kept.txt; echo done'],
-  ])('%s: is ended to the last grandchild', async (outcome, next, limits, last) => {
-    await using made = await setup('[policy.keep]\nforbidden_paths = ["kept.txt"]\n');
-    made.agents({ work: `${family('"$AGENT_FOLDER/pids"')}\n${last}` });
-    made.workflow({ work: work('end', { limits, policy: 'keep', routes: ROUTES }), ...ENDS });
-    expect(await made.run()).toMatchObject({ code: 0 });
-    expect(await ended(made)).toEqual([`work#1 ${outcome}`, `${next}#1 completed`]);
-    expect(made.artifact('work/1/manifest.json')).toMatchObject({ opcode: 'RUN_AGENT', outcome });
-  });
+    ['killed_timeout', 'late', (seconds: number) => ({ timeout: seconds }), 'sleep 60'],
+    ['killed_idle', 'idle', (seconds: number) => ({ idle_timeout: seconds }), 'sleep 60'],
+    ['killed_policy', 'policy', () => ({}), 'echo mine > kept.txt; echo done'],
+  ])('%s: is ended to the last grandchild', (outcome, next, limitsOf, last) =>
+    withLimit(async (seconds) => {
+      await using made = await setup('[policy.keep]\nforbidden_paths = ["kept.txt"]\n');
+      made.agents({ work: `${family('"$AGENT_FOLDER/pids"')}\n${last}` });
+      made.workflow({ work: work('end', { limits: limitsOf(seconds), policy: 'keep', routes: ROUTES }), ...ENDS });
+      expect(await made.run()).toMatchObject({ code: 0 });
+      expect(await made.outcomes()).toEqual([`work#1 ${outcome}`, `${next}#1 completed`]);
+      expect(made.artifact('work/1/manifest.json')).toMatchObject({ opcode: 'RUN_AGENT', outcome });
+      return await familyEnds(made);
+    }),
+  );
 
   test('killed_policy: a budget that is spent', async () => {
     await using made = await setup();
@@ -62,16 +70,20 @@ describe.concurrent('a validator', () => {
   const script = { id: 'check', kind: 'script', entrypoint: 'check.sh' };
 
   test.each([
-    ['killed_timeout', 'late', { timeout: 1 }, {}],
-    ['killed_idle', 'idle', {}, { idle_timeout: 1 }],
-  ])('%s: is ended to the last grandchild', async (outcome, next, own, limits) => {
-    await using made = await setup('[conductor]\nallowed_entrypoints = ["check.sh"]\n');
-    made.rig.write('check.sh', `${family(made.rig.path('.agent/pids'))}\nsleep 60\n`);
-    const run = [{ ...script, ...own }];
-    made.workflow({ check: { opcode: 'RUN_VALIDATION', run, limits, routes: ROUTES }, ...ENDS });
-    expect(await made.run()).toMatchObject({ code: 0 });
-    expect(await ended(made)).toEqual([`check#1 ${outcome}`, `${next}#1 completed`]);
-  });
+    ['killed_timeout', 'late', (seconds: number) => [{ timeout: seconds }, {}] as const],
+    ['killed_idle', 'idle', (seconds: number) => [{}, { idle_timeout: seconds }] as const],
+  ])('%s: is ended to the last grandchild', (outcome, next, limitsOf) =>
+    withLimit(async (seconds) => {
+      await using made = await setup('[conductor]\nallowed_entrypoints = ["check.sh"]\n');
+      made.rig.write('check.sh', `${family(made.rig.path('.agent/pids'))}\nsleep 60\n`);
+      const [own, limits] = limitsOf(seconds);
+      const run = [{ ...script, ...own }];
+      made.workflow({ check: { opcode: 'RUN_VALIDATION', run, limits, routes: ROUTES }, ...ENDS });
+      expect(await made.run()).toMatchObject({ code: 0 });
+      expect(await made.outcomes()).toEqual([`check#1 ${outcome}`, `${next}#1 completed`]);
+      return await familyEnds(made);
+    }),
+  );
 
   test('killed_policy: is not started where nothing allows it', async () => {
     await using made = await setup();

@@ -24,7 +24,7 @@ command = '''echo '${REPORT}' > harness_report.json'''
 artifacts = ["harness_report.json"]
 `;
   const harness = validate('next', ['harness']);
-  const approval = gate({ gate_approved: 'good', gate_rejected: 'good', gate_timed_out: 'good' }, { timeout: '1s' });
+  const approval = gate({ gate_approved: 'good', gate_rejected: 'good', gate_timed_out: 'good' }, { timeout: '1h' });
 
   async function ends(
     steps: Parameters<ConductorRig['workflow']>[0],
@@ -65,10 +65,11 @@ artifacts = ["harness_report.json"]
   });
 
   test.each([
-    ['is rejected', 'reject', 'gate_rejected'],
-    ['runs out of time', null, 'gate_timed_out'],
-  ] as const)('are not accepted by a gate that %s, wherever that leads', async (_how, decide, outcome) => {
-    const ended = await ends({ check: validate('ask', ['harness']), ask: approval, good: GOOD }, decide);
+    ['is rejected', 'reject', 'gate_rejected', '1h'],
+    ['runs out of time', null, 'gate_timed_out', '1s'],
+  ] as const)('are not accepted by a gate that %s, wherever that leads', async (_how, decide, outcome, timeout) => {
+    const ask = { ...approval, timeout };
+    const ended = await ends({ check: validate('ask', ['harness']), ask, good: GOOD }, decide);
     expect(ended.code).toBe(1);
     expect(ended.error).toContain(REFUSED);
     expect(ended.outcomes).toContain(`ask#1 ${outcome}`);

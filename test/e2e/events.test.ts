@@ -10,7 +10,7 @@ test('a step is handed an event that another emits, with its data', async () => 
   rig.write(
     'w.meow.toml',
     workflow(
-      shellStep('waits', 'meow await-event tool --filter tool=Write --timeout 20s > heard'),
+      shellStep('waits', 'meow await-event tool --filter tool=Write --timeout 5m > heard'),
       shellStep('emits', "meow event tool --data tool=Read; meow event tool --data tool=Write --data 'text=a b\"c'"),
     ),
   );
@@ -24,7 +24,7 @@ test('an event from before its step asks is not lost, and each is handed out onc
   await using rig = await Rig.setup();
   const script = [
     'meow event tick --data n=1; meow event tick --data n=2',
-    'meow await-event tick --timeout 20s >> heard; meow await-event tick --json --timeout 20s >> heard',
+    'meow await-event tick --timeout 5m >> heard; meow await-event tick --json --timeout 5m >> heard',
     'meow await-event tick --timeout 100ms; echo $? >> heard',
   ].join('; ');
   rig.write('w.meow.toml', workflow(shellStep('a', script)));
@@ -54,7 +54,7 @@ test('an event that is too large is refused, and one that almost is is heard', a
   await using rig = await Rig.setup();
   const script = [
     "v=$(head -c 65000 /dev/zero | tr '\\0' x)",
-    'meow event fits --data "v=$v" && meow await-event fits --timeout 20s | wc -c > heard',
+    'meow event fits --data "v=$v" && meow await-event fits --timeout 5m | wc -c > heard',
     'meow event large --data "v=$v" --data "w=$v" 2> said; echo $? > status',
     'meow event "$v" 2>> said; echo $? >> status',
   ].join('; ');
@@ -79,7 +79,7 @@ test('an event that is emitted while the engine is down is heard at resume', asy
         'emits',
         'echo > began; while [ ! -e go ]; do sleep 0.02; done; meow event tick --data n=7; echo > sent',
       ),
-      shellStep('waits', 'meow await-event tick --timeout 30s > heard'),
+      shellStep('waits', 'meow await-event tick --timeout 5m > heard'),
     ),
   );
   const run = rig.start('run', 'w.meow.toml', '--id', 'e');
@@ -99,7 +99,7 @@ test.each(Array.from({ length: 9 }, (_, n) => n + 1))(
   'events survive a crash of the engine: append %i',
   async (append) => {
     await using rig = await Rig.setup();
-    const wait = 'meow await-event tick --timeout 20s >> heard';
+    const wait = 'meow await-event tick --timeout 5m >> heard';
     rig.write(
       'w.meow.toml',
       workflow(

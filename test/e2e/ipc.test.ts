@@ -53,7 +53,7 @@ test('without the socket everything goes by the inbox', async () => {
   await using rig = await Rig.setup();
   const script = [
     'export MEOW_ORCH_SOCK=/nowhere/sock',
-    'meow event tick --data n=1; meow await-event tick --timeout 20s > heard',
+    'meow event tick --data n=1; meow await-event tick --timeout 5m > heard',
     'meow step-status a >> heard; meow done 2>> heard; meow await-approval g; echo $? >> heard',
   ].join('; ');
   rig.write('w.meow.toml', `[main]\n${shellStep('a', script)}`);
@@ -67,7 +67,7 @@ test('without the socket everything goes by the inbox', async () => {
 test('steps whose ids have grown long talk as any other', async () => {
   await using rig = await Rig.setup();
   const talk = [
-    'meow event tick --data n=1; meow await-event tick --timeout 20s > heard',
+    'meow event tick --data n=1; meow await-event tick --timeout 5m > heard',
     'meow step-status work >> heard; meow step-status a-round-with-quite-a-long-name --is-not done >> heard',
     'printf %s "$MEOW_STEP" > id',
   ].join('; ');
@@ -200,7 +200,7 @@ function residentMb(pid: number): number {
 test('a step that is killed while it waits leaves nobody waiting', async () => {
   await using rig = await Rig.setup();
   const script =
-    'timeout 0.3 meow await-event tick; meow event tick; meow await-event tick --timeout 20s; echo $? > status';
+    'timeout 0.3 meow await-event tick; meow event tick; meow await-event tick --timeout 5m; echo $? > status';
   rig.write('w.meow.toml', `[main]\n${shellStep('a', script)}`);
   await rig.meow('run', 'w.meow.toml');
   expect(rig.read('status')).toBe('0\n');

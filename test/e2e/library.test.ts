@@ -230,7 +230,7 @@ describe('lib/claude-events', () => {
     const listen = `[[main.steps]]
 id = "hear"
 executor = "branch"
-condition = "meow await-event tool-completed --filter agent=worker --filter tool=Write --timeout 20s"
+condition = "meow await-event tool-completed --filter agent=worker --filter tool=Write --timeout 5m"
 needs = ["start"]
 `;
     // The agent calls its own hook, as Claude Code would.

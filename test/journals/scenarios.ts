@@ -116,7 +116,7 @@ async function finishWithoutEngine(rig: Rig): Promise<void> {
   rmSync(rig.path('hold'));
   await until(() => status('compile').includes('exit 0'), 'compile to end');
   const inbox = rig.path('.meow/workflows/r/inbox');
-  await until(() => readdirSync(inbox).some((name) => /\.(ask|tell)$/.test(name)), 'the report of draft');
+  await until(() => readdirSync(inbox).some((name) => /^\w.*\.(ask|tell)$/.test(name)), 'the report of draft');
 }
 
 function expectCode(expected: number, { code, stdout, stderr }: Result): void {

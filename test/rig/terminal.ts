@@ -66,7 +66,7 @@ export class Terminal implements Disposable {
   }
 
   #wait(pattern: RegExp, read: () => string): void {
-    const deadline = Date.now() + 30_000;
+    const deadline = Date.now() + 120_000;
     while (!pattern.test(read())) {
       if (Date.now() > deadline) throw new Error(`the terminal did not come up:\n${read()}`);
     }
