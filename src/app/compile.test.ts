@@ -97,6 +97,17 @@ test('what is internal stays so, however it is named', () => {
   expect(diagnostics).toMatchObject([{ code: 'internal-workflow' }]);
 });
 
+test('a state may call one workflow of a MEOW file', () => {
+  const files = {
+    'states/START.sh': calls('../b.meow.toml#beta'),
+    'states/END.sh': 'echo "<result>x</result>"\n',
+    'b.meow.toml': says().replaceAll('main', 'beta'),
+  };
+  const { program, diagnostics } = compileWorkflow(request('states', files), null);
+  expect(diagnostics).toEqual([]);
+  expect(program?.machines['main']?.workflows).toEqual({ '../b.meow.toml#beta': 'b.meow.toml#beta' });
+});
+
 test('a folder without a start is no template', () => {
   const files = { 'a.meow.toml': enters('build'), 'build/notes.md': 'x' };
   expect(validateWorkflow(request('a.meow.toml', files)).diagnostics).toMatchObject([{ code: 'unknown-template' }]);

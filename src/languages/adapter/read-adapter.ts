@@ -4,18 +4,16 @@
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
 import { makeSource } from '../../base/source.ts';
-import type { Adapter, LimitPattern } from '../../ir/adapter.ts';
+import type { Adapter, HookNames, LimitPattern, ProgramCheck, ProgramNeed } from '../../ir/adapter.ts';
 import { channelsOf } from '../../ir/adapter.ts';
 import type { Report } from '../report.ts';
 import { createReport } from '../report.ts';
-import { readToml } from '../toml.ts';
 import { booleanAt, checkKeys, missing, stringAt, tableAt, wordAt } from '../toml-fields.ts';
-import type { TomlTable } from '../toml-tree.ts';
-import { groupsIn, neededAt, pattern, tablesAt } from './fields.ts';
+import type { TomlString, TomlTable } from '../toml-tree.ts';
+import { readToml } from '../toml.ts';
+import { filledAt, groupsIn, neededAt, pattern, tablesAt, textsAt } from './fields.ts';
 import { readAcp, readHeadless } from './headless.ts';
 import type { Texts } from './holes.ts';
-import { readHooks } from './hooks.ts';
-import { readProgram } from './program.ts';
 import { readFiles, readHome, readOwnEnvironment } from './surroundings.ts';
 import { readTerminal, TERMINAL_SECTIONS } from './terminal.ts';
 
@@ -143,3 +141,83 @@ function checkHook(report: Report, root: TomlTable, { used }: Texts): void {
 }
 
 const START = { from: 0, to: 1 };
+
+const HOOK_KEYS = [
+  'begun',
+  'accepted',
+  'tool_begun',
+  'tool_ended',
+  'blocked',
+  'stopped',
+  'failed',
+  'ended',
+  'session_key',
+  'prompt_key',
+  'message_key',
+];
+
+function readHooks(report: Report, root: TomlTable): HookNames | null {
+  const table = tableAt(report, root, 'hooks', 'Write [hooks] and below it accepted = "NAME".');
+  if (table === null) return null;
+  checkKeys(report, table, HOOK_KEYS, '[hooks]', 'warning');
+  const text = (key: string): string | null => filledAt(report, table, key)?.value ?? null;
+  const hook = (key: string): string | null => {
+    const string = filledAt(report, table, key);
+    return string === null ? null : hookName(report, string);
+  };
+  return {
+    begun: hook('begun'),
+    accepted: hook('accepted'),
+    toolBegun: hook('tool_begun'),
+    toolEnded: hook('tool_ended'),
+    blocked: (textsAt(report, table, 'blocked') ?? []).flatMap((string) => hookName(report, string) ?? []),
+    stopped: hook('stopped'),
+    failed: hook('failed'),
+    ended: hook('ended'),
+    sessionKey: text('session_key') ?? 'session_id',
+    promptKey: text('prompt_key'),
+    messageKey: text('message_key'),
+  };
+}
+
+/** It is an argument of {{hook}}, and becomes a part of the name of a file. */
+function hookName(report: Report, { value, place }: TomlString): string | null {
+  if (/^[A-Za-z0-9_-]+$/.test(value)) return value;
+  const hint = 'It is made of letters, digits, "-" and "_": what the agent says behind {{hook}}.';
+  report.error('invalid-name', place, `${JSON.stringify(value)} is no name of a hook`, hint);
+  return null;
+}
+
+const PROGRAM_KEYS = ['name', 'version_command', 'tried', 'install', 'login_command', 'login_cure', 'checks'];
+
+function readProgram(report: Report, root: TomlTable): ProgramNeed | null {
+  const table = tableAt(report, root, 'program', 'Write [program] and below it name = "PROGRAM".');
+  if (table === null) return null;
+  checkKeys(report, table, PROGRAM_KEYS, '[program]', 'warning');
+  const name = neededAt(report, table, '[program]', 'name', 'Name what is started: name = "my-agent".');
+  if (name !== null && /[\s/]/.test(name.value)) {
+    const hint = 'It is looked for on PATH by its name alone.';
+    report.error('invalid-name', name.place, `${JSON.stringify(name.value)} is no name of a program`, hint);
+  }
+  const text = (key: string): string | null => filledAt(report, table, key)?.value ?? null;
+  return {
+    name: name?.value ?? '',
+    versionCommand: text('version_command'),
+    tried: (textsAt(report, table, 'tried') ?? []).map(({ value }) => value),
+    install: text('install'),
+    loginCommand: text('login_command'),
+    loginCure: text('login_cure'),
+    checks: tablesAt(report, table, 'checks', 'program.checks').map((check) => readCheck(report, check)),
+  };
+}
+
+function readCheck(report: Report, table: TomlTable): ProgramCheck {
+  const section = '[[program.checks]]';
+  checkKeys(report, table, ['name', 'command', 'cure'], section, 'warning');
+  const text = (key: string, hint: string): string => neededAt(report, table, section, key, hint)?.value ?? '';
+  return {
+    name: text('name', 'Say in a word or two what is looked at: name = "first start".'),
+    command: text('command', 'Write a command that succeeds where all is well.'),
+    cure: text('cure', 'Say what is to be done where it does not.'),
+  };
+}

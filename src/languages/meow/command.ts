@@ -5,10 +5,9 @@ import type { CommandSpec } from '../../ir/effect.ts';
 import type { Text } from '../../ir/text.ts';
 import { missing, stringAt } from '../toml-fields.ts';
 import type { TomlTable } from '../toml-tree.ts';
-import { lowerEnvironment } from './environment.ts';
 import { lowerOutputs } from './outputs.ts';
 import type { Scope } from './scope.ts';
-import { lowerScript, lowerText } from './text.ts';
+import { lowerEnvironment, lowerScript, lowerText } from './text.ts';
 
 export function lowerCommand(
   scope: Scope,

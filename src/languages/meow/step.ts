@@ -8,18 +8,17 @@ import type { Text } from '../../ir/text.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { checkKeys, countAt, duration, durationAt, listAt, missing, stringAt, tableAt } from '../toml-fields.ts';
-import type { TomlList, TomlTable } from '../toml-tree.ts';
+import type { TomlList, TomlTable, TomlValue } from '../toml-tree.ts';
 import { describeToml } from '../toml-tree.ts';
 import type { Executor } from './executors/executor.ts';
 import { EXECUTOR_NAMES, findExecutor } from './executors/executors.ts';
-import { checkWithoutExecutor } from './no-executor.ts';
 import { namesRecovery } from './reference.ts';
 import type { Scope } from './scope.ts';
 import { FAILED_STEP } from './scope.ts';
 import type { BlockSyntax, NeedSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
 import { placeholderId } from './syntax.ts';
 import { lowerTarget } from './target.ts';
-import { lowerText } from './text.ts';
+import { lowerScript, lowerText } from './text.ts';
 
 const COMMON_KEYS = ['id', 'executor', 'needs', 'on_error', 'retry', 'description'];
 const RETRY_KEYS = ['max_attempts', 'attempts', 'delay', 'backoff', 'jitter', 'description'] as const;
@@ -222,4 +221,30 @@ function readJitter(report: Report, retry: TomlTable): number {
   if (value.value >= 0 && value.value <= 1) return value.value;
   report.error('invalid-value', value.place, `"jitter" must be from 0 to 1, got ${String(value.value)}`, hint);
   return 0;
+}
+
+/** Keys whose text a shell reads. */
+const SCRIPTS: readonly string[] = ['command', 'condition'];
+/** Keys that name a variable for what is below the step. */
+const NAMING: readonly string[] = ['item_var', 'index_var'];
+/** What agents leave behind is described, and not filled in. */
+const DESCRIPTIONS: readonly string[] = ['outputs'];
+
+/** `common`: the keys of every step, which are checked elsewhere. */
+function checkWithoutExecutor(scope: Scope, step: TomlTable, common: readonly string[]): void {
+  const named = NAMING.map((key) => step.entries.get(key)?.value).flatMap((value) =>
+    value?.kind === 'string' ? [value.value] : [],
+  );
+  const inside: Scope = { ...scope, variables: new Set([...scope.variables, ...named]) };
+  for (const { key, value } of step.entries.values()) {
+    if (common.includes(key) || DESCRIPTIONS.includes(key)) continue;
+    if (value.kind === 'string' && SCRIPTS.includes(key)) lowerScript(scope, value);
+    else checkTexts(inside, value);
+  }
+}
+
+/** Lists are left alone: they hold steps with a scope of their own. */
+function checkTexts(scope: Scope, value: TomlValue): void {
+  if (value.kind === 'string') lowerText(scope, value);
+  else if (value.kind === 'table') for (const entry of value.entries.values()) checkTexts(scope, entry.value);
 }

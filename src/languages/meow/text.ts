@@ -1,11 +1,13 @@
 // Strings with {{…}} → Text of the IR: references checked, and in scripts each with the quoting of its place.
 
 import type { Text, ValueTemplate } from '../../ir/text.ts';
+import { readEnvironment } from '../environment.ts';
 import { listed } from '../report.ts';
+import { readTemplate, scriptText, verbatimText } from '../template-text.ts';
 import type { Hole } from '../template.ts';
 import { parseTemplate } from '../template.ts';
-import { verbatimText, readTemplate, scriptText } from '../template-text.ts';
-import type { TomlString, TomlValue } from '../toml-tree.ts';
+import { tableAt } from '../toml-fields.ts';
+import type { TomlString, TomlTable, TomlValue } from '../toml-tree.ts';
 import { placeWithin, tomlToJson } from '../toml-tree.ts';
 import type { Scope } from './scope.ts';
 import { articled, checkReference, typeOfReference } from './scope.ts';
@@ -108,4 +110,9 @@ function readParts(scope: Scope, string: TomlString): readonly (string | Hole)[]
     if (typeof part !== 'string') checkReference(scope, part.path, placeWithin(string, part.from, part.to));
   }
   return parts;
+}
+
+export function lowerEnvironment(scope: Scope, step: TomlTable): Readonly<Record<string, Text>> {
+  const table = tableAt(scope.report, step, 'env', 'Write env = { NAME = "value" }.');
+  return readEnvironment(scope.report, table, (string) => lowerText(scope, string));
 }

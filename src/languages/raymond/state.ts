@@ -1,16 +1,17 @@
 // A state → syntax: its text, and the keys that stand before it or beside it.
 
+import { own } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
-import { findState } from '../../ir/machine.ts';
+import { findState, plainPath, WAYS } from '../../ir/machine.ts';
+import { everyTag } from '../../ir/tags.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
-import { stemOf } from './names.ts';
-import { POLICY_KEYS, readPolicy } from './policy.ts';
-import { scriptSaid, tagsSaid } from './said.ts';
-import { NO_SETTINGS, readSettings, SETTINGS_KEYS } from './settings.ts';
-import type { Body, PlaceOf, StateNames, StateSyntax, Visits } from './syntax.ts';
 import { checkKeys, countAt, textAt } from '../yaml-fields.ts';
 import type { YamlMap } from '../yaml-tree.ts';
+import { stemOf } from './names.ts';
+import { POLICY_KEYS, readPolicy } from './policy.ts';
+import { NO_SETTINGS, readSettings, SETTINGS_KEYS } from './settings.ts';
+import type { Body, Named, PlaceOf, Said, StateNames, StateSyntax, Visits } from './syntax.ts';
 
 /** `reset` counts at the start alone, and is read by whoever knows which state that is. */
 const STATE_KEYS: readonly string[] = [
@@ -84,4 +85,50 @@ function readVisits(report: Report, keys: YamlMap, names: StateNames, state: str
   const hint = suggest(then.text.trim(), known, `States are ${listed(known)}.`);
   report.error('missing-target', then.place, found.error, hint);
   return null;
+}
+
+function tagsSaid(text: string, names: StateNames, placeOf: PlaceOf): readonly Said[] {
+  return everyTag(text).flatMap(({ name, attributes, content, from, to, fault }): readonly Said[] => {
+    if (name === 'print') return [];
+    const { leadsTo } = WAYS[name];
+    const stateAt = (key: string): Named | null => {
+      const written = own(attributes, key);
+      return written === undefined ? null : namedState(names, written);
+    };
+    return [
+      {
+        tag: name,
+        place: placeOf(from, to),
+        target:
+          leadsTo === 'back' ? null : leadsTo === 'workflow' ? namedWorkflow(content) : namedState(names, content),
+        return: stateAt('return'),
+        next: stateAt('next'),
+        timeoutNext: stateAt('timeout_next'),
+        attributes: Object.keys(attributes),
+        fault,
+      },
+    ];
+  });
+}
+
+/** In a script, quotes within quotes are escaped, and what begins with $ is made up when it runs. */
+function scriptSaid(text: string, names: StateNames, placeOf: PlaceOf): readonly Said[] {
+  return tagsSaid(text.replaceAll(/\\(["'])/g, ' $1'), names, placeOf);
+}
+
+function namedState(names: StateNames, written: string): Named {
+  const found = findState(names, written);
+  if (found.ok) return { kind: 'state', name: found.value.name };
+  return isMadeUp(written) ? { kind: 'open' } : { kind: 'missing', written: written.trim(), message: found.error };
+}
+
+function namedWorkflow(written: string): Named {
+  const path = written.trim();
+  // `build.meow.toml#beta`
+  return isMadeUp(path.replace('#', '.')) ? { kind: 'open' } : { kind: 'workflow', path: plainPath(path) };
+}
+
+/** `{{next}}`, `$NEXT`, `...`: no name that anything could have. */
+function isMadeUp(written: string): boolean {
+  return !/^[\w./\\-]+$/.test(written.trim()) || /^\.{3,}$/.test(written.trim());
 }

@@ -2,14 +2,17 @@
 // as the agent has it.
 
 import type { PromptSpec } from '../../../ir/effect.ts';
+import type { Expectation } from '../../../ir/output.ts';
 import type { Text } from '../../../ir/text.ts';
 import type { Report } from '../../report.ts';
 import { suggest } from '../../report.ts';
-import { missing, stringAt } from '../../toml-fields.ts';
-import type { TomlTable } from '../../toml-tree.ts';
+import { booleanAt, checkKeys, missing, stringAt, tableAt } from '../../toml-fields.ts';
+import type { TomlEntry, TomlTable } from '../../toml-tree.ts';
+import { describeToml } from '../../toml-tree.ts';
 import { lowerAgent } from '../agent-name.ts';
-import { expectedOutputs, lowerExpectations } from '../expectations.ts';
+import type { OutputType } from '../syntax.ts';
 import { lowerText } from '../text.ts';
+import { readExpectedType } from '../value-type.ts';
 import type { Executor } from './executor.ts';
 import { NO_TARGETS } from './executor.ts';
 
@@ -69,4 +72,49 @@ function refuseWaiting(report: Report, step: TomlTable): void {
     const hint = 'Remove it, or let the step wait: mode = "autonomous".';
     report.error('fire-forget', entry.keyPlace, `"${key}" cannot be used with mode "fire_forget": ${why}`, hint);
   }
+}
+
+const OUTPUT_KEYS = ['required', 'type', 'description'] as const;
+const OUTPUTS_EXAMPLE = 'For example: task_id = { required = true, type = "string" }.';
+const OUTPUT_TYPES: readonly string[] = ['number', 'boolean', 'json', 'file_path'] satisfies Expectation['type'][];
+
+/** Names and types, as far as they can be read; what is wrong with them is said when they are lowered. */
+function expectedOutputs(step: TomlTable): ReadonlyMap<string, OutputType> {
+  const outputs = step.entries.get('outputs')?.value;
+  if (outputs?.kind !== 'table') return new Map();
+  return new Map(
+    [...outputs.entries.values()].map(({ key, value }) => {
+      const type = value.kind === 'table' ? value.entries.get('type')?.value : undefined;
+      const known = type?.kind === 'string' && OUTPUT_TYPES.includes(type.value);
+      return [key, known ? (type.value as OutputType) : 'string'];
+    }),
+  );
+}
+
+function lowerExpectations(report: Report, step: TomlTable): readonly Expectation[] {
+  const table = tableAt(report, step, 'outputs', OUTPUTS_EXAMPLE);
+  return [...(table?.entries.values() ?? [])].flatMap((entry) => lowerExpectation(report, entry));
+}
+
+function lowerExpectation(report: Report, { key, keyPlace, value }: TomlEntry): Expectation | [] {
+  if (!/^[A-Za-z0-9_-]+$/.test(key)) {
+    const hint = 'Names of outputs are made of letters, digits, - and _.';
+    report.error('invalid-name', keyPlace, `"${key}" is no name for an output`, hint);
+  }
+  if (value.kind !== 'table') {
+    report.error(
+      'wrong-type',
+      value.place,
+      `the output "${key}" must be a table, got ${describeToml(value)}`,
+      OUTPUTS_EXAMPLE,
+    );
+    return [];
+  }
+  checkKeys(report, value, OUTPUT_KEYS, `the output "${key}"`, 'error');
+  return {
+    name: key,
+    type: readExpectedType(report, stringAt(report, value, 'type')),
+    required: booleanAt(report, value, 'required') ?? false,
+    description: stringAt(report, value, 'description')?.value ?? null,
+  };
 }

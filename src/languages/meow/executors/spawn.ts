@@ -6,10 +6,9 @@ import type { Report } from '../../report.ts';
 import { booleanAt, stringAt, wordAt } from '../../toml-fields.ts';
 import type { TomlTable } from '../../toml-tree.ts';
 import { lowerAgent } from '../agent-name.ts';
-import { lowerEnvironment } from '../environment.ts';
 import type { Scope } from '../scope.ts';
 import type { OutputType } from '../syntax.ts';
-import { lowerText } from '../text.ts';
+import { lowerEnvironment, lowerText } from '../text.ts';
 import type { Executor } from './executor.ts';
 import { NO_TARGETS } from './executor.ts';
 
