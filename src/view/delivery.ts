@@ -1,19 +1,18 @@
-// How far a prompt has come, in words: apart from the work that it asks for.
+// Texts for the delivery status of a prompt, which is independent of the work.
 
 import type { Delivery } from '../ir/effect.ts';
 
-/** After the name of the step, or alone. */
+/** Used after a step's name, or alone. */
 export const DELIVERY_TEXTS: Readonly<Record<Delivery, string>> = {
-  sending: 'prompt on its way',
+  sending: 'prompt is being sent',
   accepted: 'prompt accepted',
-  queued: 'prompt queued behind what the agent is doing',
-  'draft-stuck': 'prompt stuck in the input of its agent',
-  'blocked-on-dialog': 'prompt waits: its agent asks something',
+  queued: 'prompt queued until the agent is free',
+  'draft-stuck': 'prompt stuck in the input field of its agent',
+  'blocked-on-dialog': 'prompt waits: its agent asks a question',
   'not-ready': 'prompt waits: its agent is not ready',
-  dead: 'prompt not delivered: its agent is gone',
+  dead: 'prompt not delivered: its agent has exited',
 };
 
-/** The agent has it. */
 export function isDelivered(delivery: Delivery): boolean {
   return delivery === 'accepted' || delivery === 'queued';
 }

@@ -15,7 +15,7 @@ const UNKNOWN_NEED: Diagnostic = {
   related: [{ message: 'the steps of main', span: { file: 'deploy.meow.toml', line: 3, column: 1, length: 6 } }],
 };
 
-test('a diagnostic opens with a place to jump to, and shows the line at fault', () => {
+test('a diagnostic starts with a position to jump to, and shows the source line', () => {
   expect(drawn(UNKNOWN_NEED)).toEqual([
     'deploy.meow.toml:12:11: error unknown-need: there is no step biuld',
     '  12 | needs = ["biuld"]',
@@ -56,7 +56,7 @@ test.each([1, 300, 598, 1_200, 1_204])('a long line is shown around column %i', 
   expect(shown.slice(at, at + 3).padEnd(3)).toBe(sourceLine.slice(column - 1, column + 2).padEnd(3));
 });
 
-test('a part of a line is shown as the part that it is', () => {
+test('an excerpt of a line is marked as one', () => {
   const sourceLine = `${'a'.repeat(300)}"biuld"${'b'.repeat(300)}`;
   const span = { file: 'f', line: 1, column: 1_000_301, length: 7 };
   const [, shown = '', under = ''] = drawn({ ...UNKNOWN_NEED, sourceLine, sourceColumn: 1_000_001, span });
@@ -70,7 +70,7 @@ test('a span longer than the window is cut with it', () => {
   expect(widthOf(under)).toBeLessThanOrEqual(widthOf(shown));
 });
 
-test('for scripts it is an object with the same facts', () => {
+test('diagnosticJson contains the same facts', () => {
   expect(diagnosticJson(UNKNOWN_NEED)).toEqual({
     severity: 'error',
     code: 'unknown-need',

@@ -1,5 +1,5 @@
-// What is wrong with a workflow's text, as its author reads it: a line that editors can jump to, the line at fault with a
-// squiggle under it, the cure, and other places that have to do with it.
+// Prints a diagnostic: a line that editors can jump to, the source line with an underline, the hint, and related
+// positions.
 
 import type { Diagnostic, Span } from '../base/diagnostic.ts';
 import type { Json } from '../base/json.ts';
@@ -49,7 +49,7 @@ function positionText({ file, line, column }: Span): string {
   return `${sanitize(file)}:${line}:${column}`;
 }
 
-/** The part of the source line around the span, as wide as a screen, and what stands under it. */
+/** The part of the source line around the span, and the underline. */
 function excerpt(diagnostic: Diagnostic): { readonly source: string; readonly squiggle: string } {
   const { sourceLine, sourceColumn, span } = diagnostic;
   const cells = cellsOf(sourceLine);
@@ -92,7 +92,7 @@ function excerpt(diagnostic: Diagnostic): { readonly source: string; readonly sq
   };
 }
 
-/** One cell for each character of the line, as it is shown: tabs reach to the next stop, controls show as a blank. */
+/** One cell per character: tabs reach to the next stop, control characters become blanks. */
 function cellsOf(line: string): readonly string[] {
   const cells: string[] = [];
   let column = 0;

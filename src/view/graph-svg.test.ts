@@ -11,7 +11,7 @@ function rowOf(svg: string, id: string): number {
   return Number(found?.[1] ?? expect.fail(`${id} is not drawn`));
 }
 
-test('a step stands below all that it needs', () => {
+test('a step is below all its needs', () => {
   const svg = graphSvg(programGraph(parseProgram('a\nb needs a\nc needs a\nd needs b,c\ne needs a,d'.split('\n'))));
   const rows = ['a', 'b', 'c', 'd', 'e'].map((id) => rowOf(svg, id));
   expect(rows[1]).toBe(rows[2]);
@@ -19,7 +19,7 @@ test('a step stands below all that it needs', () => {
   expect(svg.match(/<path class="need"/g)).toHaveLength(6);
 });
 
-test('what leads back is drawn too, and a step that leads to itself', () => {
+test('back edges and self-loops are drawn', () => {
   const nodes = ['a', 'b'].map((id) => ({ id, name: id, executor: 'prompt', status: null, group: null }));
   const edge = (from: string, to: string) => ({ from, to, kind: 'grows', label: `to ${to}` }) as const;
   const graph: Graph = { title: 't', nodes, edges: [edge('a', 'b'), edge('b', 'a'), edge('b', 'b')], groups: [] };
@@ -29,7 +29,7 @@ test('what leads back is drawn too, and a step that leads to itself', () => {
   expect(svg).toContain('>to a<');
 });
 
-test('a run shows how its steps stand, and no coordinate is out of the picture', () => {
+test('a run shows the status of its steps, and all coordinates are inside the picture', () => {
   const { state } = runKernel('e each [1,2,3] sub\nlast needs e.*\nblock sub\na\nb needs a', ok('e.0.a#1'));
   const svg = graphSvg(runGraph(state));
   expect(svg).toContain('<title>e.0.a (done)</title>');
@@ -41,14 +41,14 @@ test('a run shows how its steps stand, and no coordinate is out of the picture',
   expect(svg).not.toContain('NaN');
 });
 
-test('what authors wrote is text, and never markup', () => {
+test('text of authors never becomes markup', () => {
   const node = { id: '<b>&"', name: '<b>&"\u0007', executor: 'x', status: null, group: null };
   const svg = graphSvg({ title: '</svg>', nodes: [node], edges: [], groups: [] });
   expect(svg).not.toMatch(/<b>|&"|<\/svg>[^\n]/);
   expect(svg).not.toContain('\u0007');
 });
 
-test('many steps side by side go on in further rows, and a long chain is drawn', () => {
+test('long rows are split, and a long chain is drawn', () => {
   const wide = graphSvg(programGraph(parseProgram(Array.from({ length: 30 }, (_, n) => `s${n}`))));
   expect(new Set(Array.from({ length: 30 }, (_, n) => rowOf(wide, `s${n}`))).size).toBe(3);
   const chain = Array.from({ length: 5_000 }, (_, n) => (n === 0 ? 's0' : `s${n} needs s${n - 1}`));

@@ -1,5 +1,5 @@
-// A graph as a picture that every browser shows. Steps stand in rows, each below all that leads to it; what leads back, as loops
-// do, is drawn around the side. In a row steps stand near what leads to them.
+// A graph as SVG. Each step is in a row below all its predecessors, and near them. Back edges, as in loops, are drawn
+// around the side.
 
 import { COLOURS, groupsOf } from './graph.ts';
 import type { Graph, GraphEdge, GraphNode } from './graph.ts';
@@ -31,7 +31,7 @@ export function graphSvg(graph: Graph): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** What leads from one step to another by several outcomes is one line. */
+/** Edges between the same two steps with different outcomes are one line. */
 interface Bundle extends Pick<GraphEdge, 'from' | 'to' | 'kind'> {
   readonly labels: readonly string[];
 }
@@ -47,7 +47,7 @@ function bundleEdges(edges: readonly GraphEdge[]): readonly Bundle[] {
 
 interface Box {
   readonly node: GraphNode;
-  /** Of the middle. */
+  /** Of the centre. */
   readonly x: number;
   readonly y: number;
   readonly width: number;
@@ -57,10 +57,10 @@ const MARGIN = 24;
 const HEIGHT = 44;
 const ROW_GAP = 48;
 const GAP = 48;
-/** Room for what leads back. */
+/** Room for back edges. */
 const AROUND = 60;
 const CHARACTER = 7.5;
-/** A row that is wider is hard to follow; it goes on in the next. */
+/** Longer rows are split. */
 const ROW_MAX = 12;
 const NAME_MAX = 40;
 
@@ -68,7 +68,7 @@ const STYLE =
   'text{font:12px ui-monospace,monospace;text-anchor:middle;fill:#111111}.title{font-weight:bold;text-anchor:start}' +
   '.dim{fill:#666666;font-size:10px}.on{paint-order:stroke;stroke:#ffffff;stroke-width:3px}path{fill:none;stroke:#666666}.grows{stroke-dasharray:4 3}';
 
-/** Those that lead to where control has come from, on the way through the graph from its first step. */
+/** Edges to a node on the current path of a depth-first search from the first step. */
 function backEdges(nodes: readonly GraphNode[], bundles: readonly Bundle[]): ReadonlySet<Bundle> {
   const out = groupsOf(bundles, ({ from }) => from);
   const back = new Set<Bundle>();
@@ -94,14 +94,14 @@ function backEdges(nodes: readonly GraphNode[], bundles: readonly Bundle[]): Rea
   return back;
 }
 
-/** Each node in the first row that is below all that lead to it. */
+/** Each node in the first row below all its predecessors. */
 function rowsOf(nodes: readonly GraphNode[], ahead: readonly Bundle[]): readonly (readonly GraphNode[])[] {
   const into = groupsOf(ahead, ({ to }) => to);
   const out = groupsOf(ahead, ({ from }) => from);
   const waits = new Map(nodes.map(({ id }) => [id, into.get(id)?.length ?? 0]));
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const rows: GraphNode[][] = [];
-  /** Where in its row a node stands, from 0 to 1. */
+  /** Position of a node in its row, from 0 to 1. */
   const at = new Map<string, number>();
   const nearness = ({ id }: GraphNode): number => {
     const from = (into.get(id) ?? []).map(({ from: before }) => at.get(before) ?? 0);
@@ -182,7 +182,7 @@ function bundleSvg(
   ];
 }
 
-/** Of many outcomes the first; all of them are told to who points there. */
+/** Shows the first of many outcomes; a tooltip lists all. */
 function labelsSvg(labels: readonly string[], { x, y }: { readonly x: number; readonly y: number }): string {
   const [first = '', ...others] = labels;
   const shown = others.length > 1 ? `${short(first)} +${others.length}` : short(labels.join(', '));

@@ -20,7 +20,7 @@ test('a Program is drawn block by block, with patterns resolved', () => {
   ]);
 });
 
-test('the listing puts a step after what it needs', () => {
+test('the listing puts a step after its needs', () => {
   const graph = programGraph(
     parseProgram('c needs b\nb needs a\na\nd on_error recover:fix\nblock fix\none\ntwo needs one'.split('\n')),
   );
@@ -41,7 +41,7 @@ test('the listing puts a step after what it needs', () => {
   );
 });
 
-test('a run is drawn with what it grew into and how each step stands', () => {
+test('a run is drawn with its growth and statuses', () => {
   const { state } = runKernel('e each [1] sub\nlast needs e.*\nblock sub\na\nb needs a', ok('e.0.a#1'));
   const { nodes, edges } = runGraph(state);
   expect(nodes.map(({ id, name, status, group }) => [id, name, status, group])).toEqual([
@@ -58,7 +58,7 @@ test('a run is drawn with what it grew into and how each step stands', () => {
   ]);
 });
 
-test('a route machine is drawn by where control went, also in a circle', () => {
+test('a route machine is drawn by its transitions, including cycles', () => {
   const { state } = runKernel(
     'block one visit-last\nfix route done=goto:two\nblock two visit-last\ntry route done=end route exit-nonzero=goto:one',
     ok('fix#1#1'),
@@ -96,6 +96,6 @@ test('labels are escaped for DOT', () => {
   expect(text).toContain('    n0 [label="back\\\\slash &amp; \\"quote\\"\\nshell"];');
 });
 
-test('steps that wait in a circle are listed all the same', () => {
+test('steps with circular needs are listed', () => {
   expect(graphText(programGraph(parseProgram(['a needs b', 'b needs a'])))).toContain('  a  shell  after b\n');
 });

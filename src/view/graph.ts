@@ -1,5 +1,5 @@
-// A Program or a run as a graph: steps, what they need, and what may come or came of them. Drawn as Mermaid, as DOT, or as
-// a listing to read. Nodes have names of our own (`n0`), and what authors wrote appears in labels only, escaped.
+// A Program or a run as a graph of steps, needs and growth, printed as Mermaid, DOT or a listing. Nodes have generated
+// names (`n0`); authors' text appears only in escaped labels.
 
 import { segmentMatcher } from '../base/segment-pattern.ts';
 import { blocksOf, blocksOfTarget } from '../ir/follow.ts';
@@ -14,27 +14,27 @@ export interface Graph {
   readonly title: string;
   readonly nodes: readonly GraphNode[];
   readonly edges: readonly GraphEdge[];
-  /** Blocks of a Program, or what grew from one step of a run. */
+  /** Blocks of a Program, or steps that grew from one step of a run. */
   readonly groups: readonly GraphGroup[];
 }
 
 export interface GraphNode {
   readonly id: string;
-  /** What is written on it: its id within its group. */
+  /** Its label: the id within its group. */
   readonly name: string;
   readonly executor: string;
   /** Null in a Program. */
   readonly status: StepStatus | null;
-  /** Null: it stands in the outermost. */
+  /** Null: outermost. */
   readonly group: string | null;
 }
 
 export interface GraphEdge {
   readonly from: string;
   readonly to: string;
-  /** `need`: it waits for it. `grows`: it comes, or came, of it. */
+  /** `need`: `to` waits for `from`. `grows`: `from` creates `to`. */
   readonly kind: 'need' | 'grows';
-  /** On which outcome it comes of it; null where that is plain. */
+  /** The outcome that creates it; null if there is only one. */
   readonly label: string | null;
 }
 
@@ -43,7 +43,7 @@ export interface GraphGroup {
   readonly name: string;
 }
 
-/** Every block that can be reached from the entry. */
+/** All blocks reachable from the entry. */
 export function programGraph(program: Program): Graph {
   const nodes: GraphNode[] = [];
   const edges: GraphEdge[] = [];
@@ -90,8 +90,8 @@ export function runGraph(state: RunState): Graph {
       status: step.status,
       group: owner,
     });
-    for (const { steps, mayGrow: hopes } of resolveNeeds(state, step)) {
-      for (const { id } of [...steps, ...hopes]) edges.push({ from: id, to: step.id, kind: 'need', label: null });
+    for (const { steps, mayGrow } of resolveNeeds(state, step)) {
+      for (const { id } of [...steps, ...mayGrow]) edges.push({ from: id, to: step.id, kind: 'need', label: null });
     }
   }
   for (const frame of state.frames.values()) for (const edge of growthEdges(state, frame)) edges.push(edge);
@@ -155,7 +155,7 @@ export function graphDot(graph: Graph): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Each step after those it needs, group by group, with what it waits for and what comes of it. */
+/** Lists each step after its needs, group by group. */
 export function graphText(graph: Graph): string {
   const nameOf = new Map(graph.nodes.map(({ id, name, group }) => [id, { name, group }]));
   const into = groupsOf(graph.edges, ({ to }) => to);
@@ -222,7 +222,7 @@ function idIn(program: Program, block: Block, step: Step): string {
   return isAlone ? block.name : `${block.name}/${step.id}`;
 }
 
-/** A need of something below a step (`each.*`, `x.child`) is drawn from that step. */
+/** A need on something below a step (`each.*`, `x.child`) is drawn from that step. */
 function neededInBlock(block: Block, step: Step): readonly Step[] {
   return step.needs.flatMap((need) => {
     const fits = segmentMatcher(need.split('.')[0] ?? '');
@@ -249,7 +249,7 @@ function growthTargets(step: Step): readonly { readonly target: string; readonly
   return growth;
 }
 
-/** From the step it stands below, or from where control came. */
+/** From the parent step, or from the previous frame of the lane. */
 function growthEdges(state: RunState, frame: FrameState): readonly GraphEdge[] {
   const before = frame.replaces ?? frame.caller;
   const from = before === null ? [frame.owner] : (state.frames.get(before)?.steps ?? []).map(({ id }) => id);
@@ -286,7 +286,7 @@ export function groupsOf<E, K>(edges: readonly E[], by: (edge: E) => K): Readonl
   return found;
 }
 
-/** As written, but none before what it needs. What waits in a circle comes last. */
+/** Topological order; otherwise as written. Steps in a cycle come last. */
 function inOrder(nodes: readonly GraphNode[], edges: readonly GraphEdge[]): readonly GraphNode[] {
   const here = new Set(nodes.map(({ id }) => id));
   const inside = edges.filter(({ kind, from, to }) => kind === 'need' && here.has(from) && here.has(to));

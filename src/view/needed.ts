@@ -1,5 +1,5 @@
-// Which steps of a run a need names: the same reading of `each.*`, `a.b` and patterns that the kernel has, for views that
-// explain or draw it.
+// Resolves needs to steps, for views that explain or draw them. Reads `each.*`, `a.b` and patterns like the kernel
+// does.
 
 import { segmentMatcher } from '../base/segment-pattern.ts';
 import type { IdTree } from '../kernel/id-tree.ts';
@@ -7,11 +7,11 @@ import { find } from '../kernel/id-tree.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 
 export interface ResolvedNeed {
-  /** As an id of the run, or a pattern of them. */
+  /** A step id, or a pattern. */
   readonly need: string;
-  /** The steps that it names by now. */
+  /** Matching steps that exist now. */
   readonly steps: readonly StepState[];
-  /** Steps below which more may come into being that it names. */
+  /** Steps below which more matches may appear. */
   readonly mayGrow: readonly StepState[];
 }
 
@@ -19,21 +19,21 @@ export function resolveNeeds(state: RunState, step: StepState): readonly Resolve
   return step.definition.needs.map((need) => resolveNeed(state, step, need));
 }
 
-/** Whether it still keeps the step from starting. */
-export function isOpen({ steps, mayGrow: hopes }: ResolvedNeed): boolean {
-  return hopes.length > 0 || steps.some(({ settlement }) => settlement === 'open');
+/** Whether it still prevents the step from starting. */
+export function isOpen({ steps, mayGrow }: ResolvedNeed): boolean {
+  return mayGrow.length > 0 || steps.some(({ settlement }) => settlement === 'open');
 }
 
 function resolveNeed(state: RunState, waiter: StepState, need: string): ResolvedNeed {
   const { prefix } = waiter.frame;
   const steps: StepState[] = [];
-  const hopes: StepState[] = [];
+  const mayGrow: StepState[] = [];
   const top = prefix === '' ? state.tree : find(state.tree, prefix.slice(0, -1).split('.'));
-  if (top !== null) collect(top, need.split('.'), steps, hopes);
-  return { need: `${prefix}${need}`, steps: steps.filter((step) => step !== waiter), mayGrow: hopes };
+  if (top !== null) collect(top, need.split('.'), steps, mayGrow);
+  return { need: `${prefix}${need}`, steps: steps.filter((step) => step !== waiter), mayGrow };
 }
 
-function collect(node: IdTree<StepState>, segments: readonly string[], steps: StepState[], hopes: StepState[]): void {
+function collect(node: IdTree<StepState>, segments: readonly string[], steps: StepState[], mayGrow: StepState[]): void {
   const [first, ...rest] = segments;
   if (first === undefined) return;
   for (const next of matchingNodes(node, first)) {
@@ -43,10 +43,10 @@ function collect(node: IdTree<StepState>, segments: readonly string[], steps: St
       continue;
     }
     const before = steps.length;
-    collect(next, rest, steps, hopes);
-    // One that is named outright and exists already leaves nothing to hope for.
+    collect(next, rest, steps, mayGrow);
+    // An exact name that exists can have no further match.
     const exact = steps.length > before && !rest.some((segment) => segment.includes('*'));
-    if (next.value !== null && !next.value.grown && !exact) hopes.push(next.value);
+    if (next.value !== null && !next.value.grown && !exact) mayGrow.push(next.value);
   }
 }
 
@@ -57,7 +57,7 @@ function matchingNodes({ below }: IdTree<StepState>, pattern: string): readonly 
   return [...below].filter(([segment]) => fits(segment)).map(([, node]) => node);
 }
 
-/** Of a prefix without a step of its own (`each.0`): all that stands right below it. */
+/** A prefix that is not a step (`each.0`) means the steps directly below it. */
 function collectBelow(node: IdTree<StepState>, steps: StepState[]): void {
   for (const next of node.below.values()) {
     if (next.value === null) collectBelow(next, steps);

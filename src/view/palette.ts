@@ -1,4 +1,4 @@
-// The colours a face may have. Views name what they mean to set off; how it looks, and whether at all, is the face's.
+// Colours for output. Views choose a style by meaning; the face defines how it looks.
 
 export type Style = (text: string) => string;
 

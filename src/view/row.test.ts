@@ -12,7 +12,7 @@ test.each([
   ['bell\u0007 null\u0000', 'bell null'],
   ['right\u202eleft', 'rightleft'],
   ['end\r\n', 'end'],
-])('%j is tamed to %j', (text, tamed) => {
+])('%j is sanitized to %j', (text, tamed) => {
   expect(sanitize(text)).toBe(tamed);
 });
 
@@ -40,7 +40,7 @@ test('padding counts columns', () => {
   expect(padTo('名', 4)).toBe('名  ');
 });
 
-test('a row ends where its width does, and brushes are not cut', () => {
+test('a row is cut to its width, and styles are not cut', () => {
   const red = (text: string): string => `<${text}>`;
   const pieces = [
     { text: 'ab', style: null },

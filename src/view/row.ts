@@ -1,15 +1,14 @@
-// Text that must stay on one row of a terminal: how wide it is there, cut to a width, and freed of what would move the
-// cursor. What steps and authors wrote is foreign text, and must not command the terminal of who looks at it.
+// Text for one row of a terminal: its width in columns, cut and padded to fit.
 
 import type { Style } from './palette.ts';
 
-/** One piece of a row; the brush is put on after cutting, so that its codes are never cut or counted. */
+/** A part of a row. Its style is applied after cutting, so that escape codes are never cut or counted. */
 export interface Segment {
   readonly text: string;
   readonly style: Style | null;
 }
 
-/** Columns that a tame text takes. */
+/** Number of terminal columns of a sanitized text. */
 export function widthOf(text: string): number {
   if (PRINTABLE_ASCII.test(text)) return text.length;
   let width = 0;
@@ -17,7 +16,7 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** At most so wide; what does not fit gives way to an ellipsis. */
+/** Cuts to the given width; an ellipsis replaces the rest. */
 export function cut(text: string, width: number, ellipsis = '…'): string {
   if (widthOf(text) <= width) return text;
   const room = width - widthOf(ellipsis);
@@ -36,7 +35,7 @@ export function padTo(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
-/** The pieces one after another, on one row. */
+/** Joins the segments into one row. */
 export function row(pieces: readonly Segment[], width: number, ellipsis = '…'): string {
   let left = width;
   let line = '';
@@ -51,7 +50,7 @@ export function row(pieces: readonly Segment[], width: number, ellipsis = '…')
 }
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
-/** First and last of each range that takes two columns. */
+/** First and last code point of each range that takes two columns. */
 const WIDE: readonly (readonly [number, number])[] = [
   [0x1100, 0x115f],
   [0x231a, 0x231b],

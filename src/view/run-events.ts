@@ -1,5 +1,5 @@
-// What happened in a run of opcodes, as events for whoever reads along: derived from the journal's records alone, so that the
-// same journal always tells the same.
+// Events of a Conductor run for external readers, derived only from the journal, so that the same journal always gives
+// the same events.
 
 import { isJsonMap } from '../base/json.ts';
 import type { Json, JsonMap } from '../base/json.ts';
@@ -31,15 +31,15 @@ type EventType =
   | 'policy_violation'
   | 'run_ended';
 
-/** One after the other, in the order of the journal: a route is told when the step that it leads to is known. */
+/** Call with records in journal order. A route's event follows once its target step is known. */
 export class RunEvents {
   readonly #program: Program;
   readonly #runId: string;
-  /** The visit that ended last, and what became of it. */
+  /** The visit that ended last, and its outcome. */
   #ended: { readonly visit: string; readonly outcome: string } | null = null;
-  /** The visit that asks, by its gate. */
+  /** The requesting visit, by gate. */
   readonly #asked = new Map<string, string>();
-  /** What was decided before anybody asked. */
+  /** Verdicts given before the request. */
   readonly #early = new Map<string, Verdict>();
 
   constructor(program: Program, runId: string) {
@@ -123,7 +123,7 @@ export class RunEvents {
           break;
         }
         case 'run-ended':
-          // One that pauses goes on.
+          // A paused run continues.
           if (decision.end !== 'paused') events.push(tell('run_ended', null, { status: decision.end }));
           break;
         default:
@@ -153,7 +153,10 @@ export class RunEvents {
   }
 }
 
-/** The kernel opens what follows before it says that a step is done; whoever reads wants to hear of the end first. */
+/**
+ * Moves the end of a step before the frames opened after it: the kernel opens them first, but readers expect the end
+ * first.
+ */
 function endsFirst(decisions: readonly Decision[]): readonly Decision[] {
   const isEnd = ({ kind }: Decision): boolean => kind === 'step-done' || kind === 'step-failed';
   const isNext = ({ kind }: Decision): boolean => kind === 'frame-opened' || kind === 'steps-added';
@@ -177,7 +180,7 @@ function verdictEvent(gate: string, visit: string, { approved, by, notes }: Verd
   return [approved ? 'gate_approved' : 'gate_rejected', visit, { gate, decided_by: by, notes }];
 }
 
-/** What was asked, and what was decided, as whoever keeps the run's directory writes it there. */
+/** The gate file that the run directory contains. */
 export function gateArtifact(role: 'gate_request' | 'gate_outcome', visit: string): JsonMap {
   const path = `artifacts/${stepOf(visit)}/${visitNumber(visit)}/${role}.json`;
   return { role, path, media_type: 'application/json', required: true };

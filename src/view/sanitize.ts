@@ -1,12 +1,14 @@
 // Makes text from steps, agents and authors safe to show: it must not be able to control a terminal.
 
-/** One line without control characters: sequences that command a terminal are dropped, line ends and tabs are blanks. */
+/** One line without control characters: escape sequences are dropped, line ends and tabs become blanks. */
 export function sanitize(text: string): string {
   if (!UNSAFE.test(text)) return text;
   return text.replaceAll(ESCAPE_SEQUENCES, '').replaceAll(BLANKS, ' ').replaceAll(CONTROLS, '').trimEnd();
 }
 
-/** An id for a line of text. Of one that is long, its two ends: a workflow that calls itself has ids of many thousand letters. */
+/**
+ * An id for a line of text. Long ids are shortened in the middle: recursion can make them thousands of characters long.
+ */
 export function shorten(id: string): string {
   const text = sanitize(id);
   return text.length <= SHORT_MAX ? text : `${text.slice(0, SHORT_HEAD)}…${text.slice(SHORT_HEAD + 1 - SHORT_MAX)}`;

@@ -10,7 +10,7 @@ import { initialState } from '../kernel/state.ts';
 import { StateYaml, changedSteps } from './state-yaml.ts';
 import { UNLIMITED } from '../ir/program.ts';
 
-test('a run reads as the spec shows it', () => {
+test('the file has the documented form', () => {
   const { state } = runKernel(
     'e each [1] sub\nlast needs e agent w1\nblock sub\na',
     ok('e.0.a#1', { ticket: 'PROJ-1', more: true }),
@@ -58,7 +58,7 @@ test('a run reads as the spec shows it', () => {
   ]);
 });
 
-test('a cleanup script stays readable where that is safe', () => {
+test('a cleanup script stays readable if that is safe', () => {
   const { state } = runKernel('a');
   const command = {
     kind: 'command',
@@ -106,7 +106,7 @@ test.each([
   expect(readBack({ [text]: text })).toEqual({ [text]: text });
 });
 
-test('any data is read back as it is', () => {
+test('any data is read back unchanged', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: 'grapheme' }), fc.jsonValue()), (data) => {
       const value = JSON.parse(JSON.stringify(data)) as JsonMap;
@@ -115,7 +115,7 @@ test('any data is read back as it is', () => {
   );
 });
 
-test('a name may be longer than YAML lets a key on one line be', () => {
+test('a name may be longer than a YAML key on one line', () => {
   for (const name of ['x'.repeat(2_000), ' '.repeat(2_000)]) expect(readBack({ [name]: 1 })).toEqual({ [name]: 1 });
 });
 
@@ -123,7 +123,7 @@ test('half a surrogate pair is replaced', () => {
   expect(readBack({ a: 'x\ud800y' })).toEqual({ a: 'x\ufffdy' });
 });
 
-test('after any changes the text is the one that a fresh reading gives', () => {
+test('after any changes the cached text equals a fresh one', () => {
   const program = Array.from({ length: 200 }, (_, index) =>
     index < 3 ? `s${index}` : `s${index} needs s${index - 3} retry 2`,
   );

@@ -1,8 +1,7 @@
-// The text of `.meow/workflows/ID.yaml`: a run as people and tools read it, a moment behind the journal. It is valid
-// YAML 1.2 for any data, by simple means: maps are blocks, a string is a bare word where nobody can take it for anything
-// else, and otherwise a JSON string (save a script, which stays readable), and what is nested in a value is JSON. A
-// step's lines are kept until the step is touched, so that a change in a run of thousands of steps costs little more than
-// putting the text together.
+// The text of `.meow/workflows/ID.yaml`: a run for people and tools, slightly behind the journal. It is valid YAML 1.2
+// for any data. Maps are blocks; a string is bare if that is unambiguous, otherwise a JSON string; nested values are
+// JSON; scripts stay readable. The text of a step is cached until the step changes, so that a change in a run of
+// thousands of steps is cheap.
 
 import type { Json } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
@@ -23,13 +22,13 @@ import {
 } from './status.ts';
 import { writtenText } from '../ir/text.ts';
 
-/** The text for one run whose state goes on changing; `touch` says which steps have. */
+/** The text for one run whose state keeps changing; `invalidate` names the changed steps. */
 export class StateYaml {
   readonly #state: RunState;
-  /** In the state's order. */
+  /** In the order of the state. */
   readonly #steps: { readonly step: StepState; text: string | null }[] = [];
   readonly #places = new Map<string, number>();
-  /** The texts of so many steps as one; null where one of them has changed. */
+  /** Joined texts of several steps; null if one of them has changed. */
   readonly #chunks: (string | null)[] = [];
 
   constructor(state: RunState) {
@@ -50,12 +49,12 @@ export class StateYaml {
     return this.pieces().join('');
   }
 
-  /** The run without its steps, where those are too many for a file: that much is true at least. */
+  /** The run without its steps, if they are too many for the file. */
   withoutSteps(why: string): string {
     return `${head(this.#state)}# ${why}\nsteps: {}\n`;
   }
 
-  /** What the text is made of, in order: a long one need not be put together. */
+  /** The parts of the text in order, so that a long one need not be joined. */
   pieces(): readonly string[] {
     this.#adoptNewSteps();
     const none = this.#state.steps.size === 0 ? ' {}' : '';
@@ -67,7 +66,7 @@ export class StateYaml {
     return [`${head(this.#state)}steps:${none}\n`, ...chunks];
   }
 
-  /** Steps are never taken away, so the new ones are the last. */
+  /** Steps are never removed, so new ones are at the end. */
   #adoptNewSteps(): void {
     const known = this.#steps.length;
     if (this.#state.steps.size === known) return;
@@ -87,7 +86,7 @@ export class StateYaml {
     return part
       .map((known) => {
         const text = known.text ?? stepText(known.step);
-        // What is over is not touched again, save by who resumes the run; what is long is dear to keep twice.
+        // A finished step changes only after a resume, and a long text is expensive to cache twice.
         known.text = isFinished(known.step) || text.length > LONG_TEXT ? null : text;
         return text;
       })
@@ -95,7 +94,7 @@ export class StateYaml {
   }
 }
 
-/** Ids of the steps whose lines may differ after these records; steps that are new need not be named. */
+/** Ids of the steps whose text may differ after these records, without new steps. */
 export function changedSteps(records: readonly JournalRecord[]): readonly string[] {
   const touched = new Set<string>();
   for (const { decisions } of records) {
@@ -105,7 +104,7 @@ export function changedSteps(records: readonly JournalRecord[]): readonly string
 }
 
 const CHUNK = 64;
-/** Longer ones are dear to keep, and made anew. */
+/** Longer chunks are not cached. */
 const CHUNK_CACHE_MAX = 128 * 1024;
 
 function stepsChangedBy(decision: Decision): readonly string[] {
@@ -165,7 +164,7 @@ function stepsChangedBy(decision: Decision): readonly string[] {
 function head(state: RunState): string {
   const { request, program, startedAt, endedAt, reason, result } = state;
   const lines = [
-    '# How the run stands, for people and tools. Its truth is the journal beside this file; edits here change nothing.\n',
+    '# Status of the run, for people and tools. Generated from the journal; edits here have no effect.\n',
     entry('', 'id', request?.id ?? null),
     entry('', 'template', program.source.name),
     entry('', 'language', program.source.language),
@@ -215,8 +214,8 @@ function gates(state: RunState): string {
 }
 
 /**
- * Where a workflow calls itself thousands of times, ids grow as long as the way to them. Steps that belong together are
- * then named from each other's places: `..` is the step above, `../x` a step beside, `./x` one below.
+ * If a workflow calls itself thousands of times, ids become very long. Above this length, related steps are named by
+ * relative paths: `..` is the parent step, `../x` a step beside it, `./x` a step below.
  */
 const LONG_TEXT = 240;
 
@@ -256,7 +255,7 @@ function entry(indent: string, name: string, value: Json): string {
   return `${indent}${key(name, indent)} ${typeof value === 'string' ? scalar(value) : flow(value)}\n`;
 }
 
-/** With its colon. YAML lets no key on the line of its value be longer than 1024 characters. */
+/** The key with its colon. YAML limits a key on the same line as its value to 1024 characters. */
 function key(name: string, indent: string): string {
   const text = scalar(name);
   return text.length <= KEY_MAX ? `${text}:` : `? ${text}\n${indent}:`;
@@ -268,7 +267,7 @@ function scalar(text: string): string {
 
 const KEY_MAX = 1_000;
 const WORD = /^[A-Za-z_][A-Za-z0-9_./#-]*$/;
-/** Words that some readers take for something else than themselves. */
+/** Words that some YAML parsers do not read as strings. */
 const NOT_A_STRING = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
 
 function flow(value: Json): string {
@@ -280,7 +279,7 @@ function flow(value: Json): string {
     .join(', ')}}`;
 }
 
-/** A JSON string is a YAML string; what YAML cannot hold unescaped is escaped, and half a surrogate pair replaced. */
+/** A JSON string is a YAML string. Characters that YAML cannot contain are escaped; lone surrogates are replaced. */
 function quoted(text: string): string {
   const json = JSON.stringify(text);
   if (!NEEDS_ESCAPING.test(json)) return json;
@@ -294,7 +293,7 @@ const NEEDS_ESCAPING = /[^\x20-\x7e]|\\ud/;
 const LONE_SURROGATE = /\p{Surrogate}/gu;
 const UNPRINTABLE = /[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]/g;
 
-/** As its author wrote it, over as many lines, where that is sure to be read back as it is. */
+/** As written, over several lines, if that is certain to be read back unchanged. */
 function script(name: string, command: CommandSpec<Text> | null): string {
   if (command === null) return '';
   const text = writtenText(command.script);

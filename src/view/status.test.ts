@@ -9,7 +9,7 @@ import type { RunState } from '../kernel/state.ts';
 import { runStatus, statusView } from './status.ts';
 import type { StatusView } from './status.ts';
 
-test('a run before its first record is pending, and has the id it is asked for by', () => {
+test('a run before its first record is pending, and has the given id', () => {
   const state = initialState(parseProgram(['a']));
   expect(statusView(state, { id: 'wf-9' })).toEqual({
     id: 'wf-9',
@@ -74,7 +74,7 @@ test('a step that waits for its retry is pending and shows its last error', () =
   });
 });
 
-test('a failed run names the step that it began with, not the one that failed by it', () => {
+test('a failed run names the original failure, not a step that failed because of it', () => {
   const { state } = runKernel('a pass route done=expand:sub\nb needs a\nblock sub\nx', bad('a.x#1'));
   const { status, error, counts, ended_at } = statusView(state);
   expect({ status, error, counts, ended_at }).toEqual({
@@ -85,7 +85,7 @@ test('a failed run names the step that it began with, not the one that failed by
   });
 });
 
-test('what grew is told from both sides; a foreach lists its iterations', () => {
+test('growth is listed at both ends; a foreach lists its iterations', () => {
   const { state } = runKernel('e each [1,2] sub\nx pass route done=inline:sub\nblock sub\na\nb needs a');
   const { steps } = statusView(state);
   expect(steps['e']?.expanded_into).toEqual(['e.0', 'e.1']);
@@ -93,7 +93,7 @@ test('what grew is told from both sides; a foreach lists its iterations', () => 
   expect(steps['e.1.b']).toMatchObject({ expanded_from: 'e', needs: ['e.1.a'] });
 });
 
-test('a run waits when all that goes on is gates, and a pending retry is something that goes on', () => {
+test('a run is waiting if only gates are open; a pending retry is not waiting', () => {
   expect(runStatus(runKernel('a gate g\nb', ok('b#1')).state)).toBe('waiting');
   expect(runStatus(runKernel('a gate g\nb').state)).toBe('running');
   expect(runStatus(runKernel('a gate g\nb retry 2 delay 10s', bad('b#1')).state)).toBe('running');
@@ -125,7 +125,7 @@ test('gates are shown open, and with who decided them', () => {
   ]);
 });
 
-test('an agent is active on the step it works on', () => {
+test('an agent with a step is active', () => {
   const { state } = runKernel('a agent w1\nb agent w1\nc needs a agent w2', ok('a#1'));
   expect(statusView(state).agents).toMatchObject([
     { id: 'w1', status: 'active', current_step: 'b', stack: [] },
@@ -143,12 +143,12 @@ test.each<[RunState['phase'], string]>([
   expect(runStatus(state)).toBe(status);
 });
 
-test('a run that was stopped is stopped, without an error', () => {
+test('a stopped run has no error', () => {
   const { state } = runKernel('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
   expect(statusView(state)).toMatchObject({ status: 'stopped', error: null, steps: { a: { status: 'skipped' } } });
 });
 
-test('what a run has cost is not known where its agents do not tell', () => {
+test('the cost is unknown if an agent does not report it', () => {
   const costOf = (...usages: readonly Usage[]): StatusView['cost'] => {
     const steps = usages.map((_, index) => `s${index}`).join('\n');
     const answers = usages.map((usage, index): Input => {

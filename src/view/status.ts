@@ -1,6 +1,5 @@
-// A run as one object: what `meow status ID --json` prints, whatever language the run was written in. Its keys are a
-// contract with scripts: none is ever left out, and what is not known is null. Whether an engine holds the run is not
-// in its state; the face adds that.
+// A run as one object, printed by `meow status ID --json`, the same for every language. Its keys are a contract with
+// scripts: all are always present, and unknown values are null. The face adds the engine, which is not in the state.
 
 import type { Json } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
@@ -36,7 +35,7 @@ export interface StatusView {
   readonly warnings: readonly string[];
 }
 
-/** Why a run failed: the step that it was first, or only a reason where no step is to blame. */
+/** Why a run failed: the first failed step, or only a reason if no step caused it. */
 export interface RunErrorView {
   readonly type: string | null;
   readonly message: string;
@@ -45,18 +44,18 @@ export interface RunErrorView {
 
 export interface StepStatusView {
   readonly executor: string;
-  /** A step that waits for its next attempt is pending, and shows the error of the last. */
+  /** A step that waits for its next attempt is pending, and shows the error of the last one. */
   readonly status: StepStatus;
-  /** What became of a visit, in the words of its workflow; null where its language has none. */
+  /** Outcome of a visit, in the workflow's own terms; null if its language has none. */
   readonly outcome: string | null;
   readonly attempt: number;
-  /** As ids of the run; patterns stay patterns. */
+  /** Step ids, or patterns of them. */
   readonly needs: readonly string[];
   readonly agent: string | null;
-  /** How far its prompt has come, which says nothing about the work; null where it has none. */
+  /** Delivery status of its prompt, independent of the work; null if it has none. */
   readonly delivery: string | null;
   readonly outputs: Outputs;
-  /** What its agent had to say beside them. */
+  /** The agent's remarks beside its outputs. */
   readonly notes: string | null;
   readonly error: StepErrorView | null;
   readonly started_at: string | null;
@@ -70,13 +69,13 @@ export interface StepErrorView {
   readonly message: string;
   readonly code: number | null;
   readonly output: string | null;
-  /** 0 where nothing could be started. */
+  /** 0 if nothing could be started. */
   readonly attempt: number;
 }
 
 export interface AgentView {
   readonly id: string;
-  /** `active` works on a step. */
+  /** `active`: works on a step. */
   readonly status: 'starting' | 'active' | 'idle' | 'stopped' | 'gone';
   readonly adapter: string | null;
   readonly session: string | null;
@@ -89,10 +88,10 @@ export interface AgentView {
 
 export interface GateView {
   readonly id: string;
-  /** Null where it was decided before a step asked. */
+  /** Null if it was decided before a step requested it. */
   readonly step: string | null;
   readonly status: 'open' | 'approved' | 'rejected';
-  /** Whether somebody is to say yes or no, or something in words. */
+  /** Whether it asks for yes or no, or for a text. */
   readonly kind: 'approval' | 'question';
   readonly prompt: string | null;
   readonly opened_at: string | null;
@@ -108,7 +107,7 @@ export interface CostView {
   readonly unknown_turns: number;
 }
 
-/** `id` stands in where the run has not begun and its state does not know it. */
+/** `id` is used if the run has not started and its state has none. */
 export function statusView(state: RunState, { id = null }: { readonly id?: string | null } = {}): StatusView {
   const { request, program } = state;
   return {
@@ -131,7 +130,7 @@ export function statusView(state: RunState, { id = null }: { readonly id?: strin
   };
 }
 
-/** `waiting`: all that goes on is gates that nobody has decided. */
+/** `waiting`: everything in progress waits for a gate. */
 export function runStatus(state: RunState): RunStatus {
   switch (state.phase) {
     case 'new':
@@ -172,31 +171,31 @@ export function stepError({ failure, attempt }: StepState): StepErrorView | null
   return { type: errorType(kind), message, code, output, attempt };
 }
 
-/** Null unless the run has failed, or is sure to. */
+/** Null unless the run has failed or is certain to. */
 export function runError(state: RunState): RunErrorView | null {
   if (state.end !== 'failed') return null;
   const step = failedFirst(state);
   if (step?.failure) return { type: errorType(step.failure.kind), message: step.failure.message, step: step.id };
   if (state.reason !== null) return { type: null, message: state.reason, step: null };
-  // A workflow may end a run for what it has a route for.
+  // A workflow may end the run as failed after a failure that it handled.
   const last = [...state.steps.values()].findLast(({ failure }) => failure !== null);
   if (!last?.failure) return { type: null, message: 'the run failed', step: null };
   return { type: errorType(last.failure.kind), message: last.failure.message, step: last.id };
 }
 
-/** One that is completing is counted as running. */
+/** A completing step counts as running. */
 export function countSteps(state: RunState): Counts {
   const counts = { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 };
   for (const { status } of state.steps.values()) counts[status === 'completing' ? 'running' : status] += 1;
   return counts;
 }
 
-/** Ids of the run, or patterns of them. */
+/** Step ids, or patterns of them. */
 export function needsOf(step: StepState): readonly string[] {
   return step.definition.needs.map((need) => `${step.frame.prefix}${need}`);
 }
 
-/** The steps below it; of a foreach its iterations (`each.0`). */
+/** Steps below it; for a foreach, its iterations (`each.0`). */
 export function expandedInto(step: StepState): readonly string[] {
   const iterates = step.definition.act.kind === 'each';
   return step.children.flatMap(({ prefix, join, steps }) =>
@@ -204,22 +203,22 @@ export function expandedInto(step: StepState): readonly string[] {
   );
 }
 
-/** Gates that wait for a person, oldest first. */
+/** Undecided gates, oldest first. */
 export function openGates(state: RunState): readonly GateView[] {
   return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map((gate) => gateView(state, gate));
 }
 
-/** Those that have a name which somebody could write. */
+/** Only variables that an author could have written. */
 export function shownVariables(variables: Readonly<Record<string, Json>>): Readonly<Record<string, Json>> {
   return Object.fromEntries(Object.entries(variables).filter(([name]) => !name.startsWith('@')));
 }
 
-/** How a person decides a gate. */
+/** The command that decides a gate. */
 export function gateCommand(run: string, { kind, id }: Pick<GateView, 'kind' | 'id'>): string {
   return kind === 'question' ? `meow answer ${run} ${id} TEXT` : `meow approve ${run} ${id}`;
 }
 
-/** A filled text for people: what stays in a file is named, not read. */
+/** A filled text for display: parts stored in files are shown by name. */
 export function filledText(text: FilledText): string {
   if (typeof text === 'string') return text;
   return text.map((piece) => (typeof piece === 'string' ? piece : `[${piece.file}]`)).join('');
@@ -229,13 +228,12 @@ export function moment(at: number | null): string | null {
   return at === null ? null : formatMoment(at);
 }
 
-/** Of tokens what was told; a price that is not known makes the sum unknown. */
+/** Tokens as reported. One unknown price makes the total unknown. */
 function costView({ cost: { usd, tokens, unpriced } }: RunState): CostView {
   const isSilent = tokens === 0 && unpriced > 0;
   return { usd: unpriced > 0 ? null : usd, tokens: isSilent ? null : tokens, unknown_turns: unpriced };
 }
 
-/** Everything that goes on waits for a person. */
 function isWaitingForPerson(state: RunState): boolean {
   if (state.inFlight.size === 0) return false;
   for (const step of state.inFlight.values()) if (step.gate === null || verdictFor(state, step) !== null) return false;
@@ -243,7 +241,7 @@ function isWaitingForPerson(state: RunState): boolean {
   return true;
 }
 
-/** The first step whose failure nobody made good for; one that failed by itself before one that failed by its children. */
+/** The first unhandled failure. A step that failed by itself comes before one that failed through its children. */
 function failedFirst(state: RunState): StepState | null {
   let found: StepState | null = null;
   for (const step of state.steps.values()) {
@@ -273,7 +271,7 @@ function agentViews(state: RunState): readonly AgentView[] {
   return [...known, ...startingViews(state)];
 }
 
-/** Those that are being started for the first time: no step has worked with them yet. */
+/** Agents that are being started for the first time, which no step has used yet. */
 function startingViews(state: RunState): readonly AgentView[] {
   return [...state.inFlight.values()].flatMap(({ id, effect }) => {
     if (effect?.kind !== 'spawn' || state.agents.has(filledText(effect.agent))) return [];
@@ -283,7 +281,7 @@ function startingViews(state: RunState): readonly AgentView[] {
   });
 }
 
-/** Lines of control whose steps are turns: agents without a name of their own. */
+/** Lanes whose steps are turns count as agents without a name of their own. */
 function laneViews(state: RunState): readonly AgentView[] {
   if (Object.keys(state.program.machines).length === 0) return [];
   const names = stateNames(state.program);
@@ -307,7 +305,7 @@ function laneViews(state: RunState): readonly AgentView[] {
   return views;
 }
 
-/** Who waits for a return, the outermost first: its own session, and the state that it goes on at. */
+/** Pending returns, outermost first: the caller's session, and the state where it continues. */
 function stackOf(state: RunState, frame: FrameState, names: ReadonlyMap<string, string>): AgentView['stack'] {
   const stack: AgentView['stack'][number][] = [];
   for (let at: FrameState = frame; at.caller !== null; ) {
@@ -319,12 +317,12 @@ function stackOf(state: RunState, frame: FrameState, names: ReadonlyMap<string, 
   return stack;
 }
 
-/** One that is still to be begun, or forked off, has no name. */
+/** A session that has not started or been forked yet has no id. */
 function sessionOf({ nextSession }: FrameState): string | null {
   return nextSession.kind === 'resume' ? nextSession.id : null;
 }
 
-/** Blocks of states, and what tags call them: `REVIEW.md`. */
+/** Block names of states, and how tags name them: `REVIEW.md`. */
 function stateNames({ machines }: Program): ReadonlyMap<string, string> {
   const named = Object.values(machines).flatMap(({ states }) => Object.entries(states));
   return new Map(named.map(([name, block]) => [block, name]));
@@ -353,7 +351,7 @@ export function agentStatus(status: AgentState['status'], busy: boolean): AgentV
   }
 }
 
-/** Those that wait first, then those that are decided. One that nobody waits for any more, undecided, is left out. */
+/** Open gates first, then decided ones. Undecided gates without a waiting request are left out. */
 function gateViews(state: RunState): readonly GateView[] {
   const decided = [...state.gates.values()].filter(({ verdict }) => verdict !== null);
   return [...openGates(state), ...decided.map((gate) => gateView(state, gate))];
@@ -362,7 +360,7 @@ function gateViews(state: RunState): readonly GateView[] {
 function gateView(state: RunState, gate: GateState): GateView {
   const { verdict } = gate;
   const requests = [...gate.requests];
-  // Who waits, or who waited last.
+  // The request that waits, or the last one.
   const [requester] =
     requests.find(([, { verdict: told, expired }]) => told === null && !expired) ?? requests.at(-1) ?? [];
   const step = requester === undefined ? null : (state.inFlight.get(requester)?.id ?? requester.replace(/#\d+$/, ''));

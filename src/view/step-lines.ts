@@ -7,7 +7,6 @@ import { sanitize } from './sanitize.ts';
 import type { AskedView, RunView, StepView } from './step.ts';
 import { countsText } from './summary-lines.ts';
 
-/** As lines for people. */
 export function stepLines(view: StepView, palette: Palette): readonly string[] {
   const facts = new Facts(palette);
   facts.title(view.id);
@@ -27,8 +26,8 @@ export function stepLines(view: StepView, palette: Palette): readonly string[] {
     facts.add('retry', `up to ${attempts} attempts, ${formatDuration(delay_ms)} apart, backoff ${backoff}`);
   }
   if (view.on_error !== 'fail') facts.add('on_error', view.on_error);
-  facts.add('grew from', view.expanded_from);
-  if (view.expanded_into.length > 0) facts.add('grew into', view.expanded_into.join(', '));
+  facts.add('expanded from', view.expanded_from);
+  if (view.expanded_into.length > 0) facts.add('expanded into', view.expanded_into.join(', '));
   if (view.asks !== null) {
     facts.add('folder', view.asks.workdir);
     for (const [name, value] of Object.entries(view.asks.env)) facts.add('env', `${name}=${value}`);
@@ -49,12 +48,11 @@ export function stepLines(view: StepView, palette: Palette): readonly string[] {
   if (view.error !== null) {
     const { type, message, code, output } = view.error;
     facts.add('error', `${type}${code === null ? '' : ` (exit ${code})`}: ${message}`);
-    if (output !== null && output !== '') facts.block('said last', output);
+    if (output !== null && output !== '') facts.block('last output', output);
   }
   return facts.lines;
 }
 
-/** As lines for people. */
 export function runLines(view: RunView, palette: Palette): readonly string[] {
   const facts = new Facts(palette);
   facts.title(view.id ?? 'run');
@@ -79,7 +77,7 @@ export function runLines(view: RunView, palette: Palette): readonly string[] {
   return facts.lines;
 }
 
-/** Named facts, one below the other; a value of several lines stands indented below its name. */
+/** Named facts, one per line; a value of several lines is indented below its name. */
 class Facts {
   readonly lines: string[] = [];
   readonly #palette: Palette;
@@ -118,14 +116,14 @@ const NAME_LABELS: Partial<Record<AskedView['kind'], string>> = {
   evaluate: 'adapter',
 };
 
-/** What its text is, where that is not what it asks for. */
+/** Labels for effects whose text is not named like their kind. */
 const TEXT_LABELS: Partial<Record<AskedView['kind'], string>> = {
   turn: 'prompt',
   work: 'prompt',
   evaluate: 'evaluator',
 };
 
-/** A duration as it is written in a Program, for people: one that still has holes is left as it is. */
+/** A duration as written in a Program, formatted; unchanged if it contains placeholders. */
 export function durationText(written: string): string {
   const ms = parseDuration(written);
   return ms === null ? written : formatDuration(ms);

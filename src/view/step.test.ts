@@ -26,7 +26,7 @@ test('a step shows each attempt with its own failure', () => {
   });
 });
 
-test('an attempt that was lost or stopped is told as such', () => {
+test('lost and stopped attempts have their own status', () => {
   const lost = runKernel(
     'a',
     bad('a#1', 'lost'),
@@ -37,24 +37,24 @@ test('an attempt that was lost or stopped is told as such', () => {
   expect(attempts.map(({ status }) => status)).toEqual(['lost', 'stopped']);
 });
 
-test('the command is shown as it was asked for, or as it is written where it never was', () => {
+test('the command is shown as started, or as written if it never started', () => {
   const { state, records } = runKernel('a says hello-{{who}}\nb needs a says bye-{{who}}');
   expect(stepView(state, 'a', records)?.asks).toMatchObject({ kind: 'command', text: 'hello-ann', filled: true });
   expect(stepView(state, 'b', records)?.asks).toMatchObject({ text: 'bye-{{who}}', filled: false });
 });
 
-test('needs are shown with the steps they name and how these stand', () => {
+test('needs are shown with their steps and statuses', () => {
   const { state, records } = runKernel('x-1\nx-2\ny needs x-*', ok('x-1#1'));
   expect(stepView(state, 'y', records)?.needed).toEqual([{ need: 'x-*', steps: { 'x-1': 'done', 'x-2': 'running' } }]);
 });
 
-test('all steps at once are the same as one by one', () => {
+test('stepViews equals stepView of each step', () => {
   const { state, records } = runKernel('a\nb needs a retry 2 delay 0s', ok('a#1'), bad('b#1'));
   expect(stepViews(state, records)).toEqual(['a', 'b'].map((id) => stepView(state, id, records)));
   expect(stepView(state, 'c', records)).toBeNull();
 });
 
-test('a step reads as named facts, with what it said last', () => {
+test('a step is printed as named facts, with its last output', () => {
   const { state, records } = runKernel('a\nb needs a', ok('a#1'), bad('b#1'));
   const view = stepView(state, 'b', records);
   expect(view === null ? [] : stepLines(view, plainPalette)).toEqual([
@@ -67,13 +67,13 @@ test('a step reads as named facts, with what it said last', () => {
     '  command:   b',
     '  attempt 1: 2026-01-08T21:00:01.000Z failed after 1.0s: exited with status 3',
     '  error:     command_failed (exit 3): exited with status 3',
-    '  said last:',
+    '  last output:',
     '    compiling',
     '    error: no such file',
   ]);
 });
 
-test('a run reads as named facts', () => {
+test('a run is printed as named facts', () => {
   const { state } = runKernel('cleanup failure\na', bad('a#1'), ok(effectId(CLEANUP_STEP, 1)));
   expect(runView(state)).toMatchObject({ id: 'wf-1', status: 'failed', duration_ms: 2_000, folder: '/project' });
   expect(runLines(runView(state), plainPalette)).toEqual([
@@ -93,7 +93,7 @@ test('a run reads as named facts', () => {
   ]);
 });
 
-test('a timeout reads as a duration, and as written where it still has holes', () => {
+test('a timeout is printed as a duration, or as written if it has placeholders', () => {
   const { state, records } = runKernel('a timeout 90000ms\nb timeout 250ms');
   const shown = stepViews(state, records).map((view) =>
     stepLines(view, plainPalette).find((line) => /timeout/.test(line)),

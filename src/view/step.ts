@@ -1,5 +1,4 @@
-// Everything about one step, or about the run as a whole: what `meow show` prints. A step's attempts are read from the
-// journal, for the state knows only the latest.
+// Everything about one step, or about a run, for `meow show`. Data only; `step-lines.ts` prints it.
 
 import type { Json } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
@@ -20,7 +19,7 @@ import { writtenText } from '../ir/text.ts';
 
 export interface StepView extends StepStatusView {
   readonly id: string;
-  /** What it asks of the world: as last asked, or as written where it never started. */
+  /** Its effect: as last started, or as written if it never started. */
   readonly asks: AskedView | null;
   readonly needed: readonly { readonly need: string; readonly steps: Readonly<Record<string, StepStatus>> }[];
   readonly timeout: string | null;
@@ -35,9 +34,9 @@ export interface AskedView {
   readonly text: string;
   readonly workdir: string | null;
   readonly env: Readonly<Record<string, string>>;
-  /** The name of the gate, or of the adapter. */
+  /** Name of the gate or the adapter. */
   readonly name: string | null;
-  /** False: its holes are still open. */
+  /** False if placeholders are not filled. */
   readonly filled: boolean;
 }
 
@@ -62,7 +61,7 @@ export interface RunView {
   readonly language: string;
   readonly source: string;
   readonly status: RunStatus;
-  /** Why it ended, or is ending, where somebody or something said why. */
+  /** Why it ended or is ending; null if no reason was given. */
   readonly reason: string | null;
   readonly error: RunErrorView | null;
   readonly started_at: string | null;
@@ -78,7 +77,7 @@ export interface RunView {
   readonly warnings: readonly string[];
 }
 
-/** The scripts as written; null where there is none. */
+/** Scripts as written; null if absent. */
 export interface CleanupView {
   readonly on_success: string | null;
   readonly on_failure: string | null;
@@ -92,13 +91,13 @@ export interface LimitsView {
   readonly recovery_depth: number;
 }
 
-/** Null where the run has no such step. */
+/** Null if the run has no such step. */
 export function stepView(state: RunState, stepId: string, records: readonly JournalRecord[]): StepView | null {
   const step = state.steps.get(stepId);
   return step === undefined ? null : viewOf(state, step, attemptsIn(records));
 }
 
-/** Of all steps, with one reading of the journal. */
+/** All steps, reading the journal once. */
 export function stepViews(state: RunState, records: readonly JournalRecord[]): readonly StepView[] {
   const attempts = attemptsIn(records);
   return [...state.steps.values()].map((step) => viewOf(state, step, attempts));

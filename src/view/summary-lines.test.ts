@@ -11,7 +11,7 @@ test('a run that is done says how long it took', () => {
   expect(told(runKernel('a\nb', ok('a#1'), ok('b#1')).state)).toEqual(['done in 2.0s: 2 done']);
 });
 
-test('a failed run names what failed, what it said last, and what to do next', () => {
+test('a failed run shows the failure, its last output, and the next command', () => {
   const { state } = runKernel('a\nb retry 2 delay 0s\nc needs b', ok('a#1'), bad('b#1'), RETRY, bad('b#2'));
   expect(told(state)).toEqual([
     'failed in 4.0s: 1 done, 1 failed, 1 skipped',
@@ -29,7 +29,7 @@ test('a step that could not be started has no logs to look at', () => {
   ]);
 });
 
-test('of an agent that could not be started, or died, the last words are told', () => {
+test('the last output of an agent that failed to start, or died, is shown', () => {
   for (const kind of ['spawn-failed', 'agent-crashed'] as const) {
     const { state } = runKernel('a', bad('a#1', kind));
     expect(told(state)[1]).toMatch(
@@ -38,7 +38,7 @@ test('of an agent that could not be started, or died, the last words are told', 
   }
 });
 
-test('agents that are left in terminals are told of', () => {
+test('agents still running in terminals are listed', () => {
   const opened = (name: string): Input => ok(`${name}#1`, { terminal: `meow-wf-1-${name}` });
   expect(told(runKernel('s spawn w', opened('s')).state)).toEqual([
     'done in 1.0s: 1 done',
@@ -50,32 +50,32 @@ test('agents that are left in terminals are told of', () => {
   expect(told(runKernel('s spawn w\nk kill w needs s', opened('s'), ok('k#1')).state)).toHaveLength(1);
 });
 
-test('a failure that was made good for is not blamed where another was not', () => {
+test('a handled failure is not listed beside an unhandled one', () => {
   const { state } = runKernel('a on_error continue\nb needs a', bad('a#1'), bad('b#1'));
   expect(told(state).filter((line) => line.startsWith('failed:'))).toEqual(['failed: b (exit 3): error: no such file']);
 });
 
-test('of many failures the first few are named', () => {
+test('only the first few of many failures are listed', () => {
   const program = Array.from({ length: 9 }, (_, index) => `s${index}`);
   const { state } = runKernel(program.join('\n'), ...program.map((id) => bad(`${id}#1`)));
   expect(told(state)).toHaveLength(1 + 5 + 1 + 1);
   expect(told(state)).toContain('… 4 more failed');
 });
 
-test('a run that was stopped or paused says by whom or why', () => {
+test('a stopped or paused run shows its reason', () => {
   const { state } = runKernel('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
   expect(told(state)).toEqual(['stopped in 2.0s: 1 skipped (stopped by ann)', 'next: meow resume wf-1']);
   const { state: paused } = runKernel('a\nb needs a', { kind: 'pause-requested', reason: 'no money' }, ok('a#1'));
   expect(told(paused)).toEqual(['paused in 2.0s: 1 done, 1 pending (no money)', 'next: meow resume wf-1']);
 });
 
-test('an id that begins with a dash is named so that it is not taken for a flag', () => {
+test('an id with a leading dash is not read as a flag', () => {
   const { state } = runKernel('a', { kind: 'stop-requested', by: 'ann', force: false }, bad('a#1', 'stopped'));
   const request = { ...present(state.request, 'it was requested'), id: '-x' };
   expect(told({ ...state, request }).at(-1)).toBe('next: meow resume -- -x');
 });
 
-test('a run that waits for a person says for what', () => {
+test('a waiting run shows how to decide its gate', () => {
   expect(told(runKernel('a gate g').state)).toEqual(['waiting: 1 running', 'next: meow approve wf-1 g']);
 });
 

@@ -6,10 +6,10 @@ import { widthOf } from './row.ts';
 import { sanitize, shorten } from './sanitize.ts';
 import type { TimelineLine } from './timeline.ts';
 
-/** `elapsed`: since the run began (`+1.2s`). `moment`: as `2026-01-08T21:00:00.000Z`. */
+/** `elapsed`: since the start of the run (`+1.2s`). `moment`: `2026-01-08T21:00:00.000Z`. */
 export type TimelineClock = { readonly kind: 'elapsed'; readonly startedAt: number } | { readonly kind: 'moment' };
 
-/** One line of text. Ids are set in a column of the width given; a longer one pushes its text to the right. */
+/** Pads ids to the given width; a longer id pushes its text to the right. */
 export function renderTimelineLine(
   line: TimelineLine,
   clock: TimelineClock,

@@ -7,7 +7,7 @@ import { plainPalette } from './palette.ts';
 import { Timeline, decisionJson } from './timeline.ts';
 import { renderTimelineLine } from './timeline-lines.ts';
 
-test('a run reads as a line for each change', () => {
+test('each change is one line', () => {
   const { records } = runKernel(
     'build\nlint retry 2 delay 1s\ntest needs build,lint\ndeploy needs test',
     ok('build#1'),
@@ -29,22 +29,22 @@ test('a run reads as a line for each change', () => {
   ]);
 });
 
-test('a run that was made for another engine is taken up; only what was interrupted is resumed', () => {
+test('a detached run is started by its engine; only an interrupted run is resumed', () => {
   const again = { kind: 'run-resumed', retryFailed: true, allowance: null } as const;
   expect(told(runKernel('a', again, again, bad('a#1'), again).records)).toEqual([
     '+0ms     run started',
     '+0ms     a      started',
-    '+1.0s    an engine has taken up the run',
+    '+1.0s    an engine has started the run',
     '+2.0s    run resumed',
     '+3.0s    a      failed 3.0s: exited with status 3',
     '+3.0s    run is failing: step a failed: exited with status 3',
     '+3.0s    run failed after 3.0s: step a failed: exited with status 3',
-    '+4.0s    run resumed: 1 step: a again',
+    '+4.0s    run resumed; retrying 1 step: a',
     '+4.0s    a      started (attempt 2)',
   ]);
 });
 
-test('an answer that decides nothing shows nothing', () => {
+test('an input without decisions adds no line', () => {
   const { records } = runKernel('a\nb', ok('a#1'), ok('a#1'));
   expect(told(records.slice(0, 2))).toEqual(told(records));
 });
@@ -67,7 +67,7 @@ test('growth is one line for each step that grew', () => {
   ]);
 });
 
-test('a failure tells what follows it', () => {
+test('a failure shows how it is handled', () => {
   const { records } = runKernel(
     'a on_error continue\nb on_error recover:fix\nblock fix\nmend',
     bad('a#1'),
@@ -75,7 +75,7 @@ test('a failure tells what follows it', () => {
     ok('b.recover.1.mend#1'),
   );
   expect(told(records).slice(3, -1)).toEqual([
-    '+1.0s    a      failed 1.0s: exited with status 3 — the run goes on',
+    '+1.0s    a      failed 1.0s: exited with status 3 — the run continues',
     '+2.0s    b      failed 2.0s: exited with status 3 — recovery follows',
     '+2.0s    b      recovers by 1 step',
     '+2.0s    b.recover.1.mend started',
@@ -84,7 +84,7 @@ test('a failure tells what follows it', () => {
   ]);
 });
 
-test('a run that is stopped, cleans up and is resumed says so', () => {
+test('stop, cleanup and resume are shown', () => {
   const { records } = runKernel(
     'cleanup stop\na\nb needs a',
     { kind: 'stop-requested', by: 'ann', force: false },
@@ -100,12 +100,12 @@ test('a run that is stopped, cleans up and is resumed says so', () => {
     '+2.0s    cleanup started',
     '+3.0s    cleanup finished',
     '+3.0s    run stopped after 3.0s: stopped by ann',
-    '+4.0s    run resumed: 2 steps: a, b again',
+    '+4.0s    run resumed; retrying 2 steps: a, b',
     '+4.0s    a      started (attempt 2)',
   ]);
 });
 
-test('an end that was withdrawn is told as what it would have been', () => {
+test('a withdrawn stop or pause is shown', () => {
   const resume = { kind: 'run-resumed', retryFailed: true, allowance: null } as const;
   const stopped = runKernel('a', { kind: 'stop-requested', by: 'ann', force: false }, resume);
   expect(told(stopped.records).at(-1)).toBe('+2.0s    run resumed; the stop is withdrawn');
@@ -113,7 +113,7 @@ test('an end that was withdrawn is told as what it would have been', () => {
   expect(told(paused.records).at(-1)).toBe('+2.0s    run resumed; the pause is withdrawn');
 });
 
-test('a gate tells who decided it', () => {
+test('a gate shows who decided it', () => {
   const verdict = { approved: true, by: 'bob', notes: 'go', answer: null };
   const { records } = runKernel('a gate g', { kind: 'gate-decided', gate: 'g', verdict, message: null });
   expect(told(records).slice(1, 3)).toEqual([
@@ -122,7 +122,7 @@ test('a gate tells who decided it', () => {
   ]);
 });
 
-test('a trace has moments, and text from a step does not reach the terminal as a command', () => {
+test('a trace shows moments, and text from a step cannot control the terminal', () => {
   const line = { at: START_TIME, step: 'a', text: 'x', tone: 'plain' } as const;
   expect(renderTimelineLine(line, { kind: 'moment' }, 4, plainPalette)).toBe('2026-01-08T21:00:00.000Z a    x');
   const evil = failure('exit-nonzero', 'one\u001b[2Jtwo\nthree');

@@ -1,5 +1,6 @@
-// A run's journal as lines for people, and as objects for scripts. One record in, the lines it is worth out: what changed
-// for a step or for the run. Records that only keep the kernel's books give none, and many alike things give one.
+// A run's journal as lines for people and as objects for scripts. Data only; `timeline-lines.ts` prints it. Each record
+// gives the lines for what changed in a step or in the run. Internal records give none, and similar changes are
+// combined.
 
 import { unreachable } from '../base/assert.ts';
 import { formatDuration, formatMoment } from '../base/time.ts';
@@ -10,20 +11,20 @@ import { shorten } from './sanitize.ts';
 export interface TimelineLine {
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Null where the line is about the run. */
+  /** Null if the line is about the run. */
   readonly step: string | null;
   readonly text: string;
   readonly tone: 'plain' | 'good' | 'bad' | 'warning' | 'quiet';
 }
 
-/** Reads records in their order, from the first: the length of an attempt is known from the record that began it. */
+/** Reads records in order from the first, since the duration of an attempt depends on the record that started it. */
 export class Timeline {
-  /** When the run began; null before its first record. */
+  /** Start of the run; null before its first record. */
   startedAt: number | null = null;
   readonly #startOf = new Map<string, number>();
   readonly #iterating = new Set<string>();
   readonly #running = new Set<string>();
-  /** How the run was about to end, when that was last decided. */
+  /** The end that was decided last. */
   #end: RunEnd | null = null;
 
   lines(record: JournalRecord): readonly TimelineLine[] {
@@ -53,7 +54,7 @@ export class Timeline {
         this.#startOf.set(decision.step, at);
         this.#running.add(decision.step);
         if (decision.items !== null) this.#iterating.add(decision.step);
-        // What waits for a person says so itself.
+        // The gate request has a line of its own.
         return decision.effect?.kind === 'gate' ? undefined : say(decision.step, started(decision));
       case 'step-answered':
         return decision.route === null ? undefined : say(decision.step, `outcome ${decision.route}`, 'quiet');
@@ -65,7 +66,7 @@ export class Timeline {
       }
       case 'step-lost':
         this.#running.delete(decision.step);
-        if (decision.why === 'pause') return say(decision.step, 'waits no longer — runs again on resume', 'warning');
+        if (decision.why === 'pause') return say(decision.step, 'no longer waits — runs again on resume', 'warning');
         return say(decision.step, 'lost with an earlier engine — runs again', 'warning');
       case 'steps-stopping': {
         const verb = decision.force ? 'is killed' : 'is being stopped';
@@ -85,7 +86,7 @@ export class Timeline {
           case 'fails':
             return say(step, text, 'bad');
           case 'continues':
-            return say(step, `${text} — the run goes on`, 'warning');
+            return say(step, `${text} — the run continues`, 'warning');
           case 'routed':
             return say(step, `${text} — a route follows`, 'warning');
           case 'recovers':
@@ -115,7 +116,7 @@ export class Timeline {
       case 'gate-asked':
         return say(decision.step, `waits for a decision on gate ${decision.gate}`, 'warning');
       case 'gate-expired':
-        return say(decision.step, `nobody decided gate ${decision.gate} in time`, 'warning');
+        return say(decision.step, `gate ${decision.gate} was not decided in time`, 'warning');
       case 'event-emitted': {
         const { type, agent, data } = decision.event;
         const from = agent === null ? '' : ` from ${agent}`;
@@ -124,17 +125,17 @@ export class Timeline {
       }
       case 'agent-opened': {
         const { name, adapter, terminal } = decision.agent;
-        return say(null, `agent ${name} is there (${adapter}${terminal === null ? '' : `, ${terminal}`})`, 'good');
+        return say(null, `agent ${name} ready (${adapter}${terminal === null ? '' : `, ${terminal}`})`, 'good');
       }
       case 'agent-reviving':
-        return say(null, `agent ${decision.agent} is started anew`, 'warning');
+        return say(null, `agent ${decision.agent} is restarted`, 'warning');
       case 'agents-hastened':
-        return say(null, `hurrying ${counted(decision.agents.length, 'agent')}`, 'warning');
+        return say(null, `forcing ${counted(decision.agents.length, 'agent')}`, 'warning');
       case 'agents-closing':
         return say(null, `${decision.force ? 'killing' : 'ending'} ${counted(decision.agents.length, 'agent')}`);
       case 'agent-closed': {
         const { agent, how, message } = decision;
-        if (how === 'killed' || how === 'ended') return say(null, `agent ${agent} was ended`);
+        if (how === 'killed' || how === 'ended') return say(null, `agent ${agent} stopped`);
         return say(null, message ?? `agent ${agent} is ${how}`, 'warning');
       }
       case 'gate-decided': {
@@ -155,8 +156,8 @@ export class Timeline {
         return say(null, 'cleanup finished');
       case 'run-resumed':
         if (decision.reopened.length > 0 || decision.withdrawn) return say(null, resumed(decision, this.#end));
-        // A detached run is made by one process and gone on with by another: nothing was interrupted.
-        return say(null, seq === 2 ? 'an engine has taken up the run' : 'run resumed');
+        // A detached run is created by one process and continued by another: nothing was interrupted.
+        return say(null, seq === 2 ? 'an engine has started the run' : 'run resumed');
       case 'warned':
         return say(null, `warning: ${decision.message}`, 'warning');
       case 'run-ended': {
@@ -185,8 +186,8 @@ export class Timeline {
     const { delivery, dialog } = progress;
     if (delivery !== undefined && delivery !== 'sending')
       say(step, DELIVERY_TEXTS[delivery], isDelivered(delivery) ? 'plain' : 'warning');
-    if (dialog === null) say(step, 'its agent asks nothing any more');
-    else if (dialog !== undefined) say(step, `its agent asks something: ${dialog.name}`, 'warning');
+    if (dialog === null) say(step, 'its agent no longer asks');
+    else if (dialog !== undefined) say(step, `its agent asks: ${dialog.name}`, 'warning');
   }
 
   #lasted(step: string, at: number): string {
@@ -195,7 +196,7 @@ export class Timeline {
   }
 }
 
-/** What `meow run --json` and `meow trace --json` print: an object for each decision of the record. */
+/** Printed by `meow run --json` and `meow trace --json`: one object per decision. */
 export function decisionJson(record: JournalRecord, run: string): readonly DecisionObject[] {
   const at = formatMoment(record.at);
   return record.decisions.map((decision) => ({ run, seq: record.seq, at, ...decision }));
@@ -210,7 +211,7 @@ type TellableDecision = Exclude<Decision, Opened>;
 const LISTED_MAX = 3;
 const END_TONES = { done: 'good', failed: 'bad', stopped: 'warning', paused: 'warning' } as const;
 
-/** Blocks that were opened one after another, told as one line for each step they stand below. */
+/** Combines frames opened one after another into one line per parent step. */
 class Growth {
   #owner: string | null = null;
   #join: string | null = null;
@@ -228,7 +229,7 @@ class Growth {
       this.#steps += decision.steps.length;
       return;
     }
-    // A block in the place of another is where control goes on: its steps say so when they start.
+    // A frame that replaces another continues the lane: its steps have lines of their own.
     const owner = decision.frame.replaces === null ? decision.frame.owner : null;
     if (owner !== this.#owner || decision.frame.join !== this.#join) this.#flush();
     this.#owner = owner;
@@ -266,7 +267,7 @@ function started({ attempt, agent, items }: Extract<Decision, { kind: 'step-star
 }
 
 function resumed({ reopened, withdrawn }: Extract<Decision, { kind: 'run-resumed' }>, end: RunEnd | null): string {
-  const again = reopened.length === 0 ? '' : `: ${listed(reopened)} again`;
+  const again = reopened.length === 0 ? '' : `; retrying ${listed(reopened)}`;
   return `run resumed${withdrawn ? `; the ${end === 'paused' ? 'pause' : 'stop'} is withdrawn` : ''}${again}`;
 }
 
@@ -276,7 +277,7 @@ function ending({ end, reason, drainUntil }: Extract<Decision, { kind: 'run-endi
   const drain =
     drainUntil === null || drainUntil <= at
       ? ''
-      : ` — what is running may finish within ${formatDuration(drainUntil - at)}`;
+      : ` — running steps may finish within ${formatDuration(drainUntil - at)}`;
   return `run ${verb}${because}${drain}`;
 }
 

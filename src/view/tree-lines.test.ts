@@ -34,7 +34,7 @@ test('an open gate says how to decide it', () => {
   expect(drawn(runKernel('ask gate g').state).at(-1)).toBe('? g waits for you  meow approve wf-1 g');
 });
 
-test('where there is no room, what runs or failed stays and the rest is summed up', () => {
+test('in a small terminal, running and failed steps stay and the rest is counted', () => {
   const program = Array.from({ length: 500 }, (_, index) => (index === 0 ? 's0' : `s${index} needs s${index - 1}`));
   const { state } = runKernel(program.join('\n'), ok('s0#1'), ok('s1#1'), ok('s2#1'));
   expect(drawn(state, { height: 8 })).toEqual([
@@ -49,7 +49,7 @@ test('where there is no room, what runs or failed stays and the rest is summed u
   ]);
 });
 
-test('a branch sums up what it hides, by itself', () => {
+test('each branch counts its hidden steps', () => {
   const { state } = runKernel('a\ne each [1,2,3,4] sub width 3\nblock sub\nx\ny needs x');
   expect(drawn(state, { height: 7 })).toEqual([
     'wf-1 trace  running  1.0s  5 running, 3 pending',
@@ -62,7 +62,7 @@ test('a branch sums up what it hides, by itself', () => {
   ]);
 });
 
-test('more running steps than rows are summed up too', () => {
+test('running steps are counted too if there are more than rows', () => {
   const program = Array.from({ length: 50 }, (_, index) => `s${index}`);
   const { state } = runKernel(program.join('\n'));
   expect(drawn(state, { height: 4 })).toEqual([
@@ -87,7 +87,7 @@ test.each([1, 2, 3, 5, 9, 40])('never higher than %i rows, nor wider than the te
   }
 });
 
-test('a terminal without other characters gets ASCII', () => {
+test('a terminal without Unicode gets ASCII', () => {
   const { state } = runKernel('a\nb needs a\nc on_error continue', ok('a#1'), bad('c#1'));
   expect(drawn(state, { ascii: true })).toEqual([
     'wf-1 trace  running  3.0s  1 running, 1 done, 1 failed',
@@ -97,14 +97,14 @@ test('a terminal without other characters gets ASCII', () => {
   ]);
 });
 
-test('the last warning is shown, unless the closing words follow, which have them all', () => {
+test('the last warning is shown, unless the closing summary follows', () => {
   const { state } = runKernel('cleanup success\na', ok('a#1'), bad(effectId(CLEANUP_STEP, 1)));
   const warning = 'warning: the cleanup script failed: exited with status 3';
   expect(drawn(state).at(-1)).toBe(warning);
   expect(drawn(state, { closing: true })).not.toContain(warning);
 });
 
-test('colours are put on what is shown, and cost no width', () => {
+test('styles do not count as width', () => {
   const { state } = runKernel('a');
   const loud = { ...plainPalette, cyan: (text: string) => `<${text}>` };
   const [, step] = treeLines(state, {

@@ -3,25 +3,25 @@ import { bad, ok, runKernel } from '../../test/kernel-rig/run-kernel.ts';
 import type { RunState } from '../kernel/state.ts';
 import { whyView } from './why.ts';
 
-test('a pending step names the needs that are open', () => {
+test('a pending step lists its open needs', () => {
   const { state } = runKernel('a\nb needs a\nc needs b');
   expect(because(state, 'b')).toEqual(['It needs a, which is running.']);
   expect(because(state, 'c')).toEqual(['It needs b, which is pending.']);
 });
 
-test('a need by pattern tells how many are still open, and what may still come', () => {
+test('a pattern shows how many matches are open, and where more may appear', () => {
   const { state } = runKernel(
     'x-1\nx-2\ny needs x-*\ne each [1,2] sub width 1\nz needs e.*\nblock sub\na',
     ok('x-1#1'),
   );
-  expect(because(state, 'y')).toEqual(['It needs x-*, of which 1 of 2 are not over: x-2 (running).']);
+  expect(because(state, 'y')).toEqual(['It needs x-*; 1 of 2 are not finished: x-2 (running).']);
   expect(because(state, 'z')).toEqual([
     'It needs e.0.a, which is running.',
-    'It needs e.*, and e (running) may still bring such a step into being.',
+    'It needs e.*, and e (running) may still create such a step.',
   ]);
 });
 
-test('a step that waits for its retry says until when, and what happened', () => {
+test('a step that waits for its retry shows when, and its last failure', () => {
   const { state } = runKernel('a retry 2 delay 10s', bad('a#1'));
   expect(because(state, 'a')).toEqual([
     'It waits for its next attempt, at 2026-01-08T21:00:11.000Z.',
@@ -29,22 +29,22 @@ test('a step that waits for its retry says until when, and what happened', () =>
   ]);
 });
 
-test('a step that waits for an agent says what keeps that one busy', () => {
+test('a step that waits for an agent shows the step of that agent', () => {
   const { state } = runKernel('a agent w1\nb agent w1');
   expect(because(state, 'b')).toEqual([
     'It waits for the agent w1, which works on a; an agent works on one step at a time.',
   ]);
 });
 
-test('a running step says since when, by whom and until when', () => {
+test('a running step shows its start, agent and timeout', () => {
   const { state } = runKernel('a agent w1 timeout 1m');
   expect(because(state, 'a')).toEqual([
     'It runs by the agent w1 since 2026-01-08T21:00:00.000Z.',
-    'Its time is up at 2026-01-08T21:01:00.000Z.',
+    'It times out at 2026-01-08T21:01:00.000Z.',
   ]);
 });
 
-test('a step with steps below it says how many it waits for', () => {
+test('a step with children shows how many are open', () => {
   const { state } = runKernel('a pass route done=expand:sub\nblock sub\nx\ny needs x');
   expect(because(state, 'a')).toEqual([
     'It runs since 2026-01-08T21:00:00.000Z, and waits for 2 of 2 steps below it.',
@@ -59,12 +59,12 @@ test('an open gate says how to decide it', () => {
   ]);
 });
 
-test('a skipped step names the chain to the failure that it began with', () => {
+test('a skipped step shows the chain to the original failure', () => {
   const { state } = runKernel('a\nb needs a\nc needs b', bad('a#1'));
   expect(because(state, 'c')).toEqual(['It needs b, which needs a, which failed.', 'a failed: exited with status 3.']);
 });
 
-test('a skipped step that no need broke names what ended first', () => {
+test('a skipped step without a failed need shows what ended first', () => {
   const { state } = runKernel('a\nb needs a\nc', bad('c#1'), ok('a#1'));
   expect(because(state, 'b')).toEqual([
     'It was never started: the run ended first (step c failed: exited with status 3).',
@@ -77,7 +77,7 @@ test('a skipped step that no need broke names what ended first', () => {
   expect(because(below, 'a.z')).toEqual(['It was never started: a.x, beside it, failed first.']);
 });
 
-test('a failed step tells its error and what follows from it', () => {
+test('a failed step shows its error and how it is handled', () => {
   const { state } = runKernel(
     'a on_error continue\nb on_error recover:fix\nc needs b\nblock fix\nmend',
     bad('a#1'),
@@ -85,14 +85,14 @@ test('a failed step tells its error and what follows from it', () => {
   );
   expect(because(state, 'a')).toEqual([
     'It failed at 2026-01-08T21:00:01.000Z: exited with status 3.',
-    'The last it said was: error: no such file',
-    'The workflow goes on in spite of it.',
+    'Its last output was: error: no such file',
+    'The workflow continues despite the failure.',
   ]);
-  expect(because(state, 'b').at(-1)).toBe('A recovery is under way, and what needs it waits for that.');
+  expect(because(state, 'b').at(-1)).toBe('A recovery is running; dependent steps wait for it.');
   expect(because(state, 'c')).toEqual(['It needs b, which is recovering from a failure.']);
 });
 
-test('a step that failed by another below it names where it began', () => {
+test('a step that failed through a child names that child', () => {
   const { state } = runKernel(
     'a pass route done=expand:sub\nblock sub\nx pass route done=expand:deep\nblock deep\ny',
     bad('a.x.y#1'),
@@ -103,7 +103,7 @@ test('a step that failed by another below it names where it began', () => {
   ]);
 });
 
-test('a done step says when, and a step that does not exist has no why', () => {
+test('a done step shows when; an unknown step has no explanation', () => {
   const { state } = runKernel('a', ok('a#1'));
   expect(because(state, 'a')).toEqual(['It finished at 2026-01-08T21:00:01.000Z.']);
   expect(whyView(state, 'b')).toBeNull();

@@ -1,5 +1,5 @@
-// Why a step is as it is, in sentences. The state keeps decisions only (K5): which need broke it, who it waits for and
-// what the failure began with is derived here.
+// Explains the status of a step in sentences. The state stores decisions only (K5); this file derives which need
+// failed, what the step waits for, and where a failure began.
 
 import { formatMoment } from '../base/time.ts';
 import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
@@ -15,11 +15,11 @@ import { DELIVERY_TEXTS, isDelivered } from './delivery.ts';
 export interface WhyView {
   readonly step: string;
   readonly status: StepStatus;
-  /** Sentences, the first of them the most telling. */
+  /** Sentences, most important first. */
   readonly because: readonly string[];
 }
 
-/** Null where the run has no such step. */
+/** Null if the run has no such step. */
 export function whyView(state: RunState, stepId: string): WhyView | null {
   const step = state.steps.get(stepId);
   if (step === undefined) return null;
@@ -35,7 +35,7 @@ function because(state: RunState, step: StepState): readonly string[] {
     case 'running':
       return whyRunning(state, step);
     case 'completing':
-      return [`The agent ${step.agent ?? ''} has reported; the engine is handing its work on.`];
+      return [`The agent ${step.agent ?? ''} has reported; the engine is completing the step.`];
     case 'done':
       return [`It finished at ${moment(step.finishedAt)}${inAttempt(step)}.`];
     case 'failed':
@@ -54,8 +54,7 @@ function whyPending(state: RunState, step: StepState): readonly string[] {
     ];
   }
   const reasons: string[] = [];
-  if (state.phase === 'ended')
-    reasons.push(`The run is ${runStatus(state)}${reasonOf(state)}; resume takes it up again.`);
+  if (state.phase === 'ended') reasons.push(`The run is ${runStatus(state)}${reasonOf(state)}; a resume continues it.`);
   else if (state.end !== null) reasons.push(`The run is ending${reasonOf(state)}: nothing new starts.`);
   const open = resolveNeeds(state, step).filter(isOpen);
   for (const needed of open) for (const reason of whyOpen(needed)) reasons.push(reason);
@@ -64,11 +63,11 @@ function whyPending(state: RunState, step: StepState): readonly string[] {
     const work = busy ? `, which works on ${busy.id}` : '';
     reasons.push(`It waits for the agent ${step.queuedFor}${work}; an agent works on one step at a time.`);
   }
-  if (reasons.length === 0) reasons.push('It has all it needs, and starts next.');
+  if (reasons.length === 0) reasons.push('All its needs are met; it starts next.');
   return reasons;
 }
 
-function whyOpen({ need, steps, mayGrow: hopes }: ResolvedNeed): readonly string[] {
+function whyOpen({ need, steps, mayGrow }: ResolvedNeed): readonly string[] {
   const reasons: string[] = [];
   const open = steps.filter(({ settlement }) => settlement === 'open');
   const [only] = open;
@@ -77,12 +76,10 @@ function whyOpen({ need, steps, mayGrow: hopes }: ResolvedNeed): readonly string
   } else if (only !== undefined) {
     const names = open.slice(0, NAMED_MAX).map((step) => `${step.id} (${statusWord(step)})`);
     const more = open.length > NAMED_MAX ? ` and ${open.length - NAMED_MAX} more` : '';
-    reasons.push(
-      `It needs ${need}, of which ${open.length} of ${steps.length} are not over: ${names.join(', ')}${more}.`,
-    );
+    reasons.push(`It needs ${need}; ${open.length} of ${steps.length} are not finished: ${names.join(', ')}${more}.`);
   }
-  for (const step of hopes) {
-    reasons.push(`It needs ${need}, and ${step.id} (${statusWord(step)}) may still bring such a step into being.`);
+  for (const step of mayGrow) {
+    reasons.push(`It needs ${need}, and ${step.id} (${statusWord(step)}) may still create such a step.`);
   }
   return reasons;
 }
@@ -99,7 +96,7 @@ function whyRunning(state: RunState, step: StepState): readonly string[] {
   if (step.delivery !== null && !isDelivered(step.delivery)) reasons.push(`Its ${DELIVERY_TEXTS[step.delivery]}.`);
   if (request !== null && !request.expired && request.verdict === null) {
     if (step.dialog !== null)
-      reasons.push(`Its agent asks something (${step.dialog.name}), and only a person may answer.`);
+      reasons.push(`Its agent asks a question (${step.dialog.name}) that only a person may answer.`);
     reasons.push(`It waits for a person to decide gate ${step.gate ?? ''}, ${since}.`);
     const gate = openGates(state).find(({ id }) => id === step.gate);
     if (state.request !== null && gate !== undefined)
@@ -115,11 +112,11 @@ function whyRunning(state: RunState, step: StepState): readonly string[] {
   }
   if (step.stopping !== null) {
     reasons.push(
-      step.stopping === 'timeout' ? 'Its time is up: it is being stopped.' : 'The run ends: it is being stopped.',
+      step.stopping === 'timeout' ? 'It timed out and is being stopped.' : 'The run is ending, so it is being stopped.',
     );
   }
   const timeout = state.timers.get(timeoutTimer(step.id, step.attempt));
-  if (timeout !== undefined) reasons.push(`Its time is up at ${formatMoment(timeout.at)}.`);
+  if (timeout !== undefined) reasons.push(`It times out at ${formatMoment(timeout.at)}.`);
   return reasons;
 }
 
@@ -131,12 +128,12 @@ function whyFailed(state: RunState, step: StepState): readonly string[] {
     if (child !== null) reasons.push(`It began with ${child.id}: ${sentence(child.failure?.message)}`);
   }
   const said = lastLine(failure?.output ?? null);
-  if (said !== null) reasons.push(`The last it said was: ${said}`);
+  if (said !== null) reasons.push(`Its last output was: ${said}`);
   if (settlement === 'open' && state.end !== null) reasons.push('The run ended before its recovery did.');
-  else if (settlement === 'open') reasons.push('A recovery is under way, and what needs it waits for that.');
+  else if (settlement === 'open') reasons.push('A recovery is running; dependent steps wait for it.');
   else if (settlement === 'met' && definition.onError.kind === 'recover') {
-    reasons.push('Its recovery succeeded, so what needs it goes on.');
-  } else if (settlement === 'met') reasons.push('The workflow goes on in spite of it.');
+    reasons.push('Its recovery succeeded, so dependent steps run.');
+  } else if (settlement === 'met') reasons.push('The workflow continues despite the failure.');
   else if (step.recoveries > 0) reasons.push('Its recovery failed too.');
   return reasons;
 }
@@ -161,19 +158,19 @@ function outcomeWord(step: StepState): string {
   return step.status === 'skipped' ? 'was skipped' : 'failed';
 }
 
-/** No need broke it: its block or the run came to an end first. */
+/** No need failed: its block or the run ended first. */
 function whyNotReached(state: RunState, step: StepState, subject: string): readonly string[] {
   const stopped = step.attempt > 0 ? `${subject} was stopped` : `${subject} was never started`;
   if (step.frame.failing) {
     const failed = step.frame.steps.find(({ status, settlement }) => status === 'failed' && settlement === 'broken');
     if (failed !== undefined) return [`${stopped}: ${failed.id}, beside it, failed first.`];
   }
-  if (step.frame.abandoned) return [`${stopped}: it was part of a recovery that is no longer wanted.`];
+  if (step.frame.abandoned) return [`${stopped}: it was part of a recovery that was abandoned.`];
   if (state.end !== null) return [`${stopped}: the run ended first${reasonOf(state)}.`];
   return [`${stopped}.`];
 }
 
-/** From a need that broke it to the one that it began with. */
+/** The chain from a failed need to the original failure. */
 function brokenNeeds(state: RunState, step: StepState): readonly StepState[] {
   const chain: StepState[] = [];
   const seen = new Set([step]);
@@ -190,7 +187,7 @@ function brokenNeeds(state: RunState, step: StepState): readonly StepState[] {
   return chain;
 }
 
-/** The step deep below that failed by itself. */
+/** The step below that failed by itself. */
 function rootBelow(step: StepState): StepState | null {
   for (const child of step.children.flatMap(({ steps }) => steps)) {
     if (child.status !== 'failed' || child.settlement !== 'broken') continue;
@@ -212,6 +209,6 @@ function moment(at: number | null): string {
 }
 
 function sentence(text: string | undefined): string {
-  if (text === undefined || text === '') return 'it is not known how.';
+  if (text === undefined || text === '') return 'the cause is unknown.';
   return /[.!?…]$/.test(text) ? text : `${text}.`;
 }

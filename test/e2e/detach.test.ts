@@ -16,7 +16,7 @@ test('--detach returns with the id while the run goes on without us', async () =
   expect(rig.read('ran')).toBe('hold\n');
   expect((await rig.meow('status', 'd', '--watch')).code).toBe(0);
   const trace = (await rig.meow('trace', 'd')).stdout;
-  expect(trace).toMatch(/ run started\n[^]* an engine has taken up the run\n/);
+  expect(trace).toMatch(/ run started\n[^]* an engine has started the run\n/);
   expect(trace).not.toContain('resumed');
   expect(rig.read('.meow/workflows/d/engine.log')).toMatch(/^d\n[^]*done in .*: 1 done\n$/);
 });

@@ -141,7 +141,7 @@ test('meow stop ends a run whose engine was killed, with what it left running', 
   expect(isAlive(command)).toBe(true);
   const { stdout, code } = await rig.meow('stop', 'k');
   expect(timeless(stdout)).toBe(`k
-+T an engine has taken up the run
++T an engine has started the run
 +T run is stopping: stopped by meow stop
 +T hold is being stopped
 +T hold stopped
