@@ -3,7 +3,7 @@
 import { ENDED_BY_US, storedStart } from '../drivers/agent/files.ts';
 import { markerOf } from '../drivers/environment.ts';
 import { livingLeader } from '../drivers/session-leader.ts';
-import { allProcesses } from '../drivers/process-table.ts';
+import { allProcesses } from '../sys/process-table.ts';
 import { processIn } from '../drivers/step-folder.ts';
 import type { Store } from '../engine/ports.ts';
 import type { AgentView } from '../view/status.ts';

@@ -10,6 +10,7 @@ import type { Journal, Store } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
 import { commandDriver } from '../drivers/command/command-driver.ts';
+import { Spawner } from '../drivers/spawner.ts';
 import { outsideOfRuns } from '../drivers/environment.ts';
 import { readDriver } from '../drivers/read-driver.ts';
 import { SIM_SCRIPT } from '../drivers/agent/sim-host.ts';
@@ -130,12 +131,14 @@ export async function drive(request: DriveRequest): Promise<RunState> {
     drivers(asked) {
       mark = asked.mark;
       if (before.length > 0 && !isDone(before)) receive();
+      const outside = outsideOfRuns(ownEnvironment());
       const around = {
         runId,
         mark,
         runFolder,
         cwd: asked.cwd,
-        environment: outsideOfRuns(ownEnvironment()),
+        environment: outside,
+        spawner: new Spawner(outside),
         binFolder: BIN_FOLDER,
         ...addressOf(runFolder, mark),
       };

@@ -7,7 +7,7 @@ import type { FailureKind } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
 import { capture, tail } from './capture-outputs.ts';
 import type { Left } from './capture-outputs.ts';
-import { SIGNAL_NAMES } from './process.ts';
+import { SIGNAL_NAMES } from '../sys/process.ts';
 
 /** A command that ended by itself. */
 export async function verdict(spec: CommandSpec<FilledText>, left: Left): Promise<Outcome> {

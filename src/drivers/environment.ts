@@ -13,6 +13,10 @@ import type { Result } from '../base/result.ts';
 import type { Json } from '../base/json.ts';
 import type { Effect } from '../ir/effect.ts';
 import { plainText } from '../ir/text.ts';
+import type { Environment } from '../sys/process.ts';
+import { allProcesses, MARKER } from '../sys/process-table.ts';
+import type { ProcessEntry } from '../sys/process-table.ts';
+import type { Spawner } from './spawner.ts';
 
 /** What every driver that starts something must know of its run. */
 export interface RunSurroundings {
@@ -30,23 +34,18 @@ export interface RunSurroundings {
   /** Where the run is talked to: MEOW_ORCH_SOCK and MEOW_INBOX. */
   readonly socket: string;
   readonly inbox: string;
+  /** Shared by the drivers of the run; a driver that gets none makes its own. */
+  readonly spawner?: Spawner;
 }
-
-export const MARKER = 'MEOW_RUN';
 
 /** The marker's value for one attempt. */
 export function markerOf(run: { readonly runId: string; readonly mark: string }, effectId: string): string {
   return `${run.runId}.${run.mark}:${effectId}`;
 }
 
-/** In two layers: what is common to many, and what is laid over it. To copy the first for every process would take longer than all else. */
-export interface Environment {
-  readonly base: Readonly<Record<string, string>>;
-  readonly own: Readonly<Record<string, string>>;
-}
-
-export function wholeEnvironment({ base, own }: Environment): Readonly<Record<string, string>> {
-  return { ...base, ...own };
+/** Every living process that a step of this run started, whether or not the step still runs. */
+export function processesOfRun(runId: string): readonly ProcessEntry[] {
+  return allProcesses().filter(({ marker }) => marker?.startsWith(`${runId}.`) === true);
 }
 
 /** What a run tells those that it starts is not for the run that one of them may start: it has its own agents and steps. */

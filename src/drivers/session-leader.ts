@@ -6,8 +6,8 @@ import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { ABSENT, EXHAUSTED, isErrno } from '../sys/errno.ts';
 import { crash } from '../sys/throw-uncaught.ts';
-import { allProcesses, BOOT_ID, findProcess, hadBegunAt, lives } from './process-table.ts';
-import type { ProcessEntry } from './process-table.ts';
+import { allProcesses, BOOT_ID, findProcess, hadBegunAt, lives } from '../sys/process-table.ts';
+import type { ProcessEntry } from '../sys/process-table.ts';
 import { readExit } from './step-folder.ts';
 import type { ProcessRecord, StepFolder } from './step-folder.ts';
 

@@ -1,60 +1,43 @@
-// What the small processes of launcher.ts and drivers/agent/headless/turn-supervisor.ts do, in perl: they start others, as spawner.ts asks, and tell
-// of their beginnings and ends. How one is made ready, and what it becomes, is in their own parts.
+// The perl program of the spawn helper (spawner.ts): it starts processes, reports when they begin and end, and records how
+// those end that cannot do so themselves.
 //
-// SIGCHLD is let in only while nothing is done, and around a fork, since a child has what its parent had; its handler only
-// writes to a pipe: an end can neither be missed nor interrupt anything. Descriptors above 2 are closed by exec, and nobody inherits them.
+// The helper lets SIGCHLD in only while it waits, and around a fork, because a child inherits the signal mask. The signal
+// handler only writes to a pipe, so that no end is missed and nothing is interrupted. `exec` closes descriptors above 2.
 //
-// A *spare* is a process that only has to be told what to become: it is made while there is nothing to do. The next one is
-// made when the engine says so, by an empty request: at once it would take the processor from the one before, which somebody
-// waits for. A spare that is told nothing ends with its maker, whose end of its pipe nobody else has: there is one spare at a
-// time, and the pipe of the one before is closed.
+// A *spare* is a copy of the helper that waits on a pipe for the request that it will become. Forking it takes longer than
+// all else, so the helper does that while it has nothing to do. The engine says when, with an empty request: earlier, the
+// fork would take the processor from the process that has just begun. A spare that gets no request ends with the helper.
 //
-// Where many are asked for together there is no time for spares. Then everything that a process needs is made ready before the
-// fork: our own 0, 1 and 2, folder and environment are those of the one that is begun next.
+// If many requests arrive together, there is no time for spares. Then the helper makes its own standard streams, working
+// directory and environment those of the next process, and forks.
 //
-// An end is told at once, unless there is something to begin.
-//
-// A fork takes as long as there is memory, and what is written in perl around the compiled part of POSIX is most of it. So that
-// part is loaded alone, where that can be.
+// A fork takes time in proportion to memory, and most of it would be the part of POSIX that is written in perl. So the
+// program loads the compiled part of POSIX alone, if it can.
 
 import { constants as fs } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
-import { BOOT_ID } from './process-table.ts';
+import { BOOT_ID } from '../sys/process-table.ts';
 import { NOT_BEGUN } from './recording-shell.ts';
-
-export interface PerlParts {
-  /**
-   * Subs `is_ready` (folder, cwd, command), `become` (id, folder, cwd, command) and `ended` (folder, pid, wait status). Of spares:
-   * `can_spare`, whether there are any; `be_spare` (orders), what one does; `orders` (request), what one is told.
-   */
-  readonly own: string;
-  /** Goes on without an engine for as long as something that it has begun does. */
-  readonly outlives: boolean;
-}
-
-export function perlScript({ own, outlives }: PerlParts): string {
-  return `${OPENING}${outlives ? "$SIG{PIPE} = 'IGNORE';\n" : ''}my $outlives = ${Number(outlives)};\n${own}${LOOP}`;
-}
 
 const {
   errno,
   signals: { SIGCHLD },
 } = constants;
-/** Of fcntl, on every system that we know. */
+/** Argument of fcntl, the same on Linux, macOS and the BSDs. */
 const F_SETFL = 4;
-/** Its presence keeps perl from reading what it would know of languages and regions. */
-export const UNLOCALISED = 'PERL_SKIP_LOCALE_INIT';
-/** With more than these at work a spare only takes their time. */
+/** If this environment variable exists, perl does not load locales. */
+export const SKIP_LOCALE = 'PERL_SKIP_LOCALE_INIT';
+/** With more processes than this at work, a spare would only take their time. */
 export const BUSY = availableParallelism();
-/** Of an id on the pipe of those who are held, with its line end. */
+/** The width of an id on the pipe of held processes, with its line end. */
 export const ID_WIDTH = 12;
-/** What every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
+/** The number of bytes that every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
 const WRITE_MAX = 512;
 
-const OPENING = String.raw`
+export const SPAWNER_SCRIPT = String.raw`
 use strict;
 BEGIN {
-  delete $ENV{${UNLOCALISED}};
+  delete $ENV{${SKIP_LOCALE}};
   my ($home) = grep { -e "$_/POSIX.pm" } @INC;
   my $loaded = eval {
     open(my $module, '<', "$home/POSIX.pm") or die;
@@ -69,30 +52,49 @@ POSIX::close(3);
 open(my $null, '<', '/dev/null') or exit 1;
 POSIX::dup2(fileno($null), $_) for 0, 1, 2;
 $SIG{FPE} = 'DEFAULT';
+$SIG{PIPE} = 'IGNORE';
 my ($chld, $none) = (POSIX::SigSet->new(${SIGCHLD}), POSIX::SigSet->new());
 my ($block, $set, $nohang) = (POSIX::SIG_BLOCK(), POSIX::SIG_SETMASK(), POSIX::WNOHANG());
 POSIX::sigprocmask($block, $chld);
-my $tell = sub { local $!; syswrite($end, '.') };
-POSIX::sigaction(${SIGCHLD}, bless({ HANDLER => $tell, MASK => $none, FLAGS => 0, SAFE => 0 }, 'POSIX::SigAction'));
+my $wake = sub { local $!; syswrite($end, '.') };
+POSIX::sigaction(${SIGCHLD}, bless({ HANDLER => $wake, MASK => $none, FLAGS => 0, SAFE => 0 }, 'POSIX::SigAction'));
 fcntl($ends, ${F_SETFL}, ${fs.O_NONBLOCK}) or exit 1;
 my $ready = ''; vec($ready, fileno($_), 1) = 1 for $requests, $ends;
-my $spare;
 my $read = ${fs.O_RDONLY};
 my ($append, $create, $replace) = map { ${fs.O_WRONLY | fs.O_CREAT} | $_ } ${fs.O_APPEND}, ${fs.O_EXCL}, ${fs.O_TRUNC};
-sub lead {
+
+# What the next process needs, before it exists or in it.
+sub parse {
+  my ($id, $when, $cwd, $folder, $records, $stdin, @rest) = split /\0/, $_[0], -1;
+  my @lists;
+  while (@rest) { my $count = shift @rest; push @lists, [splice(@rest, 0, $count)] }
+  my ($files, $unset, $set, @commands) = @lists;
+  return { id => $id, when => $when, cwd => $cwd, folder => $folder, records => $records, stdin => $stdin,
+    files => $files, unset => $unset, set => {@$set}, commands => \@commands };
+}
+sub make_ready {
+  my $wanted = shift;
+  my $folder = $wanted->{folder};
+  make_folder($folder) or return 0;
+  my @files = @{$wanted->{files}};
+  while (my ($name, $text) = splice(@files, 0, 2)) { write_file("$folder/$name", $replace, $text) or return 0 }
+  return redirect("$folder/stdout", $append, 1) && redirect("$folder/stderr", $append, 2)
+    && redirect($wanted->{stdin}, $read, 0) && chdir($wanted->{cwd});
+}
+sub make_folder {
+  my $path = shift;
+  mkdir(substr($path, 0, -2), 0700) if substr($path, -2) eq '/1';
+  return 1 if mkdir($path, 0700) || $! == ${errno.EEXIST};
+  return 0 if $! != ${errno.ENOENT} || $path !~ m{^(.+)/} || !make_folder($1);
+  return mkdir($path, 0700) || $! == ${errno.EEXIST};
+}
+sub redirect {
   my ($path, $mode, $to) = @_;
   my $file = POSIX::open($path, $mode, 0600) // return 0;
   POSIX::dup2($file, $to);
   POSIX::close($file);
 }
-sub folder {
-  my $path = shift;
-  mkdir(substr($path, 0, -2), 0700) if substr($path, -2) eq '/1';
-  return 1 if mkdir($path, 0700) || $! == ${errno.EEXIST};
-  return 0 if $! != ${errno.ENOENT} || $path !~ m{^(.+)/} || !folder($1);
-  return mkdir($path, 0700) || $! == ${errno.EEXIST};
-}
-sub leave {
+sub write_file {
   my ($path, $mode, $text) = @_;
   my $file = POSIX::open($path, $mode, 0600) // return 0;
   my $written = POSIX::write($file, $text, length $text) // -1;
@@ -107,31 +109,18 @@ sub uptime {
   POSIX::close($file);
   return $text =~ /^(\S+)/ ? $1 : '-';
 }
-# In the process that leads, first (wrapper.ts, W1).
-sub take_lead { leave("$_[0]/status", $create, "$$ " . uptime() . " ${BOOT_ID}\n") or POSIX::_exit(${NOT_BEGUN}) }
-# Whoever is not to begin after all ends with a status that nobody takes for that of a command.
-sub refuse {
-  syswrite($report, "refused $_[0] " . ($! + 0) . "\n");
-  POSIX::_exit(${NOT_BEGUN});
-}
-`;
 
-const LOOP = String.raw`
-my ($in, $said, $is_hasty, $is_alone, %child) = ('', '');
-sub report {
-  while ($said ne '') {
-    my $size = length $said;
-    $size = rindex($said, "\n", ${WRITE_MAX} - 1) + 1 if $size > ${WRITE_MAX};
-    my $sent = syswrite($report, $said, $size) // last;
-    substr($said, 0, $sent) = '';
+# In the new process.
+sub become {
+  my $wanted = shift;
+  await_go_ahead($wanted->{id}) if $wanted->{when} eq 'held';
+  if ($wanted->{records}) {
+    write_file("$wanted->{folder}/status", $create, "$$ " . uptime() . " ${BOOT_ID}\n") or POSIX::_exit(${NOT_BEGUN});
   }
-  $said = '';
-}
-sub wish {
-  my ($id, $when, $cwd, $folder, $count, @rest) = split /\0/, $_[0], -1;
-  my @command = splice(@rest, 0, $count);
-  my @gone = splice(@rest, 0, shift @rest);
-  return ($id, $when, $cwd, $folder, \@command, \@gone, {@rest});
+  $SIG{PIPE} = 'DEFAULT';
+  no warnings;
+  for (@{$wanted->{commands}}) { my ($path, @words) = @$_; exec { $path } @words }
+  refuse($wanted->{id});
 }
 # An id of another is of one that died before it could read it.
 sub await_go_ahead {
@@ -142,89 +131,111 @@ sub await_go_ahead {
   }
   syswrite($report, "begun $id $$\n");
 }
-sub go_on {
-  my ($id, $when, $cwd, $folder, $command) = @_;
-  await_go_ahead($id) if $when eq 'held';
-  $SIG{PIPE} = 'DEFAULT' if $outlives;
-  become($id, $folder, $cwd, $command);
+# Its exit status is one that nobody takes for that of a command.
+sub refuse {
+  syswrite($report, "refused $_[0] " . ($! + 0) . "\n");
+  POSIX::_exit(${NOT_BEGUN});
 }
-sub spare {
-  pipe(my $orders, my $order) or return;
+
+my ($in, $reports, $spare, $may_fork_spare, $is_alone, $recorded, %child) = ('', '', undef, 1, 0, 0);
+sub fork_spare {
+  pipe(my $order, my $orders) or return;
   my $pid = fork() // return;
-  if ($pid) { $spare = [$pid, $order]; return }
-  close($order);
+  if ($pid) { $spare = [$pid, $orders]; return }
+  close($orders);
   POSIX::setsid();
   POSIX::sigprocmask($set, $none);
-  be_spare($orders);
+  my $text = '';
+  1 while sysread($order, $text, 65536, length $text);
+  POSIX::_exit(0) if $text eq '';
+  my $wanted = parse($text);
+  delete @ENV{@{$wanted->{unset}}};
+  @ENV{keys %{$wanted->{set}}} = values %{$wanted->{set}};
+  make_ready($wanted) or refuse($wanted->{id});
+  become($wanted);
 }
-sub order {
-  my ($pid, $order) = @{$spare // return 0};
-  my $told = orders($_[0]);
+sub start {
+  my $text = shift;
+  if ($text eq '') { $may_fork_spare = 1; return }
+  my $pid = give_to_spare($text) // fork_into($text) // return;
+  my ($id, $when, $cwd, $folder, $records) = split /\0/, $text, 6;
+  $child{$pid} = [$id, $folder, $records];
+  $recorded += $records;
+  $reports .= "begun $id $pid\n" if $when ne 'held';
+}
+sub give_to_spare {
+  my ($pid, $orders) = @{$spare // return undef};
   undef $spare;
-  $is_hasty = 1;
-  local $SIG{PIPE} = 'IGNORE';
-  return 0 if (syswrite($order, $told) // 0) != length $told;
-  my ($id, $when, $cwd, $folder) = split /\0/, $_[0], 5;
-  return adopt($pid, $id, $when, $folder);
+  $may_fork_spare = 0;
+  return (syswrite($orders, $_[0]) // 0) == length $_[0] ? $pid : undef;
 }
-sub adopt {
-  my ($pid, $id, $when, $folder) = @_;
-  $child{$pid} = [$id, $folder];
-  $said .= "begun $id $pid\n" if $when ne 'held';
-  return 1;
-}
-sub begin {
-  if ($_[0] eq '') { $is_hasty = 0; return }
-  return if order($_[0]);
-  my ($id, $when, $cwd, $folder, $command, $gone, $own) = wish($_[0]);
-  delete local @ENV{@$gone};
-  local @ENV{keys %$own} = values %$own;
-  my $is_ready = is_ready($folder, $cwd, $command);
+sub fork_into {
+  my $wanted = parse($_[0]);
+  delete local @ENV{@{$wanted->{unset}}};
+  local @ENV{keys %{$wanted->{set}}} = values %{$wanted->{set}};
+  my $is_ready = make_ready($wanted);
   POSIX::sigprocmask($set, $none);
   my $pid = $is_ready ? fork() : undef;
-  if (defined $pid && $pid == 0) { POSIX::setsid(); go_on($id, $when, $cwd, $folder, $command) }
-  $said .= "refused $id " . ($! + 0) . "\n" if !defined $pid;
+  if (defined $pid && $pid == 0) { POSIX::setsid(); become($wanted) }
+  $reports .= "refused $wanted->{id} " . ($! + 0) . "\n" if !defined $pid;
   POSIX::sigprocmask($block, $chld);
-  adopt($pid, $id, $when, $folder) if defined $pid;
+  return $pid;
 }
+sub record_end {
+  my ($folder, $pid, $wait) = @_;
+  my $status = $wait & 127 ? 128 + ($wait & 127) : $wait >> 8;
+  # It may have ended before it began.
+  if ($status == ${NOT_BEGUN} || $wait & 127) {
+    my $first = '';
+    if (open(my $file, '<', "$folder/status")) { $first = <$file> // '' }
+    return if $first !~ /^$pid /;
+  }
+  write_file("$folder/status", $append, "exit $status\n");
+}
+sub send_reports {
+  while ($reports ne '') {
+    my $size = length $reports;
+    $size = rindex($reports, "\n", ${WRITE_MAX} - 1) + 1 if $size > ${WRITE_MAX};
+    my $sent = syswrite($report, $reports, $size) // last;
+    substr($reports, 0, $sent) = '';
+  }
+  $reports = '';
+}
+
 syswrite($report, "ready\n");
-spare() if can_spare();
 for (;;) {
+  send_reports();
+  fork_spare() if !$spare && $may_fork_spare && !$is_alone && $in eq '' && keys(%child) < ${BUSY};
+  exit 0 if $is_alone && !$recorded;
   POSIX::sigprocmask($set, $none);
   my $count = select(my $now = $ready, undef, undef, undef);
   POSIX::sigprocmask($block, $chld);
-  # Interrupted, by the signal of an end: its dot is there, though nobody says so.
+  # If SIGCHLD interrupts select, the dot is in the pipe although select does not say so.
   sysread($ends, my $dots, 4096) if $count < 0 || vec($now, fileno($ends), 1);
   while ((my $pid = waitpid(-1, $nohang)) > 0) {
     my ($wait, $known) = ($?, delete $child{$pid});
-    # One that could not even wait is not followed by another at once.
-    if ($spare && $spare->[0] == $pid) { undef $spare; $is_hasty = 1 }
+    # A spare that could not wait is not replaced at once.
+    if ($spare && $spare->[0] == $pid) { undef $spare; $may_fork_spare = 0 }
     next if !$known;
-    ended($known->[1], $pid, $wait);
-    $said .= "ended $known->[0] $wait\n";
+    my ($id, $folder, $records) = @$known;
+    if ($records) { record_end($folder, $pid, $wait); $recorded-- }
+    $reports .= "ended $id $wait\n";
   }
-  my $is_asked = $count > 0 && !$is_alone && vec($now, fileno($requests), 1);
-  report() if $said ne '' && !$is_asked;
-  if ($is_asked) {
-    if (!sysread($requests, $in, 65536, length $in)) {
-      exit 0 if !$outlives;
-      $is_alone = 1;
-      undef $spare;
-      vec($ready, fileno($requests), 1) = 0;
-    }
-    my $from = 0;
-    while ((my $line = index($in, "\n", $from)) >= 0) {
-      my $size = substr($in, $from, $line - $from);
-      last if length($in) < $line + 1 + $size;
-      begin(substr($in, $line + 1, $size));
-      $from = $line + 1 + $size;
-    }
-    substr($in, 0, $from) = '';
-    # What the last one was given is nobody else's.
-    POSIX::dup2(fileno($null), $_) for 0, 1, 2;
+  next if $count <= 0 || $is_alone || !vec($now, fileno($requests), 1);
+  if (!sysread($requests, $in, 65536, length $in)) {
+    $is_alone = 1;
+    undef $spare;
+    vec($ready, fileno($requests), 1) = 0;
   }
-  spare() if !$spare && !$is_hasty && !$is_alone && $in eq '' && can_spare() && keys(%child) < ${BUSY};
-  report() if $said ne '';
-  exit 0 if $is_alone && !%child;
+  my $from = 0;
+  while ((my $line = index($in, "\n", $from)) >= 0) {
+    my $size = substr($in, $from, $line - $from);
+    last if length($in) < $line + 1 + $size;
+    start(substr($in, $line + 1, $size));
+    $from = $line + 1 + $size;
+  }
+  substr($in, 0, $from) = '';
+  # The streams of the last process are for nobody else.
+  POSIX::dup2(fileno($null), $_) for 0, 1, 2;
 }
 `;

@@ -1,10 +1,19 @@
-// A small process beside the engine that starts others, and tells of their beginnings and ends: what launcher.ts and
-// drivers/agent/headless/turn-supervisor.ts have in common. What it does about what it is asked is in perl-script.ts.
+// Starts the processes of commands and turns from a helper process beside the engine. Node starts a process by copying
+// itself, which takes the engine's only thread a millisecond or two; a small perl program (spawner-script.ts) does it for
+// less, on another core. A run uses it when its processes are many, and only if perl is installed; everything works
+// without it (process.ts).
 //
-// A request is its length, a line end, and fields separated by NUL: an id, when, the folder to work in, the folder of the step,
-// the command by the number of its fields and one by one, names to take out of its environment likewise, and names and values to
-// put there. Reports are lines: `ready`, `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. When it is gone, or says what
-// cannot be understood, it is ended, and those who waited for it are told.
+// spawner/1  A request starts at most one process, which leads a session of its own.
+// spawner/2  The helper ends with the engine. Processes that it has started go on. If it has to record how some of them end,
+//            it ends when these have ended.
+// spawner/3  If the helper dies, or reports something unintelligible, the engine kills it and tells those who wait for it,
+//            who look for their processes themselves.
+//
+// A request is its length, a line end, and fields separated by NUL: id, when, working directory, folder of the attempt, 1 to
+// record the end, path of stdin; then lists, each with its length in front: names and texts of files, environment variables
+// to unset, names and values of those to set, and one list for each command: a path and the words of argv. Reports are
+// lines: `ready`, `begun ID PID`, `refused ID ERRNO`, `ended ID WAIT-STATUS`. A process that cannot become its command
+// writes its own line: each write is of whole lines, and so short that the system does not divide it.
 //
 // A request may be *held*: all is made ready, and the process waits for its id on a second pipe before it becomes what was asked
 // for. It reads that pipe itself, without a detour; so only one is held at a time, and the next when it has said `begun`.
@@ -15,88 +24,157 @@ import type { Readable, Writable } from 'node:stream';
 import { getSystemErrorName } from 'node:util';
 import { present } from '../base/assert.ts';
 import type { ErrnoError } from '../sys/errno.ts';
-import { BUSY, ID_WIDTH, perlScript, UNLOCALISED } from './spawner-script.ts';
-import type { PerlParts } from './spawner-script.ts';
-import type { ProcessEvents } from './process.ts';
 import { OWNER_MASKED } from '../sys/private-file.ts';
+import type { Environment, ProcessEvents } from '../sys/process.ts';
 import { findProgram } from './recording-shell.ts';
+import { BUSY, ID_WIDTH, SKIP_LOCALE, SPAWNER_SCRIPT } from './spawner-script.ts';
 
-export interface LaunchEvents extends ProcessEvents {
-  /** The starter is gone, or what it started before it was heard of; nobody knows how far that came. */
+export interface SpawnRequest {
+  /** Absolute. */
+  readonly cwd: string;
+  /** The folder of the attempt: created if it is missing, with `stdout` and `stderr` in it. */
+  readonly folder: string;
+  readonly environment: Environment;
+  /** Files to write into the folder before the process begins. */
+  readonly files: Readonly<Record<string, string>>;
+  /** Absolute path. */
+  readonly stdin: string;
+  /** The helper keeps `status` in the folder: who leads, exclusively and first, and how that ended (step-folder.ts). */
+  readonly recordsEnd: boolean;
+  /** The process becomes the first of these that can be executed: a path, and the words of argv. */
+  readonly commands: readonly (readonly [path: string, ...words: readonly string[]])[];
+}
+
+export interface SpawnEvents extends ProcessEvents {
+  /** The helper died, or the process did before it was reported: nobody knows how far it came. */
   abandoned(): void;
 }
 
-export class PerlStarter {
-  /** What those that it starts have, unless a request says otherwise. */
-  protected readonly environment: Readonly<Record<string, string>>;
-  readonly #waiting = new Map<string, Waiting>();
+export class Spawner {
+  /** Undefined until it is looked for. */
+  #perl: string | null | undefined;
+  /** What processes inherit, unless a request says otherwise. */
+  readonly #environment: Readonly<Record<string, string>>;
+  #helper: Helper | null = null;
+  /** The difference between the environment of the helper and the base of the latest request; many requests share one. */
+  #base: {
+    readonly of: Readonly<Record<string, string>>;
+    readonly unset: readonly string[];
+    readonly set: readonly string[];
+  };
+
+  /** `perl`: a path, or null to do without a helper; by default it is looked for on PATH. */
+  constructor(environment: Readonly<Record<string, string>>, perl?: string | null) {
+    this.#perl = perl;
+    // Variables that change how perl itself runs are set in each request.
+    this.#environment = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PERL')));
+    this.#base = { of: this.#environment, unset: [], set: [] };
+  }
+
+  /** Starts the helper, if it is not there. Before it is ready, and after it has died, start processes without it. */
+  launch(): void {
+    if (this.#perl === undefined) this.#perl = findPerl(this.#environment);
+    if (this.#perl !== null) this.#helper ??= new Helper(this.#perl, this.#environment);
+  }
+
+  get ready(): boolean {
+    return this.#helper?.state === 'ready';
+  }
+
+  get pid(): number {
+    return present(this.#helper, 'the helper was not launched').pid;
+  }
+
+  /** Only while it is ready. */
+  start(request: SpawnRequest, events: SpawnEvents): void {
+    present(this.#helper, 'the helper was not launched').request(this.#fields(request), events);
+  }
+
+  /** As `start`, but for the last step, which is taken when what is returned is called. Null where another waits for that. */
+  prepare(request: SpawnRequest, events: SpawnEvents): (() => void) | null {
+    return this.#helper?.state === 'ready' ? this.#helper.hold(() => this.#fields(request), events) : null;
+  }
+
+  #fields({ cwd, folder, environment, files, stdin, recordsEnd, commands }: SpawnRequest): readonly string[] {
+    const { base, own } = environment;
+    if (base !== this.#base.of) {
+      const unset = Object.keys(this.#environment).filter((name) => base[name] === undefined);
+      const set = Object.entries(base).filter(([name, value]) => this.#environment[name] !== value);
+      this.#base = { of: base, unset, set: set.flat() };
+    }
+    const set = [...this.#base.set, ...Object.entries(own).flat()];
+    const lists = [Object.entries(files).flat(), this.#base.unset, set, ...commands];
+    return [cwd, folder, recordsEnd ? '1' : '0', stdin, ...lists.flatMap((list) => [String(list.length), ...list])];
+  }
+}
+
+/** Null if it is not installed, or if the umask denies the owner access to the files of processes. */
+function findPerl(environment: Readonly<Record<string, string>>): string | null {
+  return OWNER_MASKED ? null : findProgram('perl', environment['PATH'] ?? '');
+}
+
+/** One process of the perl program. */
+class Helper {
+  state: 'starting' | 'ready' | 'dead' = 'starting';
   readonly #process: PipedProcess;
   readonly #goAhead: Writable;
+  readonly #pending = new Map<string, Pending>();
   #held: string | null = null;
-  /** The ids of those that may begin, or have. */
-  readonly #afoot = new Set<string>();
+  /** The ids of processes that may begin, or have. */
+  readonly #inFlight = new Set<string>();
   #count = 0;
-  #partial = '';
+  #partialLine = '';
   #unsent = '';
-  #state: 'starting' | 'ready' | 'gone' = 'starting';
 
-  constructor(perl: string, parts: PerlParts, environment: Readonly<Record<string, string>>) {
-    // What would change how perl itself runs is given to those that it starts alone.
-    this.environment = Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('PERL')));
-    this.#process = spawn(perl, ['-e', perlScript(parts)], {
+  constructor(perl: string, environment: Readonly<Record<string, string>>) {
+    this.#process = spawn(perl, ['-e', SPAWNER_SCRIPT], {
       detached: true,
-      env: { ...this.environment, [UNLOCALISED]: '1' },
+      env: { ...environment, [SKIP_LOCALE]: '1' },
       stdio: ['pipe', 'pipe', 'ignore', 'pipe'],
     }) as PipedProcess;
     this.#goAhead = this.#process.stdio[3] as Writable;
     this.#process.stdout.setEncoding('latin1');
     this.#process.stdout.on('data', (text: string) => this.#read(text));
-    // A broken pipe, a perl that cannot be started, one that was killed: all the same to those who wait.
+    // A broken pipe, a perl that cannot be started, one that was killed: it is all the same to those who wait.
     for (const pipe of [this.#process.stdin, this.#goAhead]) pipe.on('error', () => this.#breakDown());
     this.#process.on('error', () => this.#breakDown());
     // Whoever is held ends with it, and closes the pipes that it has too.
     this.#process.on('exit', () => this.#goAhead.destroy());
     this.#process.on('close', () => this.#breakDown());
-    this.#keepAwake(false);
-  }
-
-  /** Until it is, and once it is gone, processes are started without it. */
-  get ready(): boolean {
-    return this.#state === 'ready';
+    this.#keepEngineAlive(false);
   }
 
   get pid(): number {
-    return present(this.#process.pid, 'the starter never was');
+    return present(this.#process.pid, 'the helper could not be started');
   }
 
-  protected request(fields: Fields, events: LaunchEvents): void {
-    const id = this.#ask('at-once', fields, events);
-    this.#stayFor(id);
+  request(fields: readonly string[], events: SpawnEvents): void {
+    this.#begin(this.#send('at-once', fields, events));
   }
 
   /** Makes ready, and returns how to let it go. Null where one is held already. */
-  protected hold(fields: Fields, events: LaunchEvents): (() => void) | null {
+  hold(fields: () => readonly string[], events: SpawnEvents): (() => void) | null {
     if (this.#held !== null) return null;
-    const id = this.#ask('held', fields, events);
+    const id = this.#send('held', fields(), events);
     this.#held = id;
     return () => {
-      if (!this.#waiting.has(id)) return;
-      this.#stayFor(id);
+      if (!this.#pending.has(id)) return;
+      this.#begin(id);
       this.#goAhead.write(`${id.padStart(ID_WIDTH - 1)}\n`);
     };
   }
 
-  #ask(when: 'at-once' | 'held', fields: Fields, events: LaunchEvents): string {
+  #send(when: 'at-once' | 'held', fields: readonly string[], events: SpawnEvents): string {
     this.#count += 1;
     const id = String(this.#count);
-    this.#waiting.set(id, { events, isBegun: false });
-    const text = [id, when, ...fields()].join('\0');
-    this.#send(`${Buffer.byteLength(text)}\n${text}`);
+    this.#pending.set(id, { events, hasBegun: false });
+    const text = [id, when, ...fields].join('\0');
+    this.#write(`${Buffer.byteLength(text)}\n${text}`);
     return id;
   }
 
-  /** What is asked for in one turn is sent together: a stream takes its time for every piece. */
-  #send(text: string): void {
+  /** Sends the requests of one tick together: a stream takes its time for every piece. */
+  #write(text: string): void {
     if (this.#unsent === '') {
       process.nextTick(() => {
         this.#process.stdin.write(this.#unsent);
@@ -107,65 +185,58 @@ export class PerlStarter {
   }
 
   #read(text: string): void {
-    const lines = (this.#partial + text).split('\n');
-    this.#partial = lines.pop() ?? '';
+    const lines = (this.#partialLine + text).split('\n');
+    this.#partialLine = lines.pop() ?? '';
     for (const line of lines) {
-      if (this.#state === 'gone') return;
-      if (line === 'ready') {
-        this.#state = 'ready';
-        continue;
-      }
+      if (this.state === 'dead') return;
       const report = REPORT.exec(line);
-      if (report === null) {
-        this.#breakDown();
-        return;
-      }
-      const [, what, id = '', number = ''] = report;
-      const waiting = this.#waiting.get(id);
-      if (waiting === undefined) continue;
-      if (id === this.#held) this.#held = null;
-      const { events, isBegun } = waiting;
-      if (what === 'begun') {
-        waiting.isBegun = true;
-        events.begun(Number(number));
-        // Now there is time to get ready for the next, unless there is much to do anyway.
-        if (this.#waiting.size <= BUSY) this.#send('0\n');
-        continue;
-      }
-      this.#waiting.delete(id);
-      this.#stayNoLonger(id);
-      if (what === 'refused') events.refused(errnoError(Number(number)));
-      else if (isBegun) events.ended(statusOf(Number(number)));
-      else events.abandoned();
+      if (line === 'ready') this.state = 'ready';
+      else if (report === null) this.#breakDown();
+      else this.#apply(report);
     }
   }
 
+  #apply([, what, id = '', number = '']: readonly string[]): void {
+    const pending = this.#pending.get(id);
+    if (pending === undefined) return;
+    if (id === this.#held) this.#held = null;
+    const { events, hasBegun } = pending;
+    if (what === 'begun') {
+      pending.hasBegun = true;
+      events.begun(Number(number));
+      // Now the helper has time to fork a spare, unless there is much to do anyway.
+      if (this.#pending.size <= BUSY) this.#write('0\n');
+      return;
+    }
+    this.#pending.delete(id);
+    if (this.#inFlight.delete(id) && this.#inFlight.size === 0) this.#keepEngineAlive(false);
+    if (what === 'refused') events.refused(errnoError(Number(number)));
+    else if (hasBegun) events.ended(exitStatus(Number(number)));
+    else events.abandoned();
+  }
+
   #breakDown(): void {
-    if (this.#state === 'gone') return;
-    this.#state = 'gone';
+    if (this.state === 'dead') return;
+    this.state = 'dead';
     this.#process.kill('SIGKILL');
-    this.#afoot.clear();
-    this.#keepAwake(false);
-    const left = [...this.#waiting.values()];
-    this.#waiting.clear();
+    this.#inFlight.clear();
+    this.#keepEngineAlive(false);
+    const left = [...this.#pending.values()];
+    this.#pending.clear();
     for (const { events } of left) events.abandoned();
   }
 
-  /** The engine lives for the sake of what runs, not for the sake of who starts it, nor of what is held. */
-  #stayFor(id: string): void {
-    this.#afoot.add(id);
-    if (this.#afoot.size === 1) this.#keepAwake(true);
+  #begin(id: string): void {
+    this.#inFlight.add(id);
+    if (this.#inFlight.size === 1) this.#keepEngineAlive(true);
   }
 
-  #stayNoLonger(id: string): void {
-    if (this.#afoot.delete(id) && this.#afoot.size === 0) this.#keepAwake(false);
-  }
-
-  #keepAwake(isAwake: boolean): void {
+  /** The engine waits for processes that run, not for the helper itself. */
+  #keepEngineAlive(isNeeded: boolean): void {
     for (const part of [this.#process, this.#process.stdin, this.#process.stdout, this.#goAhead]) {
-      // Pipes are sockets here, and only those of the types know that they can be let go.
+      // The pipes are sockets, but their types do not say so.
       const handle = part as { ref?(): void; unref?(): void };
-      if (isAwake) handle.ref?.();
+      if (isNeeded) handle.ref?.();
       else handle.unref?.();
     }
   }
@@ -174,23 +245,15 @@ export class PerlStarter {
 /** What its `stdio` makes of it. */
 type PipedProcess = ChildProcess & { readonly stdin: Writable; readonly stdout: Readable };
 
-/** What follows upon when. */
-type Fields = () => readonly string[];
-
-interface Waiting {
-  readonly events: LaunchEvents;
-  isBegun: boolean;
+interface Pending {
+  readonly events: SpawnEvents;
+  hasBegun: boolean;
 }
 
 const REPORT = /^(begun|refused|ended) (\d+) (\d+)$/;
 
-/** Null where there is none, or where the umask takes away what the files of those that it starts need. */
-export function findPerl(environment: Readonly<Record<string, string>>): string | null {
-  return OWNER_MASKED ? null : findProgram('perl', environment['PATH'] ?? '');
-}
-
-/** A wait status as shells tell it: death by signal N is 128 + N. */
-function statusOf(wait: number): number {
+/** The status that a shell shows for a wait status: 128 + N for death by signal N. */
+function exitStatus(wait: number): number {
   const signal = wait & 127;
   return signal === 0 ? wait >> 8 : 128 + signal;
 }

@@ -21,7 +21,7 @@ import type { AgentDriverOptions, AgentsDriver } from '../../src/drivers/agent/d
 import { err, ok } from '../../src/base/result.ts';
 import type { HostFor } from '../../src/drivers/agent/host.ts';
 import type { Adapter } from '../../src/ir/adapter.ts';
-import { processesOfRun } from '../../src/drivers/process-table.ts';
+import { processesOfRun } from '../../src/drivers/environment.ts';
 import { simHost } from '../../src/drivers/agent/sim-host.ts';
 import { fileName } from '../../src/drivers/step-folder.ts';
 import type { Effect, EffectSpec, Outcome, PromptSpec, SpawnSpec } from '../../src/ir/effect.ts';

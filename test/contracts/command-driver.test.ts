@@ -3,37 +3,40 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { present } from '../../src/base/assert.ts';
-import { findLauncher, Launcher } from '../../src/drivers/command/launcher.ts';
+import { Spawner } from '../../src/drivers/spawner.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import { appears, CommandRig, from, gone } from './driver-command-rig.ts';
 import { driverContract, start } from './driver.ts';
 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '', PERL5OPT: '-Mnonsense', ODD: 'a\nb=c', GONE: 'x' };
 
-driverContract('the driver of commands, without a launcher', async () => new CommandRig({ launcher: null }));
+/** Starts every process directly. */
+const WITHOUT = new Spawner(ENVIRONMENT, null);
+
+driverContract('the driver of commands, without the spawner', async () => new CommandRig({ spawner: WITHOUT }));
 
 driverContract(
-  'the driver of commands, with a launcher',
-  async () => new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) }),
+  'the driver of commands, with the spawner',
+  async () => new CommandRig({ spawner: await readySpawner(ENVIRONMENT) }),
 );
 
-describe('the launcher', () => {
+describe('the spawner', () => {
   test('starts commands as they are started without it', async () => {
     const script = 'echo "$0 $# $ODD $PERL5OPT $STEP_VAR"; umask; ls /proc/self/fd | wc -l';
-    const both = [null, await readyLauncher(ENVIRONMENT)].map(async (launcher) => {
-      const rig = new CommandRig({ launcher, environment: ENVIRONMENT });
+    const both = [WITHOUT, await readySpawner(ENVIRONMENT)].map(async (spawner) => {
+      const rig = new CommandRig({ spawner, environment: ENVIRONMENT });
       const wish = { env: { STEP_VAR: 'x\n\ny' }, captures: [from('stdout')], step: 'same' };
       const outcome = await rig.run(script, wish);
       await rig.close();
       return outcome;
     });
-    const [without, withLauncher] = await Promise.all(both);
+    const [without, withSpawner] = await Promise.all(both);
     expect(without).toMatchObject({ kind: 'success' });
-    expect(withLauncher).toEqual(without);
+    expect(withSpawner).toEqual(without);
   });
 
   test('leaves nothing of one command to the next', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT), environment: ENVIRONMENT });
+    const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT), environment: ENVIRONMENT });
     const script = 'echo "${ONCE-none} $GONE $PWD ${PATH%%:*}"';
     const many = async (wish = {}): Promise<ReadonlySet<string>> =>
       new Set(await Promise.all(Array.from({ length: 12 }, () => rig.printed(script, wish))));
@@ -45,7 +48,7 @@ describe('the launcher', () => {
   });
 
   test('gives each command a session of its own', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) });
+    const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
     const effect = rig.command('ps -o pgid=,sid= -p $(sh -c "echo \\$PPID")', { captures: [from('stdout')] });
     const outcome = await start(rig, effect);
     const [leader = ''] = readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ');
@@ -56,13 +59,13 @@ describe('the launcher', () => {
   });
 
   test('that is killed leaves what it started running, and the driver goes on without it', async () => {
-    const launcher = await readyLauncher(ENVIRONMENT);
-    const rig = new CommandRig({ launcher });
+    const spawner = await readySpawner(ENVIRONMENT);
+    const rig = new CommandRig({ spawner });
     const effect = rig.effect('holds');
     const outcome = start(rig, effect);
     await rig.begun(effect);
-    process.kill(launcher.pid, 'SIGKILL');
-    while (launcher.ready) await setImmediate();
+    process.kill(spawner.pid, 'SIGKILL');
+    while (spawner.ready) await setImmediate();
     expect(await rig.run('exit 3')).toMatchObject({ failure: { code: 3 } });
     await rig.release(effect);
     expect(await outcome).toMatchObject({ kind: 'success' });
@@ -71,8 +74,8 @@ describe('the launcher', () => {
   });
 
   test('that is killed in the middle of many starts leaves each of them to be answered once, and run once', async () => {
-    const launcher = await readyLauncher(ENVIRONMENT);
-    const rig = new CommandRig({ launcher });
+    const spawner = await readySpawner(ENVIRONMENT);
+    const rig = new CommandRig({ spawner });
     const effects = Array.from({ length: 300 }, (_, index) => rig.effect(index % 3 === 0 ? 'fails' : 'succeeds'));
     const answers = effects.map((): Outcome[] => []);
     const answered = effects.map(
@@ -85,9 +88,9 @@ describe('the launcher', () => {
         }),
     );
     await Promise.all(answered.slice(0, 40));
-    process.kill(launcher.pid, 'SIGKILL');
+    process.kill(spawner.pid, 'SIGKILL');
     await Promise.all(answered);
-    expect(launcher.ready).toBe(false);
+    expect(spawner.ready).toBe(false);
     expect(answers.map((all) => all.map(({ kind }) => kind))).toEqual(
       effects.map((_, index) => [index % 3 === 0 ? 'failure' : 'success']),
     );
@@ -98,26 +101,27 @@ describe('the launcher', () => {
   test.for(['begun 1 12begun 2 13', 'begun 1', 'rubbish', ''])(
     'that says what cannot be understood (%j) is ended, and the driver goes on without it',
     async (garbled) => {
-      const rig = new CommandRig({ launcher: null });
+      const rig = new CommandRig({ spawner: WITHOUT });
       writeFileSync(rig.path('garbling'), `#!/bin/sh\necho ready; read -r line; echo '${garbled}'; exec sleep 1000\n`, {
         mode: 0o755,
       });
-      const launcher = new Launcher(rig.path('garbling'), ENVIRONMENT);
-      while (!launcher.ready) await setImmediate();
-      const own = new CommandRig({ launcher });
+      const spawner = new Spawner(ENVIRONMENT, rig.path('garbling'));
+      spawner.launch();
+      while (!spawner.ready) await setImmediate();
+      const own = new CommandRig({ spawner });
       const effects = Array.from({ length: 12 }, () => own.effect('succeeds'));
       const outcomes = await Promise.all(effects.map((effect) => start(own, effect)));
       expect(new Set(outcomes.map(({ kind }) => kind))).toEqual(new Set(['success']));
       expect(new Set(effects.map((effect) => own.timesBegun(effect)))).toEqual(new Set([1]));
-      expect(launcher.ready).toBe(false);
-      await gone(launcher.pid);
+      expect(spawner.ready).toBe(false);
+      await gone(spawner.pid);
       await own.close();
       await rig.close();
     },
   );
 
   test('tells of many ends and refusals at once without mixing them up', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) });
+    const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
     const outcomes = await Promise.all(
       Array.from({ length: 200 }, (_, index) => rig.run(`exit ${index}`, { cwd: index % 2 === 0 ? null : 'nowhere' })),
     );
@@ -128,7 +132,7 @@ describe('the launcher', () => {
   });
 });
 
-describe('a command that the launcher has prepared', () => {
+describe('a command that the spawner has prepared', () => {
   test('begins when it is asked for, in the process that was made ready', async () => {
     const { rig, effect, pid } = await onePrepared();
     expect(existsSync(rig.stepFile(effect, 'status'))).toBe(false);
@@ -137,9 +141,9 @@ describe('a command that the launcher has prepared', () => {
     await rig.close();
   });
 
-  test('does not begin where the launcher goes, and is started without it', async () => {
-    const { rig, effect, launcher, pid } = await onePrepared();
-    process.kill(launcher.pid, 'SIGKILL');
+  test('does not begin where the spawner goes, and is started without it', async () => {
+    const { rig, effect, spawner, pid } = await onePrepared();
+    process.kill(spawner.pid, 'SIGKILL');
     await gone(pid);
     expect(rig.timesBegun(effect)).toBe(0);
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
@@ -159,7 +163,7 @@ describe('a command that the launcher has prepared', () => {
   });
 
   test('and cannot be made ready is refused when it is asked for', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) });
+    const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
     const effect = rig.command('true', { cwd: 'nowhere' });
     rig.driver.prepare?.(effect);
     await appears(rig.stepFile(effect, 'stderr'), () => true);
@@ -169,7 +173,7 @@ describe('a command that the launcher has prepared', () => {
   });
 
   test('is one of many in a row, each with its own environment', async () => {
-    const rig = new CommandRig({ launcher: await readyLauncher(ENVIRONMENT) });
+    const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
       const env = name === 'c' ? { ONLY_C: 'c' } : {};
       const effect = rig.command('echo "$MEOW_STEP ${ONLY_C-}"', { step: name, env, captures: [from('stdout')] });
@@ -182,22 +186,20 @@ describe('a command that the launcher has prepared', () => {
   });
 });
 
-async function readyLauncher(environment: Readonly<Record<string, string>>): Promise<Launcher> {
-  const launcher = present(findLauncher(environment), 'perl is not installed');
-  while (!launcher.ready) await setImmediate();
-  return launcher;
+async function readySpawner(environment: Readonly<Record<string, string>>): Promise<Spawner> {
+  const spawner = new Spawner(environment);
+  spawner.launch();
+  while (!spawner.ready) await setImmediate();
+  return spawner;
 }
 
 /** A prepared command, and the process that waits to become it. */
-async function onePrepared(): Promise<{ rig: CommandRig; effect: Effect; launcher: Launcher; pid: number }> {
-  const launcher = await readyLauncher(ENVIRONMENT);
-  const rig = new CommandRig({ launcher });
+async function onePrepared(): Promise<{ rig: CommandRig; effect: Effect; spawner: Spawner; pid: number }> {
+  const spawner = await readySpawner(ENVIRONMENT);
+  const rig = new CommandRig({ spawner });
   const effect = rig.effect('succeeds');
   rig.driver.prepare?.(effect);
-  for (;;) {
-    const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(launcher.pid)], { encoding: 'utf8' });
-    const pid = Number(stdout.trim());
-    if (pid > 0) return { rig, effect, launcher, pid };
-    await setImmediate();
-  }
+  await appears(rig.stepFile(effect, 'stderr'), () => true);
+  const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(spawner.pid)], { encoding: 'utf8' });
+  return { rig, effect, spawner, pid: Number(stdout.trim()) };
 }

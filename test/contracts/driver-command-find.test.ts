@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { BOOT_ID } from '../../src/drivers/process-table.ts';
+import { BOOT_ID } from '../../src/sys/process-table.ts';
 import type { Effect } from '../../src/ir/effect.ts';
 import { appears, CommandRig, from } from './driver-command-rig.ts';
 import { start } from './driver.ts';

@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { isErrno } from '../../src/sys/errno.ts';
 import { commandDriver } from '../../src/drivers/command/command-driver.ts';
 import type { CommandDriverOptions } from '../../src/drivers/command/command-driver.ts';
-import { processesOfRun } from '../../src/drivers/process-table.ts';
+import { processesOfRun } from '../../src/drivers/environment.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../src/ir/effect.ts';
 import type { Capture } from '../../src/ir/output.ts';

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { allByPs, allProcesses } from '../../src/drivers/process-table.ts';
+import { allByPs, allProcesses } from '../../src/sys/process-table.ts';
 import { appears, CommandRig, gone, hasEnded } from './driver-command-rig.ts';
 import { start } from './driver.ts';
 

@@ -11,7 +11,7 @@ import { ok } from '../../src/base/result.ts';
 import { commandDriver } from '../../src/drivers/command/command-driver.ts';
 import type { OpcodeContext, OpcodeSettings, Visit, Workspace } from '../../src/drivers/conductor/context.ts';
 import { opcodeDriver } from '../../src/drivers/conductor/opcode-driver.ts';
-import { processesOfRun } from '../../src/drivers/process-table.ts';
+import { processesOfRun } from '../../src/drivers/environment.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import type {

@@ -15,7 +15,7 @@ import { performRollback } from '../../src/drivers/conductor/rollback.ts';
 import { performWork } from '../../src/drivers/conductor/work.ts';
 import { workspaceFor, worktreePath } from '../../src/drivers/conductor/workspace.ts';
 import type { WorkspaceRequest } from '../../src/drivers/conductor/workspace.ts';
-import { processesOfRun } from '../../src/drivers/process-table.ts';
+import { processesOfRun } from '../../src/drivers/environment.ts';
 import { SessionLedger } from '../../src/drivers/agent/headless/session-registry.ts';
 import { turnDriver } from '../../src/drivers/agent/headless/turn-driver.ts';
 import type { Answer, Driver } from '../../src/engine/ports.ts';

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { markEnded } from '../../src/drivers/agent/files.ts';
 import type { AgentHost, HostedAgent } from '../../src/drivers/agent/host.ts';
-import { MARKER } from '../../src/drivers/environment.ts';
+import { MARKER } from '../../src/sys/process-table.ts';
 import type { Text } from '../../src/ir/text.ts';
 import { appears } from './driver-command-rig.ts';
 import { actedBy, actor, PERMISSION, onRig } from './terminal-rig.ts';

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { err, ok } from '../../src/base/result.ts';
 import type { Driver } from '../../src/engine/ports.ts';
-import { processesOfRun } from '../../src/drivers/process-table.ts';
+import { processesOfRun } from '../../src/drivers/environment.ts';
 import { turnDriver } from '../../src/drivers/agent/headless/turn-driver.ts';
 import { SessionLedger } from '../../src/drivers/agent/headless/session-registry.ts';
 import type { TurnDriverOptions } from '../../src/drivers/agent/headless/turn-driver.ts';

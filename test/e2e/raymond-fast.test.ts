@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { until } from '../rig/rig.ts';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
-/** The eleventh turn is begun by the recorder, and is under way until there is a file `go`. */
+/** The eleventh turn is begun by the helper, and is under way until there is a file `go`. */
 const FLOW = {
   'START.md': '---\nmax_visits: 10\nthen: WAIT.md\n---\n<goto>START.md</goto>',
   'WAIT.md': 'Wait.',
@@ -14,12 +14,12 @@ const FLOW = {
 };
 const WAITING = 'main.11.WAIT';
 
-async function waiting(ray: RaymondRig): Promise<{ readonly engine: number; readonly recorder: number }> {
+async function waiting(ray: RaymondRig): Promise<{ readonly engine: number; readonly helper: number }> {
   await until(() => ray.turns().some(({ step }) => step === WAITING), 'the turn to begin');
   const engine = ray.rig.enginePid('r');
-  const [recorder] = children(engine).filter((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('perl'));
-  if (recorder === undefined) expect.fail('there is no recorder');
-  return { engine, recorder };
+  const [helper] = children(engine).filter((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('perl'));
+  if (helper === undefined) expect.fail('there is no helper');
+  return { engine, helper };
 }
 
 function children(pid: number): readonly number[] {
@@ -45,7 +45,7 @@ test('a turn outlives an engine that is killed, and its end is found', async () 
   ray.rig.write('go', '');
   const status = `.meow/workflows/r/steps/${WAITING}/1/status`;
   await until(() => /^exit 0$/m.test(ray.rig.read(status)), 'the end to be recorded');
-  await until(() => ray.rig.processes().length === 0, 'the recorder to end');
+  await until(() => ray.rig.processes().length === 0, 'the helper to end');
   expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
   expect(ray.turns().map(({ step }) => step)).toEqual([
     ...Array.from({ length: 10 }, (_, n) => `main.${n + 1}.START`),
@@ -54,11 +54,11 @@ test('a turn outlives an engine that is killed, and its end is found', async () 
   ]);
 });
 
-test('a turn goes on when the recorder is killed, and begins again where nobody has seen how it ended', async () => {
+test('a turn goes on when the helper is killed, and begins again where nobody has seen how it ended', async () => {
   await using ray = await setup();
   const live = ray.rig.start('run', 'flow', '--id', 'r');
-  const { recorder } = await waiting(ray);
-  process.kill(recorder, 'SIGKILL');
+  const { helper } = await waiting(ray);
+  process.kill(helper, 'SIGKILL');
   ray.rig.write('go', '');
   expect(await live.ended).toMatchObject({ code: 0 });
   const told = ray.turns().filter(({ step }) => step === WAITING);

@@ -4,8 +4,8 @@
 
 import { shellWord } from '../../ir/quote.ts';
 import { join } from 'node:path';
-import { BOOT_ID, HAS_PROC } from '../process-table.ts';
-import type { ProcessRequest } from '../process.ts';
+import { BOOT_ID, HAS_PROC } from '../../sys/process-table.ts';
+import type { ProcessRequest } from '../../sys/process.ts';
 import { UMASK } from '../../sys/private-file.ts';
 import { beginning } from '../recording-shell.ts';
 import type { Shell } from '../recording-shell.ts';

@@ -17,7 +17,7 @@ import type { AgentMessage } from '../../ir/prompt-text.ts';
 import type { Usage } from '../../ir/usage.ts';
 import type { DialogVerdict, Note } from '../../engine/ports.ts';
 import type { AgentStart } from './files.ts';
-import type { Ending } from '../kill-process-tree.ts';
+import type { Ending } from '../../sys/kill-process-tree.ts';
 
 export interface AgentHost {
   /** Starts an agent. Failures are reported by `ended`. */

@@ -24,15 +24,14 @@ import { environmentFor, inRun, markerOf, namedAsTheyAre } from '../environment.
 import type { RunSurroundings } from '../environment.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
 import type { ErrnoError } from '../../sys/errno.ts';
-import { BOOT_ID, HAS_PROC, lives } from '../process-table.ts';
-import type { ProcessEntry } from '../process-table.ts';
-import { findLauncher } from './launcher.ts';
-import type { Launcher } from './launcher.ts';
-import type { LaunchEvents } from '../spawner.ts';
-import { startProcess } from '../process.ts';
-import type { ProcessRequest } from '../process.ts';
-import { endProcesses } from '../kill-process-tree.ts';
-import type { Ending } from '../kill-process-tree.ts';
+import { BOOT_ID, HAS_PROC, lives } from '../../sys/process-table.ts';
+import type { ProcessEntry } from '../../sys/process-table.ts';
+import { Spawner } from '../spawner.ts';
+import type { SpawnEvents, SpawnRequest } from '../spawner.ts';
+import { startProcess } from '../../sys/process.ts';
+import type { ProcessRequest } from '../../sys/process.ts';
+import { endProcesses } from '../../sys/kill-process-tree.ts';
+import type { Ending } from '../../sys/kill-process-tree.ts';
 import { makeStepFolder, readExit, readProcess, stepFolder } from '../step-folder.ts';
 import { UMASK, writePrivate } from '../../sys/private-file.ts';
 import type { StepFolder } from '../step-folder.ts';
@@ -48,9 +47,7 @@ export interface CommandDriverOptions extends RunSurroundings {
   readonly shell?: string;
   /** Between TERM and KILL; 5 seconds, save in tests. */
   readonly graceMs?: number;
-  /** Null to do without one; by default one is started when there is enough to do for it. */
-  readonly launcher?: Launcher | null;
-  /** How many commands are known of beforehand: with many the launcher gets ready before the first is asked for. */
+  /** The number of commands known beforehand: if they are many, the spawner is launched before the first. */
   readonly known?: number;
 }
 
@@ -65,10 +62,9 @@ class CommandDriver implements Driver {
   readonly #waiting: Attempt[] = [];
   readonly #shell: Shell | null;
   readonly #recorder: Shell | null;
-  /** Undefined until so many commands were asked for that one is worth its while. */
-  #launcher: Launcher | null | undefined;
-  #asked = 0;
-  /** Those that the launcher has begun of late, and when: they are still finding their feet, and more would only hold them up. */
+  readonly #spawner: Spawner;
+  #requested = 0;
+  /** Processes started in the last 50 ms, and when: caps the burst of starts. */
   readonly #young = new Map<Attempt, number>();
   #growing = false;
   #scheduled = false;
@@ -83,8 +79,8 @@ class CommandDriver implements Driver {
     const searchPath = options.environment['PATH'] ?? '';
     this.#shell = findShell(options.shell ?? 'sh', searchPath);
     this.#recorder = findShell('sh', `${searchPath}:/bin:/usr/bin`);
-    this.#launcher = options.launcher;
-    this.#findLauncher(options.known ?? 0);
+    this.#spawner = options.spawner ?? new Spawner(this.#environment);
+    if ((options.known ?? 0) >= SPAWNER_FROM) this.#spawner.launch();
   }
 
   start(effect: Effect, answer: Answer): void {
@@ -97,10 +93,10 @@ class CommandDriver implements Driver {
 
   /** Where several are at work anyway, nobody waits for the one that could have been prepared. */
   prepare(effect: Effect): void {
-    if (this.#launcher?.ready !== true || this.#prepared !== null) return;
+    if (!this.#spawner.ready || this.#prepared !== null) return;
     if (this.#attempts.size >= availableParallelism()) return;
     const attempt = this.#attempt('start', effect);
-    attempt.prepare(this.#launcher);
+    attempt.prepare(this.#spawner);
     this.#prepared = attempt;
   }
 
@@ -119,8 +115,8 @@ class CommandDriver implements Driver {
     const attempt = prepared ?? this.#attempt(how, effect);
     attempt.answers.push(answer);
     this.#attempts.set(effect.id, attempt);
-    this.#asked += 1;
-    this.#findLauncher(this.#asked);
+    this.#requested += 1;
+    if (this.#requested >= SPAWNER_FROM) this.#spawner.launch();
     if (prepared !== null || (how === 'start' && !this.#busy)) {
       // One alone is on its way at once, and runs while the engine does what else there is to do.
       this.#busy = true;
@@ -132,10 +128,6 @@ class CommandDriver implements Driver {
     }
     this.#waiting.push(attempt);
     this.#schedule();
-  }
-
-  #findLauncher(commands: number): void {
-    if (this.#launcher === undefined && commands >= LAUNCHER_FROM) this.#launcher = findLauncher(this.#environment);
   }
 
   #attempt(how: 'start' | 'find', effect: Effect): Attempt {
@@ -163,9 +155,9 @@ class CommandDriver implements Driver {
     });
   }
 
-  /** To start a process ourselves holds up everything else for a millisecond: a few a turn. The launcher takes many. */
+  /** A start without the spawner blocks the engine for a millisecond, so there are only a few in one tick. */
   #begin(): void {
-    const room = this.#launcher?.ready === true ? YOUNG_MAX - this.#young.size : STARTS_A_TURN;
+    const room = this.#spawner.ready ? YOUNG_MAX - this.#young.size : STARTS_A_TURN;
     for (const attempt of this.#waiting.splice(0, Math.max(0, room))) attempt.begin();
     if (room > 0) this.#schedule();
     else if (!this.#growing) {
@@ -182,19 +174,19 @@ class CommandDriver implements Driver {
     this.#schedule();
   }
 
-  #start(attempt: Attempt, request: ProcessRequest, events: LaunchEvents): void {
-    if (this.#launcher?.ready !== true) {
+  #start(attempt: Attempt, request: ProcessRequest, events: SpawnEvents): void {
+    if (!this.#spawner.ready) {
       startProcess(request, events);
       return;
     }
     this.#young.set(attempt, performance.now());
-    this.#launcher.start(request, events);
+    this.#spawner.start(spawnRequest(request), events);
   }
 }
 
 const STARTS_A_TURN = 4;
-/** A launcher costs about what these do. */
-const LAUNCHER_FROM = 6;
+/** Launching the spawner costs about as much as these do without it. */
+const SPAWNER_FROM = 6;
 const YOUNG_MAX = Math.max(24, 4 * availableParallelism());
 const YOUNG_MS = 50;
 /** About three minutes. */
@@ -211,7 +203,7 @@ interface Surroundings {
   readonly environment: Readonly<Record<string, string>>;
   readonly shell: Shell | null;
   readonly recorder: Shell | null;
-  start(request: ProcessRequest, events: LaunchEvents): void;
+  start(request: ProcessRequest, events: SpawnEvents): void;
   ended(): void;
 }
 
@@ -223,7 +215,7 @@ type Life =
   | { readonly kind: 'refused'; readonly timer: NodeJS.Timeout }
   /** Asked for; a stop that comes meanwhile is passed on once it has begun. */
   | { readonly kind: 'starting'; stop: 'gently' | 'at-once' | null }
-  /** Our own child, or the launcher's: we are told of its end. */
+  /** Our own child, or the spawner's: we are told of its end. */
   | { readonly kind: 'running'; readonly pid: number }
   /** Somebody else's child by now: its record tells of its end, and a slow look whether it still lives. */
   | { readonly kind: 'found'; readonly entry: ProcessEntry; readonly unwatch: () => void }
@@ -250,10 +242,11 @@ class Attempt {
   }
 
   /** All of a start but its last step; where that cannot be, it is started as a whole later. */
-  prepare(launcher: Launcher): void {
+  prepare(spawner: Spawner): void {
     try {
       const request = this.#request();
-      const goAhead = request.ok && !request.value.readsScript ? launcher.prepare(request.value, this.#events) : null;
+      const goAhead =
+        request.ok && !request.value.readsScript ? spawner.prepare(spawnRequest(request.value), this.#events) : null;
       if (goAhead !== null) this.#life = { kind: 'prepared', goAhead };
     } catch (error) {
       if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
@@ -334,7 +327,7 @@ class Attempt {
     else this.#answerSoon(notStarted(request.error));
   }
 
-  get #events(): LaunchEvents {
+  get #events(): SpawnEvents {
     return {
       begun: (pid) => this.#begun(pid),
       refused: (error) => this.#refusedBy(error),
@@ -350,7 +343,7 @@ class Attempt {
     if (life.stop !== null) this.stop(life.stop);
   }
 
-  /** The launcher is gone. What it had begun goes on; what it had not, or nobody knows, cannot begin twice (W1). */
+  /** The spawner is gone. What it had begun goes on; what it had not, or nobody knows, cannot begin twice (W1). */
   #abandoned(): void {
     const life = this.#life;
     if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
@@ -567,6 +560,11 @@ class Attempt {
 interface CommandRequest extends ProcessRequest {
   readonly readsScript: boolean;
   readonly script: string;
+}
+
+function spawnRequest({ cwd, folder, environment, path, args }: ProcessRequest): SpawnRequest {
+  const commands = [[path, path, ...args]] as const;
+  return { cwd, folder, environment, files: {}, stdin: '/dev/null', recordsEnd: false, commands };
 }
 
 const LOST = 'the command was started in an earlier life of the engine, and is gone without leaving its status';

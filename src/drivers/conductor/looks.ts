@@ -22,7 +22,7 @@ import type { Change } from '../git/diff.ts';
 import type { GitProblem } from '../git/git-error.ts';
 import type { Snapshot } from '../git/snapshot.ts';
 import type { Worktree } from '../git/worktree.ts';
-import { endProcesses } from '../kill-process-tree.ts';
+import { endProcesses } from '../../sys/kill-process-tree.ts';
 import { stepFolder } from '../step-folder.ts';
 import { makeFolder, writePrivate } from '../../sys/private-file.ts';
 import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';

@@ -15,7 +15,7 @@ import type { FilledText } from '../../ir/text.ts';
 import type { Usage } from '../../ir/usage.ts';
 import { endOfFile } from '../../sys/read-file-end.ts';
 import { readExit, readProcess, stepFolder } from '../step-folder.ts';
-import { PROMPT } from '../agent/headless/program.ts';
+import { PROMPT } from '../agent/headless/turn-launcher.ts';
 import { wholeText } from '../resolve-text.ts';
 import { copyNew } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';

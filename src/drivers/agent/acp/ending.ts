@@ -4,8 +4,8 @@ import { isErrno } from '../../../sys/errno.ts';
 import type { StopWays } from '../../../ir/adapter.ts';
 import type { AgentStart } from '../files.ts';
 import { livingLeader, whenGone } from '../../session-leader.ts';
-import { endProcesses } from '../../kill-process-tree.ts';
-import type { Ending } from '../../kill-process-tree.ts';
+import { endProcesses } from '../../../sys/kill-process-tree.ts';
+import type { Ending } from '../../../sys/kill-process-tree.ts';
 import { readProcess } from '../../step-folder.ts';
 
 export function endBySignal(signal: StopWays['signal'], start: AgentStart, graceMs: number): Ending {

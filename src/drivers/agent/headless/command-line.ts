@@ -14,8 +14,8 @@ import { agentShellText } from '../agent-shell.ts';
 import { findProgram, findShell } from '../../recording-shell.ts';
 import type { Shell } from '../../recording-shell.ts';
 import { commandFor, sessionHoles } from './session-plan.ts';
-import { PROMPT } from './program.ts';
-import type { BareCommand, ProgramRequest } from './program.ts';
+import { PROMPT } from './turn-launcher.ts';
+import type { BareCommand, ProgramRequest } from './turn-launcher.ts';
 import type { SessionPlan } from './session-plan.ts';
 
 export type TurnCommand = Pick<ProgramRequest, 'bare' | 'shelled'>;

@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../../../sys/errno.ts';
-import { allProcesses, HAS_PROC } from '../../process-table.ts';
+import { allProcesses, HAS_PROC } from '../../../sys/process-table.ts';
 
 export interface LifeSigns {
   /** Milliseconds, with those of children that have ended. */

@@ -1,9 +1,9 @@
-// The process that leads a turn, whoever started it: by its marker (drivers/session-leader.ts), or, of one that the recorder has begun and
-// that is only just becoming its program, by its age. Until then it has the environment of the recorder.
+// The process that leads a turn, whoever started it: by its marker (drivers/session-leader.ts), or, of one that the spawner has begun and
+// that is only just becoming its program, by its age. Until then it has the environment of the helper.
 
 import { livingLeader } from '../../session-leader.ts';
-import { BOOT_ID, findProcess, hadBegunAt } from '../../process-table.ts';
-import type { ProcessEntry } from '../../process-table.ts';
+import { BOOT_ID, findProcess, hadBegunAt } from '../../../sys/process-table.ts';
+import type { ProcessEntry } from '../../../sys/process-table.ts';
 import type { ProcessRecord } from '../../step-folder.ts';
 
 /** Null where it does not live. */

@@ -7,7 +7,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ABSENT, isErrno } from '../../../sys/errno.ts';
 import type { StepFolder } from '../../step-folder.ts';
-import { PROMPT } from './program.ts';
+import { PROMPT } from './turn-launcher.ts';
 
 export interface Exchange {
   /** The folder of the turn, seen from that of the run. */

@@ -13,17 +13,18 @@ import type { FilledText } from '../../../ir/text.ts';
 import { adapterEnvironment, holeValues, layOut } from '../render-adapter.ts';
 import { AskedEffects } from '../../pending-effect.ts';
 import type { Asked } from '../../pending-effect.ts';
-import { environmentFor, inRun, markerOf, wholeEnvironment } from '../../environment.ts';
+import { environmentFor, inRun, markerOf } from '../../environment.ts';
+import { wholeEnvironment } from '../../../sys/process.ts';
 import type { RunSurroundings } from '../../environment.ts';
 import type { AdapterNamed } from '../host-registry.ts';
 import { readerNamed } from '../readers/named.ts';
+import { Spawner } from '../../spawner.ts';
 import { stepFolder } from '../../step-folder.ts';
 import { wholeText } from '../../resolve-text.ts';
 import { workFolder } from '../../resolve-workdir.ts';
 import { turnOutcome } from './outcome.ts';
 import type { SessionLedger } from './session-registry.ts';
-import type { Recorder } from './turn-supervisor.ts';
-import { Starter } from './turn-launcher.ts';
+import { TurnLauncher } from './turn-launcher.ts';
 import { stateOf, Turn } from './turn.ts';
 import type { TurnPlace, TurnStart } from './turn.ts';
 
@@ -33,8 +34,6 @@ export interface TurnDriverOptions extends RunSurroundings {
   readonly ledger: SessionLedger;
   /** A usage limit is waited for; else it is a failure like any other. */
   readonly parks?: boolean;
-  /** By default one is started when there is enough to do for it. */
-  readonly recorder?: Recorder;
   /** Between asking a program to end and ending it; 10 seconds, save in tests. */
   readonly graceMs?: number;
 }
@@ -48,13 +47,13 @@ const GRACE_MS = 10_000;
 class TurnDriver implements Driver {
   readonly #options: TurnDriverOptions;
   readonly #open = new AskedEffects();
-  readonly #starter: Starter;
+  readonly #launcher: TurnLauncher;
   /** What the engine is about to ask for: of many the first. */
   #prepared: { readonly effect: string; readonly turn: Turn } | null = null;
 
   constructor(options: TurnDriverOptions) {
     this.#options = options;
-    this.#starter = new Starter(options.environment, options.recorder);
+    this.#launcher = new TurnLauncher(options.spawner ?? new Spawner(options.environment));
   }
 
   start(effect: Effect, answer: Answer, note: Note = unheard): void {
@@ -137,7 +136,7 @@ class TurnDriver implements Driver {
       idleMs,
       graceMs: this.#options.graceMs ?? GRACE_MS,
       background: false,
-      starter: this.#starter,
+      launcher: this.#launcher,
     };
   }
 

@@ -1,43 +1,59 @@
-// Starts the programs of turns. As long as they are few we do it ourselves. Where one follows upon another within moments,
-// what each start takes of the engine's only thread is most of what a turn costs, and another process does it (turn-supervisor.ts).
+// Starts the programs of turns: directly as long as they are few. When turns follow each other fast, their starts would
+// take most of the engine's only thread, and the spawner starts them and records how they end (drivers/spawner.ts).
 
 import { join } from 'node:path';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import type { LaunchEvents } from '../../spawner.ts';
-import { startProcess } from '../../process.ts';
-import { makeStepFolder } from '../../step-folder.ts';
 import { writePrivate } from '../../../sys/private-file.ts';
-import { PROMPT } from './program.ts';
-import type { ProgramRequest } from './program.ts';
-import { findRecorder, Recorder } from './turn-supervisor.ts';
+import { startProcess } from '../../../sys/process.ts';
+import type { ProcessRequest } from '../../../sys/process.ts';
+import type { SpawnEvents, Spawner, SpawnRequest } from '../../spawner.ts';
+import { makeStepFolder } from '../../step-folder.ts';
 import { PLAN } from './session-plan.ts';
 
-export class Starter {
-  readonly #environment: Readonly<Record<string, string>>;
-  /** Undefined until one is worth its while; null where there is none. */
-  #recorder: Recorder | null | undefined;
+/** The file of a turn that contains its prompt. */
+export const PROMPT = 'prompt';
+
+export interface ProgramRequest extends Omit<ProcessRequest, 'path' | 'args'> {
+  readonly bare: BareCommand;
+  /** A shell that runs the command and records its end. */
+  shelled(): Pick<ProcessRequest, 'path' | 'args'>;
+  /** Written into its folder before it begins. */
+  readonly files: { readonly prompt: string; readonly plan: string };
+}
+
+export interface BareCommand {
+  /** Absolute path; null: nothing to read. */
+  readonly stdin: string | null;
+  /** The path of a shell, and a script for it. */
+  readonly shell: string;
+  readonly text: string;
+  /** If the script is nothing but words: the program, and the words. If it cannot be executed, the shell says why. */
+  readonly direct: { readonly program: string; readonly words: readonly string[] } | null;
+}
+
+export class TurnLauncher {
+  readonly #spawner: Spawner;
   /** When the latest were started. */
   readonly #times: number[] = [];
 
-  constructor(environment: Readonly<Record<string, string>>, recorder?: Recorder) {
-    this.#environment = environment;
-    this.#recorder = recorder;
+  constructor(spawner: Spawner) {
+    this.#spawner = spawner;
   }
 
-  start(request: ProgramRequest, events: LaunchEvents): void {
-    if (this.#recorder === undefined && this.#areMany()) this.#recorder = findRecorder(this.#environment);
-    const recorder = this.#recorderFor(request);
-    if (recorder === null) startProgram(request, events);
-    else recorder.start(request, events);
+  start(request: ProgramRequest, events: SpawnEvents): void {
+    if (this.#areMany()) this.#spawner.launch();
+    if (this.#takes(request)) this.#spawner.start(spawnRequest(request), events);
+    else startProgram(request, events);
   }
 
   /** Makes it ready, and returns how to let it go; null where it is to be started as a whole. */
-  prepare(request: ProgramRequest, events: LaunchEvents): (() => void) | null {
-    return this.#recorderFor(request)?.prepare(request, events) ?? null;
+  prepare(request: ProgramRequest, events: SpawnEvents): (() => void) | null {
+    return this.#takes(request) ? this.#spawner.prepare(spawnRequest(request), events) : null;
   }
 
-  #recorderFor(request: ProgramRequest): Recorder | null {
-    return this.#recorder?.ready === true && Recorder.takes(request) ? this.#recorder : null;
+  /** A request goes through a pipe, in fields that end with NUL: a long prompt would take its time. */
+  #takes({ files: { prompt } }: ProgramRequest): boolean {
+    return this.#spawner.ready && prompt.length <= PROMPT_MAX && !prompt.includes('\0');
   }
 
   #areMany(): boolean {
@@ -48,8 +64,8 @@ export class Starter {
   }
 }
 
-/** By ourselves. Events as of `startProcess`. */
-export function startProgram(request: ProgramRequest, events: LaunchEvents): void {
+/** Without the spawner. Events as of `startProcess`. */
+export function startProgram(request: ProgramRequest, events: SpawnEvents): void {
   const { folder, files } = request;
   try {
     makeStepFolder(folder);
@@ -63,6 +79,20 @@ export function startProgram(request: ProgramRequest, events: LaunchEvents): voi
   startProcess({ ...request, ...request.shelled() }, events);
 }
 
-/** It takes some milliseconds to get ready, and some memory. */
+function spawnRequest({ cwd, folder, environment, bare, files }: ProgramRequest): SpawnRequest {
+  const { stdin, shell, text, direct } = bare;
+  return {
+    cwd,
+    folder,
+    environment,
+    files: { [PROMPT]: files.prompt, [PLAN]: files.plan },
+    stdin: stdin ?? '/dev/null',
+    recordsEnd: true,
+    commands: [...(direct === null ? [] : [[direct.program, ...direct.words] as const]), [shell, 'sh', '-c', text]],
+  };
+}
+
+/** Launching the spawner takes some milliseconds, and some memory. */
 const MANY = 8;
 const WITHIN_MS = 10_000;
+const PROMPT_MAX = 64 * 1024;

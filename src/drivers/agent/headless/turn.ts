@@ -23,12 +23,12 @@ import type { Adapter, HeadlessWays } from '../../../ir/adapter.ts';
 import type { Usage } from '../../../ir/usage.ts';
 import type { HoleValues } from '../render-adapter.ts';
 import { endOfFile } from '../../../sys/read-file-end.ts';
-import type { LaunchEvents } from '../../spawner.ts';
+import type { SpawnEvents } from '../../spawner.ts';
 import { whenGone } from '../../session-leader.ts';
 import { readerNamed } from '../readers/named.ts';
 import type { Reader, Reading } from '../readers/reader.ts';
-import { endProcesses } from '../../kill-process-tree.ts';
-import type { Ending } from '../../kill-process-tree.ts';
+import { endProcesses } from '../../../sys/kill-process-tree.ts';
+import type { Ending } from '../../../sys/kill-process-tree.ts';
 import { readExit, readProcess } from '../../step-folder.ts';
 import { makeFolder } from '../../../sys/private-file.ts';
 import type { StepFolder } from '../../step-folder.ts';
@@ -40,13 +40,13 @@ import type { TurnEnding } from './end-file.ts';
 import { IdleWatch } from './idle-watch.ts';
 import { lifeSigns } from './process-activity.ts';
 import { Output } from './output.ts';
-import type { ProgramRequest } from './program.ts';
+import type { ProgramRequest } from './turn-launcher.ts';
 import type { SessionLedger } from './session-registry.ts';
 import { planSession, planText, readPlan, tryPlan } from './session-plan.ts';
 import type { SessionPlan, SessionWish } from './session-plan.ts';
 import { spentIn, UNKNOWN } from './spending.ts';
 import { startProgram } from './turn-launcher.ts';
-import type { Starter } from './turn-launcher.ts';
+import type { TurnLauncher } from './turn-launcher.ts';
 import { keepExchange, readTranscript, replayed } from './transcript.ts';
 import { turnLeader } from './session-leader.ts';
 import { within } from '../../../sys/with-timeout.ts';
@@ -63,8 +63,8 @@ export interface TurnPlace {
   readonly graceMs: number;
   /** This process may end meanwhile. */
   readonly background: boolean;
-  /** Who starts its program; we ourselves where nothing is said. */
-  readonly starter?: Starter;
+  /** Starts its program; default: without the spawner. */
+  readonly launcher?: TurnLauncher;
 }
 
 export interface TurnStart extends TurnWords {
@@ -169,7 +169,7 @@ export class Turn {
     this.#ready = ready;
     if (!ready.ok) return;
     const { request } = ready.value;
-    this.#goAhead = this.#place.starter?.prepare(request, this.#events(request)) ?? null;
+    this.#goAhead = this.#place.launcher?.prepare(request, this.#events(request)) ?? null;
   }
 
   beginPrepared(): void {
@@ -246,7 +246,7 @@ export class Turn {
       return;
     }
     const { plan, request } = ready.value;
-    const { ledger, starter } = this.#place;
+    const { ledger, launcher } = this.#place;
     const tried = unlessRefused(() => {
       tryPlan(plan, ledger);
       return ok(null);
@@ -257,13 +257,13 @@ export class Turn {
     }
     this.#mayBegin = true;
     if (this.#goAhead !== null) this.#goAhead();
-    else if (starter === undefined) startProgram(request, this.#events(request));
-    else starter.start(request, this.#events(request));
+    else if (launcher === undefined) startProgram(request, this.#events(request));
+    else launcher.start(request, this.#events(request));
   }
 
-  #events(request: ProgramRequest): LaunchEvents {
+  #events(request: ProgramRequest): SpawnEvents {
     let ownPid = 0;
-    const events: LaunchEvents = {
+    const events: SpawnEvents = {
       begun: (pid) => {
         ownPid = pid;
         this.#leader = pid;
@@ -362,7 +362,7 @@ export class Turn {
     const end = async (): Promise<void> => {
       const { folder, graceMs } = this.#place;
       let known = status === null ? readEnd(folder) : ownEnd(folder);
-      // Somebody else may have seen it end, and be about to record that (turn-supervisor.ts).
+      // Somebody else may have seen it end, and be about to record that (drivers/spawner.ts).
       if (known === null && status === null) {
         await sleep(RECORD_MS);
         known = readEnd(folder);

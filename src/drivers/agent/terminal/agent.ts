@@ -19,7 +19,7 @@ import type { AgentStart } from '../files.ts';
 import type { AgentExit, Concluded, HandRequest, Handover, HostedAgent, Readiness, WorkEnd } from '../host.ts';
 import { crash } from '../../../sys/throw-uncaught.ts';
 import { livingLeader, watchFolder, whenGone } from '../../session-leader.ts';
-import { endProcesses } from '../../kill-process-tree.ts';
+import { endProcesses } from '../../../sys/kill-process-tree.ts';
 import { readExit, readProcess } from '../../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
 import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';

@@ -2,8 +2,8 @@
 
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../../../sys/errno.ts';
-import { HAS_PROC } from '../../process-table.ts';
-import { ask } from '../../process.ts';
+import { HAS_PROC } from '../../../sys/process-table.ts';
+import { ask } from '../../../sys/process.ts';
 
 /** Also false if the process is gone. */
 export function hasLostTerminal(pid: number): boolean {

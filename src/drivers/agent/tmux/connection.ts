@@ -18,7 +18,7 @@ import type { Readable, Writable } from 'node:stream';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
-import { ask } from '../../process.ts';
+import { ask } from '../../../sys/process.ts';
 import { findProgram } from '../../recording-shell.ts';
 import { BlockReader } from './block-reader.ts';
 import type { Block } from './block-reader.ts';

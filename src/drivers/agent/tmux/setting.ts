@@ -5,7 +5,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { MARKER } from '../../environment.ts';
+import { MARKER } from '../../../sys/process-table.ts';
 import type { Command } from './command-line.ts';
 
 type Environment = Readonly<Record<string, string>>;

@@ -1,19 +1,23 @@
-// Starts processes. With spawner.ts, git/git.ts, drivers/conductor/network.ts and drivers/agent/tmux/connection.ts
-// the only file of the drivers that does.
-//
-// What it starts leads its own session and process group, reads nothing, and writes straight into files: it needs
-// nothing of the engine, and outlives it.
+// Starts processes that outlive this one: each leads its own session and process group, reads nothing, and writes straight
+// into files.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
-import { isErrno } from '../sys/errno.ts';
-import type { ErrnoError } from '../sys/errno.ts';
-import { wholeEnvironment } from './environment.ts';
-import type { Environment } from './environment.ts';
-import { makeStepFolder } from './step-folder.ts';
-import { openPrivate } from '../sys/private-file.ts';
+import { isErrno } from './errno.ts';
+import type { ErrnoError } from './errno.ts';
+import { makeFolder, openPrivate } from './private-file.ts';
+
+/** Two layers: what is common to many processes, and what is laid over it. Copying the first for each would be slow. */
+export interface Environment {
+  readonly base: Readonly<Record<string, string>>;
+  readonly own: Readonly<Record<string, string>>;
+}
+
+export function wholeEnvironment({ base, own }: Environment): Readonly<Record<string, string>> {
+  return { ...base, ...own };
+}
 
 export interface ProcessRequest {
   readonly path: string;
@@ -39,7 +43,7 @@ export function startProcess(request: ProcessRequest, events: ProcessEvents): vo
   const { path, args, cwd, environment, folder } = request;
   const files: number[] = [];
   try {
-    makeStepFolder(folder);
+    makeFolder(folder);
     for (const name of ['stdout', 'stderr']) files.push(openPrivate(join(folder, name)));
     const child = spawn(path, args, {
       cwd,

@@ -6,9 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { present } from '../../src/base/assert.ts';
-import { findRecorder } from '../../src/drivers/agent/headless/turn-supervisor.ts';
-import type { Recorder } from '../../src/drivers/agent/headless/turn-supervisor.ts';
+import { Spawner } from '../../src/drivers/spawner.ts';
 import type { Effect } from '../../src/ir/effect.ts';
 import { appears, gone } from './driver-command-rig.ts';
 import { driverContract } from './driver.ts';
@@ -16,14 +14,15 @@ import { TurnRig } from './turn-rig.ts';
 
 const ENVIRONMENT = { PATH: process.env['PATH'] ?? '' };
 
-async function readyRecorder(): Promise<Recorder> {
-  const recorder = present(findRecorder(ENVIRONMENT), 'there is no perl here');
-  while (!recorder.ready) await setImmediate();
-  return recorder;
+async function readySpawner(): Promise<Spawner> {
+  const spawner = new Spawner(ENVIRONMENT);
+  spawner.launch();
+  while (!spawner.ready) await setImmediate();
+  return spawner;
 }
 
 /** The process that is to become what is asked for next. */
-async function spareOf({ pid }: Recorder): Promise<number> {
+async function spareOf({ pid }: Spawner): Promise<number> {
   for (;;) {
     const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });
     const spare = Number(stdout.trim().split(/\s+/)[0]);
@@ -33,10 +32,10 @@ async function spareOf({ pid }: Recorder): Promise<number> {
 
 describe('a program', () => {
   let base: string;
-  let recorder: Recorder;
+  let spawner: Spawner;
   beforeEach(async () => {
-    base = mkdtempSync(join(tmpdir(), 'meow-recorder-'));
-    recorder = await readyRecorder();
+    base = mkdtempSync(join(tmpdir(), 'meow-spawner-'));
+    spawner = await readySpawner();
   });
   afterEach(() => rmSync(base, { recursive: true }));
 
@@ -48,12 +47,13 @@ describe('a program', () => {
       cwd: base,
       folder,
       environment: { base: ENVIRONMENT, own: {} },
-      bare: { stdin: stdin ?? read, shell: '/bin/sh', text, direct: null },
-      shelled: (): never => expect.fail('it is started by the recorder'),
-      files: { prompt: prompt ?? '', plan: '' },
+      files: { prompt: prompt ?? '' },
+      stdin: stdin ?? read ?? '/dev/null',
+      recordsEnd: true,
+      commands: [['/bin/sh', 'sh', '-c', text] as const],
     };
     return new Promise((resolve, reject) => {
-      recorder.start(request, {
+      spawner.start(request, {
         begun: () => undefined,
         refused: reject,
         ended: resolve,
@@ -79,25 +79,25 @@ describe('a program', () => {
 
   test('is not given what another is given to read, though they are asked for together', async () => {
     // Held up, it hears of both at once.
-    process.kill(recorder.pid, 'SIGSTOP');
+    process.kill(spawner.pid, 'SIGSTOP');
     const ends = [run('one', ':', 'a secret'), run('other', 'cat', null)];
-    process.kill(recorder.pid, 'SIGCONT');
+    process.kill(spawner.pid, 'SIGCONT');
     expect(await Promise.all(ends)).toEqual([0, 0]);
     expect(readFileSync(join(base, 'other', 'stdout'), 'utf8')).toBe('');
   });
 });
 
-describe('a turn that the recorder has prepared', () => {
-  let recorder: Recorder;
+describe('a turn that the spawner has prepared', () => {
+  let spawner: Spawner;
   let rig: TurnRig;
   beforeEach(async () => {
-    recorder = await readyRecorder();
-    rig = new TurnRig(undefined, { recorder });
+    spawner = await readySpawner();
+    rig = new TurnRig(undefined, { spawner });
   });
   afterEach(() => rig.close());
 
   async function prepared(effect: Effect): Promise<number> {
-    const spare = await spareOf(recorder);
+    const spare = await spareOf(spawner);
     rig.driver.prepare?.(effect);
     await appears(rig.turnFile(effect, 'stderr'), () => true);
     return spare;
@@ -112,10 +112,10 @@ describe('a turn that the recorder has prepared', () => {
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('does not begin where the recorder goes, and is started without it', async () => {
+  test('does not begin where the spawner goes, and is started without it', async () => {
     const effect = rig.effect('succeeds');
     const spare = await prepared(effect);
-    process.kill(recorder.pid, 'SIGKILL');
+    process.kill(spawner.pid, 'SIGKILL');
     await gone(spare);
     expect(rig.timesBegun(effect)).toBe(0);
     expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
@@ -171,22 +171,22 @@ describe('a turn that the recorder has prepared', () => {
   });
 });
 
-/** What the recorder sees end is not lost: it goes too. */
-class RecordedTurnRig extends TurnRig {
-  readonly #recorder: Recorder;
+/** What the spawner sees end is not lost: it goes too. */
+class SpawnedTurnRig extends TurnRig {
+  readonly #spawner: Spawner;
 
-  constructor(recorder: Recorder) {
-    super(undefined, { recorder });
-    this.#recorder = recorder;
+  constructor(spawner: Spawner) {
+    super(undefined, { spawner });
+    this.#spawner = spawner;
   }
 
   override async lose(effect: Effect): Promise<void> {
-    process.kill(this.#recorder.pid, 'SIGKILL');
+    process.kill(this.#spawner.pid, 'SIGKILL');
     await super.lose(effect);
   }
 }
 
 driverContract(
-  'the driver of headless turns, where the recorder starts them',
-  async () => new RecordedTurnRig(await readyRecorder()),
+  'the driver of headless turns, where the spawner starts them',
+  async () => new SpawnedTurnRig(await readySpawner()),
 );

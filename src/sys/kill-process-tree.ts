@@ -3,7 +3,7 @@
 // Its processes are those that carry its marker, and those in a session with one of them or with its leader: sessions
 // are only ever begun by the attempt's own processes, so no stranger is in one. What cannot be ended is named.
 
-import { isErrno } from '../sys/errno.ts';
+import { isErrno } from './errno.ts';
 import { allProcesses, lives } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
 

@@ -4,9 +4,11 @@
 // does not live. Linux tells through /proc; elsewhere `ps` is asked, which shows markers only of one's own processes.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { isErrno } from '../sys/errno.ts';
-import { MARKER } from './environment.ts';
+import { isErrno } from './errno.ts';
 import { ask } from './process.ts';
+
+/** The environment variable by which the processes of a run are known. */
+export const MARKER = 'MEOW_RUN';
 
 export interface ProcessEntry {
   readonly pid: number;
@@ -29,11 +31,6 @@ export const BOOT_ID = bootId();
 /** All that live. */
 export function allProcesses(): readonly ProcessEntry[] {
   return HAS_PROC ? allByProc() : allByPs();
-}
-
-/** Every living process that a step of this run started, whether or not the step still runs; and shells that may become one's. */
-export function processesOfRun(runId: string): readonly ProcessEntry[] {
-  return allProcesses().filter(({ marker }) => marker !== null && marker.startsWith(`${runId}.`));
 }
 
 export function findProcess(pid: number): ProcessEntry | null {
