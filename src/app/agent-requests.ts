@@ -8,10 +8,11 @@ import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { parseDuration } from '../base/time.ts';
 import { UsageError } from '../base/usage-error.ts';
-import type { Patience, Reach } from '../ipc/client.ts';
-import { ask, askSocket, leave, mayBeHeld, newMessageId } from '../ipc/client.ts';
+import type { AskOptions, EngineAddress } from '../ipc/client.ts';
+import { ask, askSocket, leaveMessage, newMessageId } from '../ipc/client.ts';
 import type { Answer } from '../ipc/protocol.ts';
 import { errorAnswer, parseMessage } from '../ipc/protocol.ts';
+import { mayBeLocked } from '../stores/peek.ts';
 import type { RunContext } from './run-context.ts';
 import { unreachable } from './run-context.ts';
 
@@ -35,10 +36,11 @@ export interface ReportOptions {
 export async function reportDone(context: RunContext, report: Report, options: ReportOptions): Promise<Answer> {
   const { workflow, agent, step, inbox } = context;
   const message = { type: 'step_done', id: newMessageId(), workflow, agent, step, ...report };
-  const waiting = (): void => {
-    if (inbox !== null && !mayBeHeld(inbox)) options.onNoEngine?.();
+  const onWaiting = (): void => {
+    if (inbox !== null && !mayBeLocked(dirname(inbox))) options.onNoEngine?.();
   };
-  return reached(context, await ask(context, message, { until: null, stays: 'always', gone: options.signal, waiting }));
+  const { signal } = options;
+  return reached(context, await ask(context, message, { deadline: null, keep: 'always', signal, onWaiting }));
 }
 
 /** The prompt that an agent should be working on; null if no engine answers. */
@@ -61,7 +63,7 @@ export async function emitEvent(context: RunContext, type: string, data: JsonMap
   if (answer?.kind === 'error' && answer.code === 'malformed') {
     return err(`the event ${JSON.stringify(type.slice(0, SHOWN_MAX))} is refused: ${answer.message}`);
   }
-  return ok(answer?.kind === 'ack' || leave(context, message));
+  return ok(answer?.kind === 'ack' || leaveMessage(context, message));
 }
 
 const SHOWN_MAX = 40;
@@ -74,9 +76,9 @@ export interface EventWait {
 }
 
 export async function awaitEvent(context: RunContext, { type, filter, timeout }: EventWait): Promise<Answer> {
-  const { fields, patience } = readTimeout(timeout, 'never');
+  const { fields, options } = readTimeout(timeout, 'never');
   const wait = { type: 'await_event', ...askerOf(context), event_type: type, filter, asking: newMessageId() };
-  return reached(context, await ask(context, { ...wait, ...fields }, patience));
+  return reached(context, await ask(context, { ...wait, ...fields }, options));
 }
 
 export interface Question {
@@ -90,10 +92,10 @@ export interface Question {
 /** Opens a gate for the step, and waits until a person has decided. */
 export async function requestApproval(context: RunContext, question: Question, signal?: AbortSignal): Promise<Answer> {
   // The message outlives its timeout, so that an engine that starts later knows that the gate has expired.
-  const { fields, patience } = readTimeout(question.timeout, 'when-late');
+  const { fields, options } = readTimeout(question.timeout, 'when-late');
   const gate = { gate_id: question.gate, prompt: question.prompt };
   const message = { type: 'await_approval', ...askerOf(context), ...gate, ...fields };
-  return reached(context, await ask(context, message, { ...patience, gone: signal }));
+  return reached(context, await ask(context, message, { ...options, signal }));
 }
 
 /** The status of a step of the run: from its engine, or from the journal if no engine answers. */
@@ -135,10 +137,10 @@ function reached(context: RunContext, answer: Answer | null): Answer {
 const INBOX_ANSWER_MS = 2_000;
 
 /** A question that only a live engine can answer; null if none does. */
-async function askEngine(reach: Reach, message: JsonMap, gone?: AbortSignal): Promise<Answer | null> {
-  const { inbox } = reach;
-  if (inbox === null || !mayBeHeld(inbox)) return askSocket(reach, message, gone);
-  const answer = await ask(reach, message, { until: Date.now() + INBOX_ANSWER_MS, stays: 'never', gone });
+async function askEngine(address: EngineAddress, message: JsonMap, signal?: AbortSignal): Promise<Answer | null> {
+  const { inbox } = address;
+  if (inbox === null || !mayBeLocked(dirname(inbox))) return askSocket(address, message, signal);
+  const answer = await ask(address, message, { deadline: Date.now() + INBOX_ANSWER_MS, keep: 'never', signal });
   if (answer?.kind === 'timeout' || (answer?.kind === 'error' && answer.code === 'ended')) return null;
   return answer;
 }
@@ -148,11 +150,11 @@ const GRACE_MS = 2_000;
 
 function readTimeout(
   text: string | null,
-  stays: Patience['stays'],
-): { readonly fields: JsonMap; readonly patience: Patience } {
-  if (text === null) return { fields: {}, patience: { until: null, stays } };
+  keep: AskOptions['keep'],
+): { readonly fields: JsonMap; readonly options: AskOptions } {
+  if (text === null) return { fields: {}, options: { deadline: null, keep } };
   const ms = parseDuration(text);
   if (ms === null) throw new UsageError(`${JSON.stringify(text)} is not a duration`, 'write it as 30s, 5m or 1h30m');
   const deadline = Date.now() + ms;
-  return { fields: { timeout_ms: ms, deadline }, patience: { until: deadline + GRACE_MS, stays } };
+  return { fields: { timeout_ms: ms, deadline }, options: { deadline: deadline + GRACE_MS, keep } };
 }

@@ -3,9 +3,10 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { UsageError } from '../base/usage-error.ts';
-import type { Reach } from '../ipc/client.ts';
+import type { EngineAddress } from '../ipc/client.ts';
+import { isOver } from '../stores/peek.ts';
 
-export interface RunContext extends Reach {
+export interface RunContext extends EngineAddress {
   readonly workflow: string | null;
   readonly step: string | null;
   readonly attempt: number | null;
@@ -21,6 +22,7 @@ export function runContext(): RunContext | null {
   return {
     socket,
     inbox,
+    isOver: () => inbox !== null && isOver(dirname(inbox)),
     workflow: variable('MEOW_WORKFLOW'),
     step: variable('MEOW_STEP'),
     attempt: attempt !== null && /^\d{1,9}$/.test(attempt) ? Number(attempt) : null,

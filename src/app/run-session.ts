@@ -18,7 +18,7 @@ import { steered } from '../drivers/transition-reader.ts';
 import { systemClock } from '../sys/clock.ts';
 import { wholeText } from '../drivers/resolve-text.ts';
 import { addressOf } from '../ipc/address.ts';
-import { Reception } from '../ipc/run-endpoint.ts';
+import { RunEndpoint } from '../ipc/run-endpoint.ts';
 import { promptText } from '../ir/prompt-text.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
@@ -63,7 +63,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
   let mark = '';
   let program: Program | null = null;
   let agents: AgentsDriver | null = null;
-  let reception: Reception | null = null;
+  let endpoint: RunEndpoint | null = null;
   let conducted: ConductorRun | null = null;
   let reminders: GateReminders | null = null;
   let isDirectoryOpen = false;
@@ -71,9 +71,9 @@ export async function drive(request: DriveRequest): Promise<RunState> {
   // A run that comes to nothing leaves nothing behind, so it is not talked to before there is a record of it; and no step
   // starts before it can be.
   const receive = (): void => {
-    reception ??= receptionOf(runId, runFolder, mark, reporter, () => agents);
+    endpoint ??= endpointOf(runId, runFolder, mark, reporter, () => agents);
     openDirectory();
-    if (run !== null) reception.open(run);
+    if (run !== null) endpoint.open(run);
   };
 
   const openDirectory = (): void => {
@@ -116,7 +116,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
         reminders?.close();
         const last = run?.state ?? (journal.records.length > 0 ? fold(journal.program, journal.records) : null);
         if (last !== null) await conducted?.finish(last);
-        await reception?.close(run?.durable === true && run.state.phase === 'ended' && run.state.end === 'done');
+        await endpoint?.close(run?.durable === true && run.state.phase === 'ended' && run.state.end === 'done');
         await file.finish();
         await journal.close();
       },
@@ -146,7 +146,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
       const of = present(program, 'drivers for a run without a program');
       const simScript = of.attachments[SIM_SCRIPT] ?? null;
       const environment = reachingTerminals(around, of, config);
-      const heard = async (): Promise<void> => reception?.heard();
+      const heard = async (): Promise<void> => endpoint?.drainInbox();
       const ofAgents = agentDrivers({
         run: around,
         adapters,
@@ -183,7 +183,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
     fatalError: (outcome) =>
       outcome.kind === 'failure' && outcome.failure.kind === 'not-started' ? probeDisk(runId, runFolder) : null,
     observe(records, state) {
-      reception?.seen(records, state);
+      endpoint?.observe(records, state);
       refresh?.seen(records, state);
       conducted?.directory.seen(records, state);
       reminders?.seen(state);
@@ -194,7 +194,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
   };
   // People may have answered while no engine was there.
   const pauseUnlessAnswered = async (): Promise<void> => {
-    await reception?.heard();
+    await endpoint?.drainInbox();
     if (run !== null && runStatus(run.state) === 'waiting') run.pause(waitsFor(run.state));
   };
 
@@ -209,7 +209,7 @@ export async function drive(request: DriveRequest): Promise<RunState> {
   try {
     const taken = await request.begin(world);
     run = taken;
-    if (reception !== null) receive();
+    if (endpoint !== null) receive();
     request.held?.(taken);
     const state = await taken.ended;
     begin(state);
@@ -232,25 +232,25 @@ function isDone(records: readonly JournalRecord[]): boolean {
   );
 }
 
-function receptionOf(
+function endpointOf(
   runId: string,
   runFolder: string,
   mark: string,
   reporter: Reporter,
   agents: () => AgentsDriver | null,
-): Reception {
+): RunEndpoint {
   try {
-    return new Reception({
+    return new RunEndpoint({
       runId,
       mark,
       runFolder,
       clock: systemClock,
-      whole({ prompt, expects }) {
+      promptText({ prompt, expects }) {
         const text = wholeText(prompt, runFolder);
         return text.ok ? { ...text, value: promptText(text.value, 'autonomous', expects) } : text;
       },
-      hasTaken: (agent, effect) => agents()?.hasTaken(agent, effect) ?? false,
-      couldHave: (agent, effect) => agents()?.couldHave(agent, effect) ?? true,
+      hasAccepted: (agent, effect) => agents()?.hasTaken(agent, effect) ?? false,
+      mayReportOn: (agent, effect) => agents()?.couldHave(agent, effect) ?? true,
       note: (line) => reporter.note(line),
     });
   } catch (error) {

@@ -6,7 +6,11 @@ import { requireSameProgram } from '../engine/client.ts';
 import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
 import { fold } from '../engine/loop.ts';
 import type { RunState } from '../kernel/state.ts';
+import type { Address } from '../ipc/address.ts';
+import { addressOf } from '../ipc/address.ts';
+import type { EngineAddress } from '../ipc/client.ts';
 import { fileStore } from '../stores/files.ts';
+import { isOver as isOverIn } from '../stores/peek.ts';
 import { checkRunId, isRunId } from '../stores/usage-errors.ts';
 import type { Project } from './project.ts';
 
@@ -47,6 +51,12 @@ export async function readRun(store: Store, id: string): Promise<ReadRun> {
   const stored = await store.read(id);
   requireSameProgram(id, stored);
   return { ...stored, id, state: fold(stored.program, stored.records) };
+}
+
+/** Where messages for the run are sent. Local only. */
+export function engineAddress(store: Store, { id, state }: ReadRun): Address & EngineAddress {
+  const runFolder = store.files(id).localPath('');
+  return { ...addressOf(runFolder, state.request?.mark ?? ''), isOver: () => isOverIn(runFolder) };
 }
 
 /** Takes the run for writing, where it can be trusted. */

@@ -1,7 +1,6 @@
-// Where a run is talked to: its socket and its inbox. Both are derived from the run, so that an engine that takes it up
-// again is found where the last one was. Neither is ever a name that somebody else could guess and take first: the run's
-// folder is private, and where its path is too long for a socket, the folder in its place has the run's random mark in its
-// name.
+// The socket and the inbox of a run. Both paths follow from the run, so that a resumed run has the same ones. Nobody else can
+// guess and occupy them: the run's folder is private, and if its path is too long for a socket, the socket is in a folder
+// whose name contains the run's random mark.
 
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +8,7 @@ import { dirname, join } from 'node:path';
 import { UsageError } from '../base/usage-error.ts';
 import { isErrno } from '../sys/errno.ts';
 
-/** Systems allow 103 or 107. */
+/** Operating systems allow 103 or 107. */
 const SOCKET_BYTES_MAX = 100;
 
 export interface Address {
@@ -19,26 +18,26 @@ export interface Address {
 
 /** `runFolder`: absolute. */
 export function addressOf(runFolder: string, mark: string): Address {
-  const near = join(runFolder, 'sock');
-  return { socket: fits(near) ? near : farSocket(mark), inbox: join(runFolder, 'inbox') };
+  const inRun = join(runFolder, 'sock');
+  return { socket: fits(inRun) ? inRun : socketElsewhere(mark), inbox: join(runFolder, 'inbox') };
 }
 
-function farSocket(mark: string): string {
-  const far = join(tmpdir(), `meow-${mark}`, 'sock');
-  return fits(far) ? far : `/tmp/meow-${mark}/sock`;
+function socketElsewhere(mark: string): string {
+  const path = join(tmpdir(), `meow-${mark}`, 'sock');
+  return fits(path) ? path : `/tmp/meow-${mark}/sock`;
 }
 
 function fits(path: string): boolean {
   return Buffer.byteLength(path) <= SOCKET_BYTES_MAX;
 }
 
-/** Makes the folder that the socket is in, where it is not the run's own, and refuses one that is not ours alone. */
+/** Creates the folder of the socket, unless it is the run's own. Refuses a folder that others can use. */
 export function makeSocketFolder(socket: string, runFolder: string): void {
   const folder = dirname(socket);
   if (folder !== runFolder) makePrivateFolder(folder);
 }
 
-/** 0700 whatever the umask. One that is there already must be ours, closed to others, and no link. */
+/** 0700, whatever the umask. An existing folder must be ours, closed to others, and not a link. */
 export function makePrivateFolder(path: string): void {
   try {
     mkdirSync(path, 0o700);
@@ -48,6 +47,6 @@ export function makePrivateFolder(path: string): void {
     const stats = lstatSync(path);
     const ours = process.getuid === undefined || stats.uid === process.getuid();
     if (stats.isDirectory() && ours && (stats.mode & 0o077) === 0) return;
-    throw new UsageError(`${path} is not a folder of yours alone`, 'move it away; meow makes its own');
+    throw new UsageError(`${path} is not a private folder of yours`, 'move it away; meow creates its own');
   }
 }

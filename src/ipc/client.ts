@@ -1,89 +1,81 @@
-// The other end: how a command says something to a run. By the socket where it can be reached; else by the inbox, where the
-// answer is waited for as long as it takes, and found when an engine is there again. The commands that use this are called
-// often and live shortly, so it needs little and starts nothing.
+// Sends messages to a run: through the socket if it can be reached, else through the inbox, where the answer arrives when an
+// engine is running again. Commands that use this file start often and run briefly, so it imports little.
 
-import { closeSync, existsSync, fstatSync, openSync, readSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { JsonMap } from '../base/json.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
-import type { JournalRecord } from '../kernel/decision.ts';
 import type { Answer } from './protocol.ts';
 import { decodeAnswer, errorAnswer, LINE_BYTES_MAX } from './protocol.ts';
 import { readSmallFile } from '../sys/read-untrusted-file.ts';
 import { watchChanges } from '../sys/watch.ts';
 
-export interface Reach {
-  /** Null where it is not known. */
+export interface EngineAddress {
+  /** Null if it is unknown. */
   readonly socket: string | null;
   readonly inbox: string | null;
+  /** Whether the run is done or failed, and no engine will ever answer. */
+  isOver(): boolean;
 }
 
-export interface Patience {
-  /** When the sender gives up by itself, in case that no engine does it for it; null is never. */
-  readonly until: number | null;
+export interface AskOptions {
+  /** When the sender gives up even if no engine answers, in milliseconds since 1970; null is never. */
+  readonly deadline: number | null;
   /**
-   * Whether the message stays for the engine that comes next, though nobody waits for its answer any more: `when-late`
-   * after its time is up, `always` also when the sender is told to end.
+   * Whether the message stays in the inbox for the next engine when the sender stops waiting: `when-late` after the
+   * deadline, `always` also when the sender is killed or aborted.
    */
-  readonly stays: 'never' | 'when-late' | 'always';
-  /**
-   * Aborted when the sender waits no longer, by one that lives on: it is told by no signal then, and the answer is null.
-   * A message that always stays is still brought to the run.
-   */
-  readonly gone?: AbortSignal | undefined;
-  /** The message lies in the inbox now, and nobody has answered yet. */
-  waiting?(): void;
+  readonly keep: 'never' | 'when-late' | 'always';
+  /** Stops the wait: the answer is null. Without it, SIGINT and SIGTERM end the process. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called when the message is in the inbox and has no answer yet. */
+  onWaiting?(): void;
 }
 
-/** Null where there is no run to talk to. A run that is over for good answers with an error of the code `ended`. */
-export async function ask(reach: Reach, message: JsonMap, patience: Patience): Promise<Answer | null> {
+/** Null if the run cannot be reached. A run that can never continue answers with an error of the code `ended`. */
+export async function ask(address: EngineAddress, message: JsonMap, options: AskOptions): Promise<Answer | null> {
   const line = lineOf(message);
-  const answer = await askSocket(reach, line, patience.stays === 'always' ? undefined : patience.gone);
-  return answer ?? askInbox(reach, line, patience);
+  const answer = await askSocket(address, line, options.keep === 'always' ? undefined : options.signal);
+  return answer ?? askInbox(address, line, options);
 }
 
-/** Null where it cannot be reached, is closed before it answers, or has too much to do. */
+/** Null if the socket cannot be reached, is closed before it answers, or is busy. */
 export async function askSocket(
-  { socket }: Reach,
+  { socket }: Pick<EngineAddress, 'socket'>,
   message: JsonMap | string,
-  gone?: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<Answer | null> {
   if (socket === null || socket === '') return null;
   const line = typeof message === 'string' ? message : lineOf(message);
-  const answer = await exchange(socket, line, gone);
+  const answer = await exchange(socket, line, signal);
   return answer?.kind === 'error' && answer.code === 'busy' ? null : answer;
 }
 
-/** Leaves a message that nobody waits to see answered. False where there is no inbox. */
-export function leave({ inbox }: Reach, message: JsonMap): boolean {
-  return inbox !== null && put(inbox, `${newMessageId()}.tell`, lineOf(message));
+/** Leaves a message without waiting for the answer. False if the inbox does not exist or cannot be written. */
+export function leaveMessage({ inbox }: Pick<EngineAddress, 'inbox'>, message: JsonMap): boolean {
+  return inbox !== null && write(inbox, `${newMessageId()}.tell`, lineOf(message));
 }
 
 /**
- * Never the same twice on one machine: a message that is sent again by another way is known by it. The process id is in
- * front, for the inbox to tell who came first (`byArrival`).
+ * Unique on this machine: identifies a message that is sent again another way. The inbox uses the leading process id to order
+ * messages.
  */
 export function newMessageId(): string {
   return `${process.pid}-${Date.now().toString(36)}-${process.hrtime.bigint().toString(36)}`;
 }
 
-/** Whether an engine holds the run, or died while it did. */
-export function mayBeHeld(inbox: string): boolean {
-  return existsSync(`${dirname(inbox)}.yaml.lock`);
-}
-
 function lineOf(message: JsonMap): string {
   const line = `${JSON.stringify(message)}\n`;
   if (Buffer.byteLength(line) <= LINE_BYTES_MAX) return line;
-  throw new UsageError('this is too much to be said at once: more than 1 MiB', 'put it into a file, and name the file');
+  throw new UsageError('the message is larger than 1 MiB', 'write the content to a file, and send its path');
 }
 
-function exchange(path: string, line: string, gone?: AbortSignal): Promise<Answer | null> {
+function exchange(path: string, line: string, signal?: AbortSignal): Promise<Answer | null> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    const connection = createConnection({ path, ...(gone === undefined ? {} : { signal: gone }) });
+    const connection = createConnection({ path, ...(signal === undefined ? {} : { signal }) });
     connection.on('connect', () => connection.write(line));
     connection.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
@@ -91,7 +83,7 @@ function exchange(path: string, line: string, gone?: AbortSignal): Promise<Answe
       resolve(decodeAnswer(Buffer.concat(chunks).toString('utf8')));
       connection.destroy();
     });
-    // Whatever it is, the inbox is the other way.
+    // Any error: the inbox is the alternative.
     connection.on('error', () => resolve(null));
     connection.on('close', () => resolve(null));
   });
@@ -99,45 +91,46 @@ function exchange(path: string, line: string, gone?: AbortSignal): Promise<Answe
 
 const NEWLINE = 0x0a;
 
-async function askInbox({ inbox }: Reach, line: string, patience: Patience): Promise<Answer | null> {
-  const { until, stays, gone } = patience;
-  if (inbox === null || (gone?.aborted === true && stays !== 'always')) return null;
-  if (isOverForGood(inbox)) return ended();
+async function askInbox(address: EngineAddress, line: string, options: AskOptions): Promise<Answer | null> {
+  const { inbox } = address;
+  const { deadline, keep, signal } = options;
+  if (inbox === null || (signal?.aborted === true && keep !== 'always')) return null;
+  if (address.isOver()) return ended();
   const id = newMessageId();
   const question = join(inbox, `${id}.ask`);
-  const changes = watchChanges(inbox, { signal: gone });
-  const leaveNow = (signal: NodeJS.Signals): void => {
-    if (stays !== 'always') unlinkIfThere(question);
-    process.exit(signal === 'SIGINT' ? 130 : 143);
+  const changes = watchChanges(inbox, { signal });
+  const exit = (by: NodeJS.Signals): void => {
+    if (keep !== 'always') unlinkIfPresent(question);
+    process.exit(by === 'SIGINT' ? 130 : 143);
   };
-  if (gone === undefined) {
-    process.on('SIGINT', leaveNow);
-    process.on('SIGTERM', leaveNow);
+  if (signal === undefined) {
+    process.on('SIGINT', exit);
+    process.on('SIGTERM', exit);
   }
   try {
-    if (!put(inbox, `${id}.ask`, line)) return null;
-    patience.waiting?.();
+    if (!write(inbox, `${id}.ask`, line)) return null;
+    options.onWaiting?.();
     for (;;) {
       const open = existsSync(question);
       const answer = takeAnswer(inbox, id);
       if (answer !== null) return answer;
-      // It was taken away unanswered: the inbox is closed.
-      if (!open) return isOverForGood(inbox) ? ended() : null;
-      if (gone?.aborted === true) {
-        if (stays !== 'always') unlinkIfThere(question);
+      // Deleted without an answer: the inbox is closed.
+      if (!open) return address.isOver() ? ended() : null;
+      if (signal?.aborted === true) {
+        if (keep !== 'always') unlinkIfPresent(question);
         return null;
       }
-      const left = until === null ? null : until - Date.now();
+      const left = deadline === null ? null : deadline - Date.now();
       if (left !== null && left <= 0) {
-        if (stays === 'never') unlinkIfThere(question);
+        if (keep === 'never') unlinkIfPresent(question);
         return { kind: 'timeout', message: 'no engine answered in time' };
       }
       await changes.next(left);
     }
   } finally {
     changes.close();
-    process.off('SIGINT', leaveNow);
-    process.off('SIGTERM', leaveNow);
+    process.off('SIGINT', exit);
+    process.off('SIGTERM', exit);
   }
 }
 
@@ -145,13 +138,13 @@ function takeAnswer(inbox: string, id: string): Answer | null {
   const path = join(inbox, `${id}.answer`);
   const file = readSmallFile(path, Infinity);
   if (file === null) return null;
-  unlinkIfThere(path);
-  unlinkIfThere(join(inbox, `${id}.ask`));
+  unlinkIfPresent(path);
+  unlinkIfPresent(join(inbox, `${id}.ask`));
   return decodeAnswer(file.text ?? '');
 }
 
-/** False where there is no such folder, or it cannot be written. */
-function put(inbox: string, name: string, text: string): boolean {
+/** False if the folder does not exist or cannot be written. */
+function write(inbox: string, name: string, text: string): boolean {
   const unfinished = join(inbox, `.${name}`);
   try {
     writeFileSync(unfinished, text, { mode: 0o600, flag: 'wx' });
@@ -167,41 +160,7 @@ function ended(): Answer {
   return errorAnswer('the run is over', 'ended');
 }
 
-/** Done or failed, by the last record of its journal. A record may be long, and is read as far as it takes. */
-function isOverForGood(inbox: string): boolean {
-  let file: number;
-  try {
-    file = openSync(join(dirname(inbox), 'journal.jsonl'), 'r');
-  } catch (error) {
-    if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return false;
-    throw error;
-  }
-  try {
-    const { size } = fstatSync(file);
-    for (let length = Math.min(size, TAIL_BYTES); ; length = Math.min(size, 16 * length)) {
-      const bytes = Buffer.alloc(length);
-      readSync(file, bytes, 0, length, size - length);
-      const lines = bytes.toString('utf8').split('\n');
-      if (lines.length > 2 || length === size) return isEnd(lines.at(-2) ?? '');
-    }
-  } finally {
-    closeSync(file);
-  }
-}
-
-const TAIL_BYTES = 64 * 1024;
-
-function isEnd(line: string): boolean {
-  try {
-    const { decisions } = JSON.parse(line) as Partial<JournalRecord>;
-    return decisions?.some((made) => made.kind === 'run-ended' && ['done', 'failed'].includes(made.end)) ?? false;
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
-  }
-}
-
-function unlinkIfThere(path: string): void {
+function unlinkIfPresent(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {

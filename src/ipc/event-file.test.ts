@@ -38,7 +38,7 @@ test.each([
   ['a flag that nobody knows', file('wf-1', '', 'tool', '--what', 'a=b')],
   ['a pair that is none', file('wf-1', '', 'tool', '--data', 'a')],
 ])('%s is no event', (_what, text) => {
-  expect(parse(text)).toBe('it is no event');
+  expect(parse(text)).toBe('it is not an event');
 });
 
 test('an event of another run is not for this one', () => {

@@ -1,8 +1,8 @@
-// The step that somebody means by a name. Seen from inside `a.0.b`, `check` is `a.0.check`, else `a.check`, else `check`.
+// Resolves the name of a step. Inside `a.0.b`, `check` means `a.0.check`, else `a.check`, else `check`.
 
 import type { RunState, StepState } from '../kernel/state.ts';
 
-/** `asker`: the step that asks; null for one who stands outside. */
+/** `asker`: the step that asks; null if it is asked from outside of any step. */
 export function findStep(state: RunState, name: string, asker: string | null): StepState | null {
   const segments = asker?.split('.') ?? [];
   for (let depth = Math.max(0, segments.length - 1); depth >= 0; depth--) {

@@ -1,18 +1,18 @@
-// The inbox of a run: a private folder in which messages are left for the engine, whether it is there or not. It is the
-// way for those who cannot reach the socket, and for `meow event`, which starts no program to write to it.
+// The inbox of a run: a private folder with messages for the engine, whether one is running or not. It serves callers that
+// cannot reach the socket, and `meow event`, which writes to it without starting a program.
 //
-//   ID.ask      a message as on the socket, whose sender waits for ID.answer
-//   ID.tell     the same; nobody waits
-//   PID.event   what a shell wrote (event-file.ts)
-//   ID.answer   one line, for the sender to take away
-//   refused/    what was no message, or was refused and its sender does not know; a few are kept for people to look at
-//   .anything   is being written
+//   ID.ask      a message as on the socket; the sender waits for ID.answer
+//   ID.tell     the same, but nobody waits
+//   PID.event   written by a shell (event-file.ts)
+//   ID.answer   one line; the sender deletes it
+//   refused/    malformed messages, and refused ones whose sender does not wait; a few are stored for people
+//   .anything   being written
 //
-//   I1  A file is deleted when what it says is durable, not before: a message that was left is heard, and by its id once.
-//   I2  What came first is heard first, as far as the clock of the file system tells.
-//   I3  Anything else in the folder is left alone: other names, folders, links.
-//   I4  A sender that deletes its ID.ask waits no longer. An ID.ask that is gone without an ID.answer will not be answered.
-//   I5  What is read is bounded: the size of a file, how many are heard at a time, and what is kept of the refused.
+//   inbox/1  A file is deleted when its message is durable, not before: every message is handled, and once by its id.
+//   inbox/2  Messages are handled in order of arrival, as precisely as the file system's clock tells.
+//   inbox/3  Anything else in the folder is left alone: other names, folders, links.
+//   inbox/4  A sender that deletes its ID.ask waits no longer. An ID.ask that disappears without an ID.answer is not answered.
+//   inbox/5  Everything read is bounded: the size of a file, the number handled at a time, and the number of refused ones.
 
 import type { FSWatcher } from 'node:fs';
 import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync, watch, writeFileSync } from 'node:fs';
@@ -30,11 +30,11 @@ const FILES_AT_A_TIME = 256;
 const BYTES_AT_A_TIME = 8 * 1024 * 1024;
 const REFUSED_MAX = 32;
 const WARNINGS_MAX = 32;
-/** A shell that has not written a few bytes by then never will. */
+/** A shell needs far less to write a few bytes. */
 const UNFINISHED_MS = 60_000;
-/** An answer that was not taken away by then has no taker. */
+/** After this time nobody reads the answer any more. */
 const ANSWER_KEPT_MS = 600_000;
-/** Where the system has no watches left. */
+/** If the system has no watches left. */
 const LOOK_MS = 250;
 
 const MESSAGE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}\.(ask|tell|event)$/;
@@ -43,19 +43,19 @@ const UNFINISHED = /^\..*\.(ask|tell|answer)$/;
 export interface InboxOptions {
   readonly folder: string;
   readonly runId: string;
-  /** Null: the sender has gone, or there is no engine any more. */
+  /** Null: the sender has gone away, or the engine has ended. */
   answer(message: Message, gone: AbortSignal): Promise<Answer | null>;
-  /** A line for people: something in the folder is not as it should be. */
+  /** Shows a line to people: something in the folder is wrong. */
   warn(line: string): void;
 }
 
 export class Inbox {
   readonly #options: InboxOptions;
-  /** Those that are being answered, and those that were and cannot be deleted. */
-  readonly #inHand = new Map<string, AbortController>();
+  /** Messages that are being handled, and handled ones that cannot be deleted. */
+  readonly #inProgress = new Map<string, AbortController>();
   readonly #answering = new Set<Promise<void>>();
   #watcher: FSWatcher | null = null;
-  #looking: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #pass: Promise<void> = Promise.resolve();
   #nextPass: Promise<void> | null = null;
   #warnings = 0;
@@ -66,72 +66,76 @@ export class Inbox {
     makePrivateFolder(options.folder);
   }
 
-  /** From here on what lies there is heard, and what comes. */
+  /** From now on messages are handled. */
   open(): void {
     const look = (): void => void this.sweep();
     try {
       this.#watcher = watch(this.#options.folder, (_kind, name) => {
         if (name === null || MESSAGE.test(name)) look();
       });
-      // The folder was deleted; the socket is still there.
+      // The folder was deleted; the socket still works.
       this.#watcher.on('error', (error) => assertErrno(error, ...ABSENT, 'EPERM'));
     } catch (error) {
       assertErrno(error, 'ENOSPC', 'EMFILE', 'ENFILE');
-      this.#looking = setInterval(look, LOOK_MS);
+      this.#timer = setInterval(look, LOOK_MS);
     }
     this.#deleteStaleAnswers();
     look();
   }
 
-  /** Resolves when everything that lies there now has been heard. */
+  /** Resolves when all messages that are there now have been handled. */
   sweep(): Promise<void> {
     this.#nextPass ??= this.#pass.then(() => {
       this.#nextPass = null;
-      const pass = this.#closed ? Promise.resolve() : this.#hearAll();
-      // A bug that ends one is told to who wanted it, and keeps nobody from the next.
+      const pass = this.#closed ? Promise.resolve() : this.#handleAll();
+      // A bug is reported to the caller of this pass, and does not stop the next one.
       this.#pass = pass.catch(() => undefined);
       return pass;
     });
     return this.#nextPass;
   }
 
-  /** `over`: nobody will ever read it again. Then nothing is left but answers that wait for their takers. */
+  /** `over`: nobody will ever read the inbox again. Then only unread answers are left. */
   async close(over: boolean): Promise<void> {
     this.#closed = true;
     this.#watcher?.close();
-    clearInterval(this.#looking);
+    clearInterval(this.#timer);
     await this.#pass;
     await Promise.all(this.#answering);
     if (over) this.#deleteAll();
   }
 
-  async #hearAll(): Promise<void> {
+  async #handleAll(): Promise<void> {
     const names = new Set(namesIn(this.#options.folder));
-    for (const [name, gone] of this.#inHand) if (!names.has(name)) gone.abort();
-    const fresh = [...names].filter((name) => MESSAGE.test(name) && !this.#inHand.has(name));
+    for (const [name, gone] of this.#inProgress) if (!names.has(name)) gone.abort();
+    const fresh = [...names].filter((name) => MESSAGE.test(name) && !this.#inProgress.has(name));
     const inOrder = fresh.map((name) => this.#arrival(name)).toSorted(byArrival);
-    let taken = 0;
+    let count = 0;
     for (let from = 0; from < inOrder.length && !this.#closed; ) {
-      const heard: Promise<boolean>[] = [];
-      // Who waits is answered when it is time; the others are heard together.
-      for (let bytes = 0; from < inOrder.length && heard.length < FILES_AT_A_TIME && bytes < BYTES_AT_A_TIME; from++) {
-        const { name, size } = inOrder[from] ?? NOTHING;
-        heard.push(this.#hear(name));
+      const handled: Promise<boolean>[] = [];
+      // Messages that wait are answered later; the others are handled together.
+      for (
+        let bytes = 0;
+        from < inOrder.length && handled.length < FILES_AT_A_TIME && bytes < BYTES_AT_A_TIME;
+        from++
+      ) {
+        const { name, size } = inOrder[from] ?? NO_FILE;
+        handled.push(this.#handle(name));
         bytes += size;
       }
-      taken += (await Promise.all(heard)).filter(Boolean).length;
+      count += (await Promise.all(handled)).filter(Boolean).length;
     }
-    // The system forgets to tell where there was much to tell.
-    if (taken >= FILES_AT_A_TIME) void this.sweep();
+    // After many changes the system drops notifications.
+    if (count >= FILES_AT_A_TIME) void this.sweep();
   }
 
   #arrival(name: string): Arrival {
-    const { mtimeMs, size } = lstatSync(this.#path(name), { throwIfNoEntry: false }) ?? NOTHING;
+    const { mtimeMs, size } = lstatSync(this.#path(name), { throwIfNoEntry: false }) ?? NO_FILE;
     return { name, mtimeMs, size, number: Number.parseInt(name, 10) || 0 };
   }
 
-  /** Resolves when it has been heard, or is none that is heard at once; whether it was there and finished. */
-  async #hear(name: string): Promise<boolean> {
+  /** Resolves when the message has been handled, or waits; with whether the file existed and was complete. */
+  async #handle(name: string): Promise<boolean> {
     const file = readSmallFile(this.#path(name), LINE_BYTES_MAX);
     const read = file === null ? null : this.#messageIn(name, file);
     if (read === null) return false;
@@ -146,35 +150,35 @@ export class Inbox {
     return true;
   }
 
-  /** Null where it is not finished; a text says what is wrong with it. */
+  /** Null if the file is incomplete; a string says what is wrong. */
   #messageIn(name: string, { text, mtimeMs, ino }: SmallFile): Message | string | null {
     const { runId } = this.#options;
     if (text === null) return `it has more than ${LINE_BYTES_MAX} bytes`;
     const parsed = name.endsWith('.event')
       ? parseEventFile(text, `${name}-${ino}-${Math.floor(mtimeMs)}`, runId)
       : parseMessage(text, runId);
-    if (parsed === null) return Date.now() - mtimeMs > UNFINISHED_MS ? 'it was never finished' : null;
+    if (parsed === null) return Date.now() - mtimeMs > UNFINISHED_MS ? 'it is incomplete' : null;
     return parsed.ok ? parsed.value : parsed.error;
   }
 
   async #answer(name: string, message: Message): Promise<void> {
     const gone = new AbortController();
-    this.#inHand.set(name, gone);
+    this.#inProgress.set(name, gone);
     const answer = await this.#options.answer(message, gone.signal);
     const isLeft = answer?.kind === 'error' && answer.code === 'ending' && !name.endsWith('.ask');
-    // It is not done with: the engine that comes next will find it.
+    // The next engine will handle it.
     if (isLeft || (answer === null && !gone.signal.aborted)) return;
     if (answer?.kind === 'error' && !name.endsWith('.ask')) {
       this.#warn(`the message ${name} was refused: ${answer.message}`);
-      if (this.#putAside(name)) this.#inHand.delete(name);
+      if (this.#moveToRefused(name)) this.#inProgress.delete(name);
       return;
     }
-    if (answer !== null && name.endsWith('.ask')) this.#handOver(name, answer);
-    if (this.#delete(name)) this.#inHand.delete(name);
+    if (answer !== null && name.endsWith('.ask')) this.#writeAnswer(name, answer);
+    if (this.#delete(name)) this.#inProgress.delete(name);
   }
 
-  /** The answer is there before the question is gone (I4). */
-  #handOver(name: string, answer: Answer): void {
+  /** The answer exists before the question is deleted (inbox/4). */
+  #writeAnswer(name: string, answer: Answer): void {
     const id = name.slice(0, -'.ask'.length);
     const unfinished = this.#path(`.${id}.answer`);
     try {
@@ -182,19 +186,19 @@ export class Inbox {
       renameSync(unfinished, this.#path(`${id}.answer`));
     } catch (error) {
       assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
-      this.#warn(`the message ${name} cannot be answered (${error.code})`);
+      this.#warn(`message ${name} cannot be answered (${error.code})`);
     }
   }
 
   #refuse(name: string, why: string): void {
-    if (name.endsWith('.ask')) this.#handOver(name, errorAnswer(why, 'malformed'));
-    this.#warn(`${join(this.#options.folder, name)} is no message: ${why}`);
-    // One that stays is not looked at again.
-    if (!this.#putAside(name)) this.#inHand.set(name, new AbortController());
+    if (name.endsWith('.ask')) this.#writeAnswer(name, errorAnswer(why, 'malformed'));
+    this.#warn(`${join(this.#options.folder, name)} is not a message: ${why}`);
+    // A file that stays is not read again.
+    if (!this.#moveToRefused(name)) this.#inProgress.set(name, new AbortController());
   }
 
-  /** Whether it is out of the way. */
-  #putAside(name: string): boolean {
+  /** Whether it was moved or deleted. */
+  #moveToRefused(name: string): boolean {
     const refused = this.#path('refused');
     try {
       makePrivateFolder(refused);
@@ -202,7 +206,7 @@ export class Inbox {
       else unlinkSync(this.#path(name));
       return true;
     } catch (error) {
-      // Somebody has put something else in the place of the folder.
+      // Something else is in the place of the folder.
       if (!(error instanceof UsageError)) assertErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED);
       return false;
     }
@@ -231,7 +235,7 @@ export class Inbox {
     }
   }
 
-  /** Whether it is gone. */
+  /** Whether the file no longer exists. */
   #delete(name: string): boolean {
     try {
       unlinkSync(this.#path(name));
@@ -254,9 +258,9 @@ interface Arrival {
   readonly number: number;
 }
 
-const NOTHING: Arrival = { name: '', mtimeMs: 0, size: 0, number: 0 };
+const NO_FILE: Arrival = { name: '', mtimeMs: 0, size: 0, number: 0 };
 
-/** File systems tell the time in steps of some milliseconds; within one, the lower process id is most likely the first. */
+/** File systems store times in steps of some milliseconds. Within one, the lower process id most likely came first. */
 function byArrival(a: Arrival, b: Arrival): number {
   return a.mtimeMs - b.mtimeMs || a.number - b.number || (a.name < b.name ? -1 : 1);
 }
@@ -270,7 +274,7 @@ function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Passes on what nobody foresaw. */
+/** Throws any other error on. */
 function assertErrno(
   error: unknown,
   ...codes: readonly [string, ...(readonly string[])]

@@ -5,7 +5,7 @@ import { success } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import { manualClock, fakeRun } from '../../test/kernel-rig/fake-run.ts';
 import type { FakeRun } from '../../test/kernel-rig/fake-run.ts';
-import { Desk } from './message-handler.ts';
+import { MessageHandler } from './message-handler.ts';
 import type { Answer } from './protocol.ts';
 import { parseMessage } from './protocol.ts';
 
@@ -14,23 +14,23 @@ function setup(program: readonly string[] = ['a', 'b needs a']) {
   const run = fakeRun(program);
   const clock = manualClock();
   let ids = 0;
-  const desk = new Desk({
+  const handler = new MessageHandler({
     run,
     clock,
-    whole: ({ prompt }) => ok(`shown: ${JSON.stringify(prompt)}`),
-    hasTaken: (agent, effect) => taken.has(`${agent} ${effect}`),
+    promptText: ({ prompt }) => ok(`shown: ${JSON.stringify(prompt)}`),
+    hasAccepted: (agent, effect) => taken.has(`${agent} ${effect}`),
     fileProblem: (path) => (path === 'there.txt' ? null : path === 'src' ? 'is a folder' : 'no such file'),
     newId: () => `made-${++ids}`,
   });
-  run.watch((records, state) => desk.seen(records, state));
+  run.watch((records, state) => handler.observe(records, state));
   const say = (message: object, gone = new AbortController().signal): Promise<Answer | null> => {
     const parsed = parseMessage(JSON.stringify(message), run.id);
     if (!parsed.ok) throw new Error(parsed.error);
-    return desk.answer(parsed.value, gone);
+    return handler.answer(parsed.value, gone);
   };
   const emit = (type: string, data: Json = {}, agent: string | null = null): Promise<Answer | null> =>
     say({ type: 'event', event_type: type, data, agent });
-  return { run, clock, desk, say, emit, taken };
+  return { run, clock, handler, say, emit, taken };
 }
 
 /** Whether it is answered without anything happening. */
@@ -64,7 +64,7 @@ describe('events', () => {
     expect(run.state.events.latest).toMatchObject([{ id: 'made-1', type: 'ping' }]);
   });
 
-  test('a step is handed the first that matches of those since it was ready, and each once (D2)', async () => {
+  test('a step is handed the first that matches of those since it was ready, and each once (handler/2)', async () => {
     const { run, say, emit } = setup();
     const wait = { type: 'await_event', step: 'a', event_type: 'tool' };
     await emit('other');
@@ -153,7 +153,7 @@ describe('events', () => {
     expect(await answer).toEqual({ kind: 'timeout', message: 'no matching event tool within 30.0s' });
   });
 
-  test('an event that is not durable is handed to nobody (D1)', async () => {
+  test('an event that is not durable is handed to nobody (handler/1)', async () => {
     const { run, say, emit } = setup();
     const answer = say({ type: 'await_event', step: 'a', event_type: 'tool' });
     await isOpen(answer);
@@ -166,7 +166,7 @@ describe('events', () => {
   });
 });
 
-describe('whoever waits is released (D3)', () => {
+describe('whoever waits is released (handler/3)', () => {
   test.each([
     ['for an event', { type: 'await_event', step: 'a', event_type: 'tool' }],
     ['for a gate', { type: 'await_approval', step: 'a', gate_id: 'review' }],
@@ -185,7 +185,7 @@ describe('whoever waits is released (D3)', () => {
     const answer = say({ type: 'await_event', step: 'a', event_type: 'tool' });
     await isOpen(answer);
     await run.submit({ kind: 'effect-finished', effect: 'a#1', outcome: success() });
-    expect(await answer).toEqual({ kind: 'released', message: 'step a has gone on without it' });
+    expect(await answer).toEqual({ kind: 'released', message: 'step a no longer waits for this' });
     expect(await say({ type: 'await_event', step: 'a', event_type: 'tool' })).toMatchObject({ kind: 'released' });
   });
 
@@ -213,10 +213,10 @@ describe('whoever waits is released (D3)', () => {
   });
 
   test('without an answer when the engine ends: the next may have what it waits for', async () => {
-    const { desk, say } = setup();
+    const { handler, say } = setup();
     const answer = say({ type: 'await_event', step: 'a', event_type: 'tool' });
     await isOpen(answer);
-    desk.close();
+    handler.close();
     expect(await answer).toBeNull();
     expect(await say({ type: 'ping' })).toBeNull();
   });
@@ -228,13 +228,13 @@ test('what cannot be made durable is not answered', async () => {
   expect(await emit('tool')).toBeNull();
 });
 
-test('so many may wait, and no more (D4)', async () => {
+test('so many may wait, and no more (handler/4)', async () => {
   const { say } = setup();
   for (let n = 0; n < 4_096; n++) void say({ type: 'await_event', event_type: 'tool' });
   await isOpen(Promise.race([]));
   expect(await say({ type: 'await_event', event_type: 'tool' })).toMatchObject({
     kind: 'error',
-    message: 'too many wait already',
+    message: 'too many calls are waiting already',
   });
 });
 
@@ -271,7 +271,7 @@ describe('gates', () => {
     await isOpen(Promise.race([]));
     expect(await say(APPROVE)).toEqual({
       ...ACK,
-      note: 'nobody has asked for the gate review yet: it is kept for when somebody does (open now: other)',
+      note: 'no step has asked for gate review yet: the decision is stored until one does (open now: other)',
     });
     expect(await say(WAIT)).toMatchObject({ kind: 'gate-decided', approved: true, by: 'ann', notes: 'fine' });
   });
@@ -283,11 +283,11 @@ describe('gates', () => {
     await say(APPROVE);
     expect(await say({ ...APPROVE, by: 'bob' })).toEqual({
       ...ACK,
-      note: 'the gate review was approved by ann already',
+      note: 'gate review was already approved by ann',
     });
     expect(await say(REJECT)).toEqual({
       kind: 'error',
-      message: 'the gate review was approved by ann, and the first decision stands',
+      message: 'gate review was already approved by ann, and the first decision counts',
       code: 'refused',
     });
   });
@@ -320,7 +320,7 @@ describe('gates', () => {
     const answer = say({ ...WAIT, timeout_ms: 5_000 });
     await isOpen(answer);
     clock.pass(5_000);
-    expect(await answer).toEqual({ kind: 'timeout', message: 'nobody decided the gate review within 5.0s' });
+    expect(await answer).toEqual({ kind: 'timeout', message: 'nobody decided gate review within 5.0s' });
     expect(run.inputs.at(-1)).toEqual({ kind: 'gate-expired', gate: 'review', step: 'a' });
   });
 
@@ -414,14 +414,17 @@ describe('reports of agents', () => {
   test('an output that nobody asked for is kept, with a warning', async () => {
     const { run, say } = await withAgent();
     const answer = await say({ type: 'step_done', agent: 'w', outputs: { n: 3, more: 'x' } });
-    expect(answer).toEqual({ ...ACK, warnings: ['the step does not ask for the output more; it is kept'] });
+    expect(answer).toEqual({
+      ...ACK,
+      warnings: ['the step does not declare the output more; it is stored all the same'],
+    });
     expect(run.state.steps.get('p')?.outputs).toEqual({ n: 3, more: 'x' });
   });
 
   test('the session of an agent is told', async () => {
     const { say } = await withAgent();
     expect(await say({ type: 'get_session_id', agent: 'w' })).toEqual({ kind: 'session-id', session_id: 'sess-1' });
-    expect(await say({ type: 'get_session_id', agent: 'x' })).toMatchObject({ message: 'the agent x is not known' });
+    expect(await say({ type: 'get_session_id', agent: 'x' })).toMatchObject({ message: 'agent x is unknown' });
   });
 });
 

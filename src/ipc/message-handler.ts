@@ -1,12 +1,11 @@
-// What each message means for a live run: it is judged by the run's state, told to the engine, and answered when that is
-// durable. Sockets and files are not known here; whoever brings a message takes its answer away.
+// Handles each kind of message for a live run: checks it against the run's state, passes it to the engine, and answers when
+// the result is durable. It knows neither sockets nor files.
 //
-//   D1  Nothing is answered from what is not durable yet.
-//   D2  A step that waits for events is handed each once: that it was is durable before it is answered, and whoever asks
-//       again, since the engine died in between, is answered the same.
-//   D3  Whoever waits is released when the run begins to end, when the attempt that it waits for is over, and when it is
-//       gone itself.
-//   D4  How many may wait is bounded, and so is how many gates they can bring into being.
+//   handler/1  An answer depends on durable records only.
+//   handler/2  A step receives each event once. That it did is durable before the answer, and a caller that asks again
+//              because the engine died in between gets the same answer.
+//   handler/3  A waiting call is released when the run begins to end, when its attempt is over, and when its caller goes away.
+//   handler/4  The number of waiting calls is bounded, and so is the number of gates that they can create.
 
 import type { Json, JsonMap } from '../base/json.ts';
 import { own } from '../base/json.ts';
@@ -27,63 +26,63 @@ import { effectId, isOpenGate, isFinished } from '../kernel/state.ts';
 import { findStep } from './find-step.ts';
 import type { Answer, EventMessage, Message, Waiting } from './protocol.ts';
 import { errorAnswer } from './protocol.ts';
-import type { HeardEvent } from './pending-waits.ts';
-import { Waiters } from './pending-waits.ts';
+import type { EmittedEvent } from './pending-waits.ts';
+import { PendingWaits } from './pending-waits.ts';
 
-export interface DeskOptions {
+export interface MessageHandlerOptions {
   readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'submit'>;
   readonly clock: Clock;
-  /** The task as its agent is shown it; an error is a sentence. */
-  whole(prompting: CurrentPrompt): Result<string, string>;
-  /** Whether an agent has begun with the prompt of an effect: until then it is on its way, and needs no telling. */
-  hasTaken(agent: string, effectId: string): boolean;
-  /** Whether a report of an agent could be about the prompt of an effect. */
-  couldHave?(agent: string, effectId: string): boolean;
-  /** What keeps a path, seen from that folder, from being that of a file; null where it is one. */
+  /** The prompt as its agent sees it; an error is a sentence. */
+  promptText(prompting: CurrentPrompt): Result<string, string>;
+  /** Whether an agent has accepted the prompt of an effect. Until then the prompt is still being delivered. */
+  hasAccepted(agent: string, effectId: string): boolean;
+  /** Whether a report of the agent can be about the prompt of an effect. */
+  mayReportOn?(agent: string, effectId: string): boolean;
+  /** Why a path, relative to that folder, is not a file; null if it is one. */
   fileProblem(path: string, from: string): string | null;
-  /** For an event that came without an id: never the same twice, in no life of the engine. */
+  /** Creates a unique id, for an event that came without one. */
   newId(): string;
 }
 
 type Of<Kind extends Message['kind']> = Extract<Message, { kind: Kind }>;
 
-export class Desk {
-  readonly #options: DeskOptions;
-  readonly #waiters: Waiters;
+export class MessageHandler {
+  readonly #options: MessageHandlerOptions;
+  readonly #waits: PendingWaits;
   #whenDurable: (() => void)[] = [];
   #closed = false;
 
-  constructor(options: DeskOptions) {
+  constructor(options: MessageHandlerOptions) {
     this.#options = options;
-    this.#waiters = new Waiters(options.run.state, options.clock);
+    this.#waits = new PendingWaits(options.run.state, options.clock);
   }
 
-  /** Null where the sender has gone, or the engine has ended before it could answer: then the next one may. */
+  /** Null if the sender has gone away, or this engine has ended before it could answer; the next one may. */
   async answer(message: Message, gone: AbortSignal): Promise<Answer | null> {
     try {
       await this.#durable();
       return this.#closed ? null : await this.#answer(message, gone);
     } catch (error) {
-      // The journal cannot be written, or the run was over first; both are said where the run is driven.
+      // The journal cannot be written, or the run has ended. The engine reports both.
       if (error instanceof UsageError) return null;
       throw error;
     }
   }
 
-  /** To be told of everything that becomes durable. */
-  seen(records: readonly JournalRecord[], state: RunState): void {
+  /** Must be called with all records that become durable. */
+  observe(records: readonly JournalRecord[], state: RunState): void {
     for (const resolve of this.#whenDurable.splice(0)) resolve();
-    this.#waiters.seen(records, state);
+    this.#waits.observe(records, state);
   }
 
-  /** There is no engine any more. Who waits is not told so: the next engine may have what it waits for. */
+  /** The engine has ended. Waiting calls get no answer: the next engine may have one. */
   close(): void {
     this.#closed = true;
     for (const resolve of this.#whenDurable.splice(0)) resolve();
-    this.#waiters.dismissAll();
+    this.#waits.cancelAll();
   }
 
-  /** While an append is under way, the state is ahead of the journal (D1). */
+  /** During an append the state is ahead of the journal (handler/1). */
   #durable(): Promise<void> {
     if (this.#options.run.durable) return Promise.resolve();
     return new Promise((resolve) => this.#whenDurable.push(resolve));
@@ -121,7 +120,7 @@ export class Desk {
 
   async #stepDone({ agent, step: named, outputs, notes, message }: Of<'step-done'>): Promise<Answer> {
     const { run } = this.#options;
-    const step = named ?? this.#stepBefore(agent);
+    const step = named ?? this.#previousStep(agent);
     const report = { agent, step, outputs, message };
     const verdict = checkReport(run.state, report);
     if (verdict.kind === 'refused') {
@@ -135,20 +134,26 @@ export class Desk {
       return errorAnswer(withProblems(invalidOutputs(run.state, verdict.step, named), problems), 'refused');
     }
     await run.submit({ kind: 'step-reported', step: verdict.step, outputs: verdict.outputs, notes, message });
-    // Another report, or the end of the step, may have been heard before it.
+    // Another report, or the end of the step, may have been handled first.
     const after = checkReport(run.state, { ...report, step: verdict.step });
     if (after.kind !== 'repeated') {
-      return errorAnswer(after.kind === 'refused' ? after.message : 'the step takes no report any more', 'refused');
+      return errorAnswer(after.kind === 'refused' ? after.message : 'the step no longer accepts a report', 'refused');
     }
-    const warnings = verdict.unknown.map((name) => `the step does not ask for the output ${name}; it is kept`);
+    const warnings = verdict.unknown.map(
+      (name) => `the step does not declare the output ${name}; it is stored all the same`,
+    );
     return { kind: 'ack', success: true, ...(warnings.length > 0 ? { warnings } : {}) };
   }
 
-  /** What an agent means that has not been told of its next step yet: the one before. Null where it means its present one. */
-  #stepBefore(agent: string | null): string | null {
+  /** If an agent has not received its next prompt yet, it reports on its previous step; null means its current one. */
+  #previousStep(agent: string | null): string | null {
     const { state } = this.#options.run;
     const busy = state.agents.get(agent ?? '')?.busy ?? null;
-    if (agent === null || busy === null || this.#options.couldHave?.(agent, effectId(busy.id, busy.attempt)) !== false)
+    if (
+      agent === null ||
+      busy === null ||
+      this.#options.mayReportOn?.(agent, effectId(busy.id, busy.attempt)) !== false
+    )
       return null;
     const before = [...state.steps.values()].findLast(
       ({ agent: whose, status, definition: { act } }) =>
@@ -168,22 +173,23 @@ export class Desk {
     const { state } = this.#options.run;
     const prompt = currentPromptOf(state, agent);
     const step = state.steps.get(prompt?.step ?? '');
-    if (prompt === null || step === undefined || !this.#hasTaken(agent, step)) return { kind: 'prompt', content: '' };
-    const text = this.#options.whole(prompt);
+    if (prompt === null || step === undefined || !this.#hasAccepted(agent, step))
+      return { kind: 'prompt', content: '' };
+    const text = this.#options.promptText(prompt);
     return text.ok
       ? { kind: 'prompt', content: text.value, step: prompt.step }
       : errorAnswer(`the prompt of step ${prompt.step}: ${text.error}`, 'refused');
   }
 
-  #hasTaken(agent: string, { id, attempt }: StepState): boolean {
-    return this.#options.hasTaken(agent, effectId(id, attempt));
+  #hasAccepted(agent: string, { id, attempt }: StepState): boolean {
+    return this.#options.hasAccepted(agent, effectId(id, attempt));
   }
 
   #sessionId({ agent }: Of<'get-session-id'>): Answer {
     const known = this.#options.run.state.agents.get(agent);
     const session = known?.info?.session ?? null;
     if (session !== null) return { kind: 'session-id', session_id: session };
-    return errorAnswer(`the agent ${agent} ${known === undefined ? 'is not known' : 'has no session'}`, 'refused');
+    return errorAnswer(`agent ${agent} ${known === undefined ? 'is unknown' : 'has no session'}`, 'refused');
   }
 
   async #event({ id, eventType, agent, data }: EventMessage): Promise<Answer> {
@@ -194,14 +200,14 @@ export class Desk {
 
   async #awaitEvent(message: Of<'await-event'>, gone: AbortSignal): Promise<Answer | null> {
     const { run, clock } = this.#options;
-    const step = this.#onBehalfOf(message);
-    const refused = await this.#whyNotWait(message, step);
+    const step = this.#stepOf(message);
+    const refused = await this.#refuseWait(message, step);
     if (refused !== null) return refused;
     const until = deadlineOf(message, clock.now());
-    const matches = (event: HeardEvent): boolean => fits(event, message.filter, run.id);
+    const matches = (event: EmittedEvent): boolean => matchesFilter(event, message.filter, run.id);
     const { asking } = message;
     const attempt = step?.attempt ?? 0;
-    const found = await this.#waiters.event({ type: message.eventType, matches, step, asking, until, gone });
+    const found = await this.#waits.event({ type: message.eventType, matches, step, asking, until, gone });
     switch (found.kind) {
       case 'event': {
         const { event } = found;
@@ -229,29 +235,29 @@ export class Desk {
   async #awaitGate(message: Of<'await-approval'>, gone: AbortSignal): Promise<Answer | null> {
     const { run, clock } = this.#options;
     const { gate } = message;
-    const step = this.#onBehalfOf(message);
-    if (step === null) return errorAnswer(`the gate ${gate} is asked for by no step of run ${run.id}`, 'refused');
-    const refused = await this.#whyNotWait(message, step);
+    const step = this.#stepOf(message);
+    if (step === null) return errorAnswer(`no step of run ${run.id} asks for gate ${gate}`, 'refused');
+    const refused = await this.#refuseWait(message, step);
     if (refused !== null) return refused;
-    if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
+    if (this.#exceedsGates(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
     const until = deadlineOf(message, clock.now());
     await run.submit({ kind: 'gate-asked', gate, step: step.id, prompt: message.prompt });
     await this.#durable();
-    // The run may have begun to end before it was heard: then nobody has asked.
-    const tooLate = await this.#whyNotWait(message, step);
+    // The run may have begun to end first: then the gate was not opened.
+    const tooLate = await this.#refuseWait(message, step);
     if (tooLate !== null) return tooLate;
     const decision = gateRequestOf(run.state, step, gate)?.verdict ?? null;
     if (decision !== null) return decided(gate, decision);
-    const found = await this.#waiters.gate({ gate, step, until, gone });
+    const found = await this.#waits.gate({ gate, step, until, gone });
     switch (found.kind) {
       case 'verdict':
         return decided(gate, found.verdict);
       case 'timeout': {
         await run.submit({ kind: 'gate-expired', gate, step: step.id });
-        // Somebody may have been heard at the last moment.
+        // Somebody may have decided at the last moment.
         const verdict = gateRequestOf(run.state, step, gate)?.verdict ?? null;
         if (verdict !== null) return decided(gate, verdict);
-        return { kind: 'timeout', message: `nobody decided the gate ${gate}${within(message)}` };
+        return { kind: 'timeout', message: `nobody decided gate ${gate}${within(message)}` };
       }
       case 'released':
         return this.#release(step, found.message);
@@ -279,52 +285,52 @@ export class Desk {
     const { end } = run.state;
     if (end === 'done' || end === 'failed') return errorAnswer(`run ${run.id} has ended: it is ${end}`, 'ended');
     const before = run.state.gates.get(gate)?.verdict;
-    if (before) return afterDecision(gate, before, verdict);
-    if (this.#isOneTooMany(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
-    const problem = notAnApprover(run.state, gate, verdict);
+    if (before) return answerToSecondDecision(gate, before, verdict);
+    if (this.#exceedsGates(gate)) return errorAnswer(`run ${run.id} has too many gates`, 'refused');
+    const problem = approverProblem(run.state, gate, verdict);
     if (problem !== null) return errorAnswer(problem, 'refused');
     const open = openGates(run.state);
     await run.submit({ kind: 'gate-decided', gate, verdict, message });
     // Another decision may have come first. A gate that the run reaches again at once has no verdict any more.
     const isSeen = message !== null && run.state.seenMessages.has(message);
-    const stands = run.state.gates.get(gate)?.verdict ?? (isSeen ? verdict : null);
-    if (stands === null)
+    const first = run.state.gates.get(gate)?.verdict ?? (isSeen ? verdict : null);
+    if (first === null)
       return errorAnswer(
-        `run ${run.id} takes no decision any more: decide again when it has ended, or goes on`,
+        `run ${run.id} accepts no decision while it ends: decide again when it has ended or continues`,
         'ending',
       );
-    if (!isSame(stands, verdict)) return afterDecision(gate, stands, verdict);
+    if (!isSame(first, verdict)) return answerToSecondDecision(gate, first, verdict);
     if (open.includes(gate)) return { kind: 'ack', success: true };
     const others = open.length === 0 ? 'no gate is open now' : `open now: ${open.join(', ')}`;
     return {
       kind: 'ack',
       success: true,
-      note: `nobody has asked for the gate ${gate} yet: it is kept for when somebody does (${others})`,
+      note: `no step has asked for gate ${gate} yet: the decision is stored until one does (${others})`,
     };
   }
 
-  #isOneTooMany(gate: string): boolean {
+  #exceedsGates(gate: string): boolean {
     const { gates } = this.#options.run.state;
     return gates.size >= GATES_MAX && !gates.has(gate);
   }
 
-  #onBehalfOf({ step, agent }: Waiting): StepState | null {
+  #stepOf({ step, agent }: Waiting): StepState | null {
     const { state } = this.#options.run;
     if (step !== null) return state.steps.get(step) ?? null;
     return agent === null ? null : (state.agents.get(agent)?.busy ?? null);
   }
 
-  async #whyNotWait({ attempt }: Waiting, step: StepState | null): Promise<Answer | null> {
+  async #refuseWait({ attempt }: Waiting, step: StepState | null): Promise<Answer | null> {
     const { run } = this.#options;
     if (run.state.end !== null) return this.#release(step, `the run is ending: it is ${run.state.end}`);
     if (step !== null && (isFinished(step) || (attempt !== null && attempt !== step.attempt))) {
-      return { kind: 'released', message: `step ${step.id} has gone on without it` };
+      return { kind: 'released', message: `step ${step.id} no longer waits for this` };
     }
-    if (this.#waiters.isFull) return errorAnswer('too many wait already', 'refused');
+    if (this.#waits.isFull) return errorAnswer('too many calls are waiting already', 'refused');
     return null;
   }
 
-  /** What becomes of the step now is not its own doing, and that is durable before it hears of it. */
+  /** Records that the run released the step, so that a failure of the step is not blamed on it. */
   async #release(step: StepState | null, message: string): Promise<Answer> {
     const { run } = this.#options;
     if (step !== null && run.state.end !== null) await run.submit({ kind: 'wait-released', step: step.id });
@@ -343,27 +349,27 @@ function openGates(state: RunState): readonly string[] {
   return [...state.gates.values()].filter((gate) => isOpenGate(state, gate)).map(({ name }) => name);
 }
 
-/** Why this person's word does not count, as a sentence; null where it does. */
-export function notAnApprover(state: RunState, gate: string, { by }: GateVerdict): string | null {
+/** Why this person may not decide the gate, as a sentence; null if they may. */
+export function approverProblem(state: RunState, gate: string, { by }: GateVerdict): string | null {
   const approvers = approversOf(state, gate);
   if (approvers === null || approvers.includes(by)) return null;
-  return `${by} may not decide the gate ${gate}: that is for ${approvers.join(', ')} (--as NAME says who decides)`;
+  return `${by} may not decide gate ${gate}: its approvers are ${approvers.join(', ')} (use --as NAME to say who decides)`;
 }
 
-/** The first decision stands; to say it again does no harm. */
-export function afterDecision(gate: string, stands: GateVerdict, wanted: GateVerdict): Answer {
-  const how = stands.answer !== null ? 'answered' : stands.approved ? 'approved' : 'rejected';
-  const told = `the gate ${gate} was ${how} by ${stands.by}`;
-  if (isSame(stands, wanted)) return { kind: 'ack', success: true, note: `${told} already` };
-  return errorAnswer(`${told}, and the first decision stands`, 'refused');
+/** The answer to a second decision. The first one counts; repeating it does no harm. */
+export function answerToSecondDecision(gate: string, first: GateVerdict, wanted: GateVerdict): Answer {
+  const how = first.answer !== null ? 'answered' : first.approved ? 'approved' : 'rejected';
+  const summary = `gate ${gate} was already ${how} by ${first.by}`;
+  if (isSame(first, wanted)) return { kind: 'ack', success: true, note: summary };
+  return errorAnswer(`${summary}, and the first decision counts`, 'refused');
 }
 
 function isSame(a: GateVerdict, b: GateVerdict): boolean {
   return a.approved === b.approved && a.answer === b.answer;
 }
 
-/** `agent` and `workflow` are asked of the event itself, all else of its data. */
-function fits(event: HeardEvent, filter: Readonly<Record<string, string>>, runId: string): boolean {
+/** `agent` and `workflow` are compared with the event itself, other keys with its data. */
+function matchesFilter(event: EmittedEvent, filter: Readonly<Record<string, string>>, runId: string): boolean {
   return Object.entries(filter).every(([key, wanted]) => {
     if (key === 'workflow') return wanted === runId;
     if (key === 'agent') return wanted === event.agent;
@@ -381,12 +387,12 @@ function within({ timeoutMs }: Waiting): string {
 }
 
 interface FileProblem {
-  /** Of the output. */
+  /** The name of the output. */
   readonly name: string;
   readonly problem: string;
 }
 
-/** A refusal with what else is wrong: told together, for the agent to mend at once. Only one that is about outputs ends so. */
+/** Adds problems with files to a refusal about outputs, so that the agent can fix everything at once. */
 function withProblems(refusal: string, problems: readonly FileProblem[]): string {
   const usage = refusal.lastIndexOf(USAGE);
   if (usage < 0 || problems.length === 0) return refusal;
@@ -398,7 +404,7 @@ function withProblems(refusal: string, problems: readonly FileProblem[]): string
 const USAGE = '\n\nUsage:\n';
 const INVALID = '\n\nInvalid:\n';
 
-/** As `judgeReport` says it. The line to use has all that is required, and what is to be mended. */
+/** In the form of `judgeReport`. The usage line names required outputs, and those that must be fixed. */
 function invalidOutputs({ steps }: RunState, stepId: string, names: readonly string[]): string {
   const act = steps.get(stepId)?.definition.act;
   const expects = act?.kind === 'effect' && act.effect.kind === 'prompt' ? act.effect.expects : [];

@@ -1,5 +1,5 @@
-// What lies in the inbox of a run, for others than its engine: what was left while there is none, since who decides about a
-// gate must know of decisions that are not applied yet; and what the engine has put aside.
+// Messages in the inbox of a run, read by others than its engine: those that no engine has applied yet (a person who decides
+// a gate must know of earlier decisions), and those that an engine has refused.
 
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,8 +8,8 @@ import type { Message } from './protocol.ts';
 import { LINE_BYTES_MAX, parseMessage } from './protocol.ts';
 import { readSmallFile } from '../sys/read-untrusted-file.ts';
 
-/** In the order in which they were left. */
-export function keptMessages(inbox: string, runId: string): readonly Message[] {
+/** In order of arrival. */
+export function pendingMessages(inbox: string, runId: string): readonly Message[] {
   const arrivals = namesIn(inbox)
     .filter((name) => name.endsWith('.tell') && !name.startsWith('.'))
     .map((name) => join(inbox, name))
@@ -22,7 +22,7 @@ export function keptMessages(inbox: string, runId: string): readonly Message[] {
     });
 }
 
-/** The names of those that were refused. */
+/** Their file names. */
 export function refusedMessages(inbox: string): readonly string[] {
   return namesIn(join(inbox, 'refused'));
 }

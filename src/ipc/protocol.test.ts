@@ -85,7 +85,7 @@ describe('what is no message', () => {
     ['hello', 'a message is one JSON object on one line'],
     ['[1]', 'a message is one JSON object on one line'],
     ['{}', '"type" is missing'],
-    ['{"type":7}', '"type" must be a text'],
+    ['{"type":7}', '"type" must be a string'],
     ['{"type":"toString"}', 'there is no message of type "toString"'],
     ['{"type":"event"}', '"event_type" is missing'],
     ['{"type":"event","event_type":""}', '"event_type" is missing'],
@@ -93,7 +93,7 @@ describe('what is no message', () => {
     ['{"type":"event","event_type":"e","data":[]}', '"data" must be an object'],
     ['{"type":"approval","gate_id":"g"}', '"approved" must be true or false'],
     ['{"type":"await_event","event_type":"e","timeout":"soon"}', '"timeout" must be a duration, like 30s'],
-    ['{"type":"await_event","event_type":"e","filter":{"a":{}}}', '"filter.a" must be a text'],
+    ['{"type":"await_event","event_type":"e","filter":{"a":{}}}', '"filter.a" must be a string'],
     ['{"type":"ping","workflow":"wf-2"}', 'this is the run wf-1, not wf-2'],
   ])('%s', (line, error) => {
     expect(parseMessage(line, RUN)).toEqual({ ok: false, error });
@@ -131,7 +131,7 @@ describe('what is no message', () => {
   });
 });
 
-test('any text is a message or a sentence (T1)', () => {
+test('any text is a message or a sentence (protocol/1)', () => {
   fc.assert(
     fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.json()), (line) => {
       const parsed = parseMessage(line, RUN);
@@ -140,7 +140,7 @@ test('any text is a message or a sentence (T1)', () => {
   );
 });
 
-test('any object with a known type is a message or a sentence (T1)', () => {
+test('any object with a known type is a message or a sentence (protocol/1)', () => {
   const type = fc.constantFrom(
     'step_done',
     'event',

@@ -1,10 +1,10 @@
-// What agents, steps and people can say to a run, and what they are answered: one JSON object a line, either way. Pure:
-// this file knows neither sockets nor files, and trusts nothing that it is given.
+// Messages that agents, steps and people send to a run, and the answers: one JSON object a line, in both directions. Pure:
+// this file knows neither sockets nor files, and trusts no input.
 //
-//   T1  Any bytes are a message or a sentence that says what is wrong with them. Nothing is thrown.
-//   T2  What is accepted is bounded: the length of a line, of a name, of an event, and how deep its values are nested.
-//   T3  A message that names another run is not for this one.
-//   T4  No key of a message can reach the prototype of an object.
+//   protocol/1  Any bytes are parsed to a message or to a sentence that says what is wrong. Nothing is thrown.
+//   protocol/2  Messages are bounded: the length of a line, of a name and of an event, and the depth of values.
+//   protocol/3  A message that names another run is refused.
+//   protocol/4  No key of a message can reach the prototype of an object.
 //
 // On the wire a message has a `type` in snake case; here it is the `kind`.
 
@@ -17,7 +17,7 @@ import { parseDuration } from '../base/time.ts';
 import { plainText } from '../ir/text.ts';
 
 export const LINE_BYTES_MAX = 1024 * 1024;
-/** Of what is kept by the thousand: an event, a decision, what somebody waits for. None may be as large as a line. */
+/** For what a run may have thousands of: events, decisions, waits. */
 export const SMALL_BYTES_MAX = 64 * 1024;
 const NAME_LENGTH_MAX = 256;
 const DEPTH_MAX = 64;
@@ -38,19 +38,19 @@ export type Message =
       readonly kind: 'await-event';
       readonly eventType: string;
       readonly filter: Readonly<Record<string, string>>;
-      /** The same question, asked again of the next engine, has the same. Null where who asks gave it none. */
+      /** Identifies the request if it is repeated for the next engine; null if the sender gave none. */
       readonly asking: string | null;
-      /** What the answer is called by programs that were written for another engine. */
+      /** Answer with the name that programs written for another engine expect. */
       readonly compat: boolean;
     } & Waiting)
-  /** `asker`: the step that asks, from which the name is looked up; null means what the agent is working on. */
+  /** `asker`: the step from which the name is resolved; null means the current step of the agent. */
   | {
       readonly kind: 'step-status';
       readonly step: string;
       readonly asker: string | null;
       readonly agent: string | null;
     }
-  /** `prompt`: what people are asked. */
+  /** `prompt`: the question for people. */
   | ({ readonly kind: 'await-approval'; readonly gate: string; readonly prompt: string | null } & Waiting)
   | {
       readonly kind: 'approval';
@@ -60,7 +60,7 @@ export type Message =
       readonly by: string | null;
       readonly message: string | null;
     }
-  /** `gate`: null means the only one that is open. */
+  /** `gate`: null means the only open one. */
   | {
       readonly kind: 'answer';
       readonly gate: string | null;
@@ -72,22 +72,22 @@ export type Message =
 
 export interface EventMessage {
   readonly kind: 'event';
-  /** The same message, sent again, has the same. Null where its sender gave it none. */
+  /** Identifies the message if it is sent again; null if the sender gave none. */
   readonly id: string | null;
   readonly eventType: string;
   readonly agent: string | null;
   readonly data: JsonMap;
 }
 
-/** What every message has that is answered later. */
+/** Fields of every message that waits for its answer. */
 export interface Waiting {
-  /** On behalf of whom: a step, or the one that the agent works on. */
+  /** The step that waits; null means the current step of the agent. */
   readonly step: string | null;
   readonly attempt: number | null;
   readonly agent: string | null;
-  /** Null waits for ever. */
+  /** Null waits without limit. */
   readonly timeoutMs: number | null;
-  /** A moment, in place of a duration: it stays the same when the message is sent again. */
+  /** In milliseconds since 1970. Unlike a duration it stays the same if the message is sent again. */
   readonly deadline: number | null;
 }
 
@@ -118,14 +118,14 @@ export type Answer =
       readonly answer: string | null;
     }
   | { readonly kind: 'timeout'; readonly message: string }
-  /** The run is ending: what was waited for will not come. */
+  /** The run is ending, or the step no longer waits. */
   | { readonly kind: 'released'; readonly message: string }
   | { readonly kind: 'pong'; readonly workflow: string };
 
 /**
- * `malformed`: it is no message. `refused`: it is one, and says what cannot be. `unknown-step`: it names a step that does
- * not exist. `ending`: the run is about to end, and can be taken up again. `ended`: it takes nothing in any more. `busy`: too
- * many are connected; the inbox is still open.
+ * `malformed`: not a message. `refused`: a message that cannot be accepted. `unknown-step`: the step does not exist. `ending`:
+ * the run is about to end, and can be resumed. `ended`: the run accepts nothing more. `busy`: too many connections; the inbox
+ * still works.
  */
 export type ErrorCode = 'malformed' | 'refused' | 'unknown-step' | 'ending' | 'ended' | 'busy';
 
@@ -133,13 +133,13 @@ export function errorAnswer(message: string, code: ErrorCode): Answer {
   return { kind: 'error', message, code };
 }
 
-/** With the line's end. */
+/** Includes the line end. */
 export function encodeAnswer(answer: Answer): string {
   const { kind, ...fields } = answer;
   return `${JSON.stringify({ type: kind.replaceAll('-', '_'), ...fields })}\n`;
 }
 
-/** Null where the line is no answer of ours. */
+/** Null if the line is not an answer. */
 export function decodeAnswer(line: string): Answer | null {
   const parsed = parseJson(line);
   if (!parsed.ok || !isJsonMap(parsed.value)) return null;
@@ -153,7 +153,7 @@ export function parseMessage(line: string, runId: string): Result<Message, strin
   if (!parsed.ok) return parsed;
   const map = parsed.value;
   if (!isJsonMap(map)) return err('a message is one JSON object on one line');
-  if (!isTame(map, DEPTH_MAX)) return err(`nested deeper than ${DEPTH_MAX} levels, or with the key "__proto__"`);
+  if (!isSafe(map, DEPTH_MAX)) return err(`nested deeper than ${DEPTH_MAX} levels, or with the key "__proto__"`);
   const fields = new Fields(map);
   const workflow = fields.name('workflow');
   const type = fields.word('type');
@@ -213,8 +213,8 @@ function messageOf(type: string, fields: Fields): Message | null {
       return {
         kind: 'approval',
         gate: fields.word('gate_id'),
-        approved: fields.yesOrNo('approved'),
-        // A rejection has a reason, an approval has notes; they are the same to us.
+        approved: fields.boolean('approved'),
+        // The reason of a rejection and the notes of an approval are the same field here.
         notes: fields.smallText('notes') ?? fields.smallText('reason'),
         by: fields.name('by'),
         message: fields.name('id'),
@@ -244,7 +244,7 @@ function waiting(fields: Fields): Waiting {
   };
 }
 
-/** The fields of a message. The first that is not what it should be is the problem; what is returned then does not matter. */
+/** Reads the fields of a message. `problem` is the first wrong one; the returned values do not matter then. */
 class Fields {
   problem: string | null = null;
   readonly #map: JsonMap;
@@ -253,7 +253,7 @@ class Fields {
     this.#map = map;
   }
 
-  /** Null where it is left out, or empty: a variable that is not set reaches us so. */
+  /** Null if it is absent, or empty because a variable was not set. */
   name(key: string): string | null {
     const text = this.text(key);
     if (text === null || text === '') return null;
@@ -262,7 +262,7 @@ class Fields {
     return text;
   }
 
-  /** Of a step or an agent. Ids grow as a workflow calls itself; one that is not known is never kept, so the line is bound enough. */
+  /** Of a step or an agent. Not limited in length, because ids grow with recursion, and an unknown id is never stored. */
   id(key: string): string | null {
     const text = this.text(key);
     if (text === null || text === '') return null;
@@ -276,7 +276,7 @@ class Fields {
   text(key: string): string | null {
     const value = this.#value(key);
     if (value === null || typeof value === 'string') return value;
-    return this.#wrong(key, 'must be a text');
+    return this.#wrong(key, 'must be a string');
   }
 
   missing(key: string): string {
@@ -298,19 +298,19 @@ class Fields {
 
   smallMap(key: string): JsonMap {
     const value = this.map(key);
-    // In UTF-16 units, which is close enough to tell large from small.
+    // In UTF-16 units, which is precise enough for a bound.
     if (JSON.stringify(value).length > SMALL_BYTES_MAX) this.#tooLarge(key);
     return value;
   }
 
   texts(key: string): Readonly<Record<string, string>> {
     const entries = Object.entries(this.smallMap(key));
-    const odd = entries.find(([, value]) => typeof value === 'object');
-    if (odd !== undefined) this.#wrong(`${key}.${odd[0]}`, 'must be a text');
+    const wrong = entries.find(([, value]) => typeof value === 'object');
+    if (wrong !== undefined) this.#wrong(`${key}.${wrong[0]}`, 'must be a string');
     return Object.fromEntries(entries.map(([name, value]) => [name, plainText(value)]));
   }
 
-  yesOrNo(key: string): boolean {
+  boolean(key: string): boolean {
     const value = this.#value(key);
     if (typeof value !== 'boolean') this.#wrong(key, 'must be true or false');
     return value === true;
@@ -358,10 +358,10 @@ function parseJson(line: string): Result<Json, string> {
   }
 }
 
-/** Journals and views walk through values by recursion, so the depth is bounded here. */
-function isTame(value: Json, depth: number): boolean {
+/** Bounds the depth, because journals and views process values recursively. */
+function isSafe(value: Json, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return true;
   if (depth === 0) return false;
-  if (Array.isArray(value)) return value.every((item: Json) => isTame(item, depth - 1));
-  return Object.entries(value).every(([key, item]) => key !== '__proto__' && isTame(item, depth - 1));
+  if (Array.isArray(value)) return value.every((item: Json) => isSafe(item, depth - 1));
+  return Object.entries(value).every(([key, item]) => key !== '__proto__' && isSafe(item, depth - 1));
 }

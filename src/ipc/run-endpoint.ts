@@ -1,9 +1,9 @@
-// Everything by which a live run is talked to, as one thing to open and to close: the desk, the socket and the inbox.
+// The endpoint of a live run: socket, inbox and message handler, opened and closed together.
 //
-//   R1  The socket and the inbox are there before the first step starts; what comes before the engine does is kept waiting.
-//   R2  What lies in the inbox is heard before what comes by the socket after it: an event and then `done` stay in order.
-//   R3  Nobody's connection keeps a run from its end.
-//   R4  Without a socket a run goes on; the inbox is enough.
+//   endpoint/1  Socket and inbox exist before the first step starts. Messages that arrive before the engine wait for it.
+//   endpoint/2  Messages in the inbox are handled before a later message on the socket: an event and then `done` stay in order.
+//   endpoint/3  No connection delays the end of a run.
+//   endpoint/4  A run works without a socket; the inbox is enough.
 
 import { randomUUID } from 'node:crypto';
 import { rmdirSync, statSync } from 'node:fs';
@@ -16,40 +16,40 @@ import type { JournalRecord } from '../kernel/decision.ts';
 import type { CurrentPrompt } from '../kernel/current-prompt.ts';
 import type { RunState } from '../kernel/state.ts';
 import { addressOf, makeSocketFolder } from './address.ts';
-import { Desk } from './message-handler.ts';
+import { MessageHandler } from './message-handler.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { Inbox } from './inbox.ts';
 import type { Answer, Message } from './protocol.ts';
 import { SocketServer } from './server.ts';
 
-export interface ReceptionOptions {
+export interface RunEndpointOptions {
   readonly runId: string;
   readonly mark: string;
   /** Absolute. */
   readonly runFolder: string;
   readonly clock: Clock;
-  /** The task as its agent is shown it; an error is a sentence. */
-  whole(prompting: CurrentPrompt): Result<string, string>;
-  /** Whether an agent has begun with the prompt of an effect. */
-  hasTaken(agent: string, effectId: string): boolean;
-  /** Whether a report of an agent could be about the prompt of an effect. */
-  couldHave?(agent: string, effectId: string): boolean;
-  /** A line for people. */
+  /** The prompt as its agent sees it; an error is a sentence. */
+  promptText(prompting: CurrentPrompt): Result<string, string>;
+  /** Whether an agent has accepted the prompt of an effect. */
+  hasAccepted(agent: string, effectId: string): boolean;
+  /** Whether a report of the agent can be about the prompt of an effect. */
+  mayReportOn?(agent: string, effectId: string): boolean;
+  /** Shows a line to people. */
   note(line: string): void;
 }
 
-export class Reception {
-  readonly #options: ReceptionOptions;
+export class RunEndpoint {
+  readonly #options: RunEndpointOptions;
   readonly #inbox: Inbox;
   readonly #server: SocketServer | null;
-  readonly #manned: Promise<Desk | null>;
-  #man: (desk: Desk | null) => void = () => {};
-  #desk: Desk | null = null;
+  readonly #ready: Promise<MessageHandler | null>;
+  #setReady: (handler: MessageHandler | null) => void = () => {};
+  #handler: MessageHandler | null = null;
 
-  constructor(options: ReceptionOptions) {
+  constructor(options: RunEndpointOptions) {
     this.#options = options;
-    this.#manned = new Promise((resolve) => {
-      this.#man = resolve;
+    this.#ready = new Promise((resolve) => {
+      this.#setReady = resolve;
     });
     const { runId, runFolder, mark } = options;
     const { inbox } = addressOf(runFolder, mark);
@@ -58,37 +58,37 @@ export class Reception {
     this.#server = this.#listen();
   }
 
-  /** From here on there is somebody to answer. */
+  /** From now on messages are answered. */
   open(run: LiveRun): void {
-    if (this.#desk !== null) return;
+    if (this.#handler !== null) return;
     const { clock } = this.#options;
-    this.#desk = new Desk({
+    this.#handler = new MessageHandler({
       run,
       clock,
-      whole: (task) => this.#options.whole(task),
-      hasTaken: (agent, effect) => this.#options.hasTaken(agent, effect),
-      couldHave: (agent, effect) => this.#options.couldHave?.(agent, effect) ?? true,
+      promptText: (task) => this.#options.promptText(task),
+      hasAccepted: (agent, effect) => this.#options.hasAccepted(agent, effect),
+      mayReportOn: (agent, effect) => this.#options.mayReportOn?.(agent, effect) ?? true,
       fileProblem,
       newId: randomUUID,
     });
-    this.#man(this.#desk);
+    this.#setReady(this.#handler);
     this.#inbox.open();
   }
 
-  /** Resolves when all that has been left in the inbox by now has been heard. */
-  async heard(): Promise<void> {
-    await this.#manned;
+  /** Resolves when all messages that are in the inbox now have been handled. */
+  async drainInbox(): Promise<void> {
+    await this.#ready;
     await this.#inbox.sweep();
   }
 
-  seen(records: readonly JournalRecord[], state: RunState): void {
-    this.#desk?.seen(records, state);
+  observe(records: readonly JournalRecord[], state: RunState): void {
+    this.#handler?.observe(records, state);
   }
 
-  /** `over`: the run will never be taken up again. */
+  /** `over`: the run can never be resumed. */
   async close(over: boolean): Promise<void> {
-    this.#man(null);
-    this.#desk?.close();
+    this.#setReady(null);
+    this.#handler?.close();
     await this.#server?.close();
     await this.#inbox.close(over);
     const { runFolder, mark } = this.#options;
@@ -100,7 +100,7 @@ export class Reception {
     const { runId, runFolder, mark } = this.#options;
     const { socket: path } = addressOf(runFolder, mark);
     const failed = (error: Error): void => {
-      this.#options.note(`the run has no socket, and is talked to by its inbox alone: ${error.message}`);
+      this.#options.note(`the run has no socket and can be reached through its inbox only: ${error.message}`);
     };
     try {
       makeSocketFolder(path, runFolder);
@@ -108,7 +108,7 @@ export class Reception {
         path,
         runId,
         answer: async (message, gone) => {
-          await this.#manned;
+          await this.#ready;
           await this.#inbox.sweep();
           return this.#answer(message, gone);
         },
@@ -122,8 +122,8 @@ export class Reception {
   }
 
   async #answer(message: Message, gone: AbortSignal): Promise<Answer | null> {
-    const desk = await this.#manned;
-    return desk === null ? null : desk.answer(message, gone);
+    const handler = await this.#ready;
+    return handler === null ? null : handler.answer(message, gone);
   }
 }
 
@@ -131,7 +131,7 @@ function fileProblem(path: string, from: string): string | null {
   try {
     const stats = statSync(resolve(from, path));
     if (stats.isFile()) return null;
-    return stats.isDirectory() ? 'is a folder' : 'is no file';
+    return stats.isDirectory() ? 'is a folder' : 'is not a file';
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return 'no such file';
     throw error;

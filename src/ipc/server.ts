@@ -1,13 +1,13 @@
-// The socket of a run: lines in, lines out. Whoever connects is taken for hostile.
+// The socket of a run: one JSON object a line, in both directions. Every client is considered hostile.
 //
-//   S1  Messages of one connection are answered one after the other, in their order; the next is looked at when the answer
-//       to the last has been taken away.
-//   S2  What is kept for a connection is bounded, and so is what is kept for all of them together. A connection that wants
-//       more is told so and closed.
-//   S3  So many connections and no more: for a new one the oldest that is idle is closed; where none is idle the new one
-//       is refused, and its sender goes to the inbox.
-//   S4  What a connection does harms no other and not the run. An exception here is a bug of ours.
-//   S5  A sender that goes away while it waits is noticed. One that waits therefore keeps its own side open.
+//   socket/1  Messages of one connection are answered one after the other, in order. The next is read when the answer to the
+//             last has been sent.
+//   socket/2  The bytes buffered for a connection are bounded, and so are those of all connections together. A connection
+//             that exceeds a bound gets an error and is closed.
+//   socket/3  The number of connections is bounded. For a new one the oldest idle connection is closed; if none is idle, the
+//             new one is refused, and its client uses the inbox.
+//   socket/4  A connection can harm neither another one nor the run. An exception here is a bug.
+//   socket/5  A client that goes away while it waits is noticed. So a client that waits must keep its own side open.
 
 import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
 import type { Server, Socket } from 'node:net';
@@ -17,20 +17,20 @@ import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './proto
 import { ABSENT, isErrno } from '../sys/errno.ts';
 
 const CONNECTIONS_MAX = 256;
-/** Of a connection that talks on while it waits for an answer; it is not read any further then. */
+/** Beyond this, a connection that sends more while it waits for an answer is not read. */
 const AHEAD_BYTES_MAX = 64 * 1024;
 const BUFFERED_BYTES_MAX = 32 * 1024 * 1024;
-/** For an answer to be taken away. */
-const PATIENCE_MS = 30_000;
-/** For answers on their way when the run is over. */
-const FAREWELL_MS = 500;
+/** For sending an answer. */
+const SEND_TIMEOUT_MS = 30_000;
+/** For pending answers at the end of the run. */
+const CLOSE_TIMEOUT_MS = 500;
 
 export interface SocketOptions {
   readonly path: string;
   readonly runId: string;
-  /** Null: the sender has gone, or there is no engine any more. */
+  /** Null: the client has gone away, or the engine has ended. */
   answer(message: Message, gone: AbortSignal): Promise<Answer | null>;
-  /** There is no socket, and why: the inbox has to do. */
+  /** The socket cannot be opened. The inbox still works. */
   failed(error: NodeJS.ErrnoException): void;
 }
 
@@ -40,16 +40,16 @@ export class SocketServer {
   readonly #connections = new Set<Connection>();
   #buffered = 0;
 
-  /** Is bound when it returns: a socket that an earlier engine left is replaced, for the caller holds the run's lock. */
+  /** Bound when it returns. Replaces the socket of an earlier engine, because the caller holds the run's lock. */
   constructor(options: SocketOptions) {
     this.#options = options;
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#accept(socket));
     this.#server.on('error', (error) => options.failed(error));
-    // A flood is turned away before it costs anything.
+    // A flood of connections is refused before it costs anything.
     this.#server.maxConnections = 2 * CONNECTIONS_MAX;
     removeSocket(options.path);
     this.#server.listen(options.path);
-    closeToOthers(options.path);
+    makePrivate(options.path);
   }
 
   async close(): Promise<void> {
@@ -61,13 +61,13 @@ export class SocketServer {
   #accept(socket: Socket): void {
     if (this.#connections.size >= CONNECTIONS_MAX && !this.#dropIdle()) {
       socket.on('error', ignoreErrno);
-      socket.end(encodeAnswer(errorAnswer('too many are connected', 'busy')), () => socket.destroy());
+      socket.end(encodeAnswer(errorAnswer('too many connections', 'busy')), () => socket.destroy());
       return;
     }
     const connection = new Connection(socket, {
       runId: this.#options.runId,
       answer: (message, gone) => this.#options.answer(message, gone),
-      keep: (bytes) => {
+      count: (bytes) => {
         this.#buffered += bytes;
         return this.#buffered <= BUFFERED_BYTES_MAX;
       },
@@ -87,38 +87,38 @@ export class SocketServer {
   }
 }
 
-interface Surroundings {
+interface ConnectionOptions {
   readonly runId: string;
   answer(message: Message, gone: AbortSignal): Promise<Answer | null>;
-  /** So many bytes more are kept, or fewer; false where that is too much for all together. */
-  keep(bytes: number): boolean;
+  /** Counts buffered bytes, more or fewer; false if all connections together exceed the bound. */
+  count(bytes: number): boolean;
   closed(): void;
 }
 
 class Connection {
   readonly #socket: Socket;
-  readonly #around: Surroundings;
+  readonly #options: ConnectionOptions;
   readonly #gone = new AbortController();
-  /** What has come and is not answered yet, from the beginning of a line on. */
+  /** Received and not answered yet, from the beginning of a line on. */
   #chunks: Buffer[] = [];
   #bytes = 0;
   #busy = false;
-  /** The other side says nothing more. */
+  /** The client sends nothing more. */
   #ended = false;
   #closing = false;
-  #idleAgain: () => void = () => {};
+  #onIdle: () => void = () => {};
 
-  constructor(socket: Socket, around: Surroundings) {
+  constructor(socket: Socket, options: ConnectionOptions) {
     this.#socket = socket;
-    this.#around = around;
-    socket.on('data', (chunk: Buffer) => this.#take(chunk));
+    this.#options = options;
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.on('end', () => this.#end());
     socket.on('error', ignoreErrno);
     socket.on('close', () => {
       this.#drop(this.#bytes);
       this.#chunks = [];
       this.#gone.abort();
-      around.closed();
+      options.closed();
     });
   }
 
@@ -130,13 +130,13 @@ class Connection {
     this.#socket.destroy();
   }
 
-  /** The answer that is on its way is still handed over, if it is taken. */
+  /** A pending answer is still sent, if the client reads it. */
   async close(): Promise<void> {
     this.#closing = true;
-    const farewell = setTimeout(() => this.destroy(), FAREWELL_MS);
+    const timer = setTimeout(() => this.destroy(), CLOSE_TIMEOUT_MS);
     if (this.#busy) {
       await new Promise<void>((resolve) => {
-        this.#idleAgain = resolve;
+        this.#onIdle = resolve;
         this.#gone.signal.addEventListener('abort', () => resolve());
       });
     }
@@ -146,22 +146,24 @@ class Connection {
         this.#socket.end(() => resolve());
       });
     }
-    clearTimeout(farewell);
+    clearTimeout(timer);
     this.destroy();
   }
 
-  #take(chunk: Buffer): void {
+  #receive(chunk: Buffer): void {
+    // Nothing more is read at the end of the run.
+    if (this.#closing) return;
     this.#chunks.push(chunk);
     this.#bytes += chunk.length;
-    if (!this.#around.keep(chunk.length)) {
-      this.#refuse('too much is being said at once');
+    if (!this.#options.count(chunk.length)) {
+      this.#refuse('too many bytes are waiting to be read');
       return;
     }
     if (!this.#busy) this.#next(chunk);
     else if (this.#bytes > AHEAD_BYTES_MAX) this.#socket.pause();
   }
 
-  /** `fresh`: only there can the end of the first line be, where it is given. */
+  /** `fresh`: the only chunk that can contain the end of the first line; null if any can. */
   #next(fresh: Buffer | null): void {
     if (this.#closing) return;
     if (fresh === null || fresh.includes(NEWLINE)) {
@@ -170,7 +172,7 @@ class Connection {
       if (end >= 0 && end <= LINE_BYTES_MAX) {
         this.#chunks = end + 1 === all.length ? [] : [restOf(all, end + 1)];
         this.#drop(end + 1);
-        void this.#hear(all.subarray(0, end).toString('utf8'));
+        void this.#handle(all.subarray(0, end).toString('utf8'));
         return;
       }
       this.#chunks = all.length === 0 ? [] : [all];
@@ -180,26 +182,26 @@ class Connection {
     else this.#socket.resume();
   }
 
-  async #hear(line: string): Promise<void> {
+  async #handle(line: string): Promise<void> {
     this.#busy = true;
-    const message = parseMessage(line, this.#around.runId);
+    const message = parseMessage(line, this.#options.runId);
     const answer = message.ok
-      ? await this.#around.answer(message.value, this.#gone.signal)
+      ? await this.#options.answer(message.value, this.#gone.signal)
       : errorAnswer(message.error, 'malformed');
-    // There will be none: its sender sees that the connection is closed.
+    // There will be no answer. The client sees that the connection is closed.
     if (answer === null) this.destroy();
-    else if (!this.#socket.destroyed) await this.#hand(encodeAnswer(answer));
+    else if (!this.#socket.destroyed) await this.#send(encodeAnswer(answer));
     this.#busy = false;
-    this.#idleAgain();
+    this.#onIdle();
     if (!this.#socket.destroyed) this.#next(null);
   }
 
-  /** Resolves when it has been taken away, or never will be. */
-  #hand(text: string): Promise<void> {
+  /** Resolves when the text has been sent, or never can be. */
+  #send(text: string): Promise<void> {
     return new Promise((resolve) => {
-      const impatience = setTimeout(() => this.destroy(), PATIENCE_MS);
+      const timer = setTimeout(() => this.destroy(), SEND_TIMEOUT_MS);
       const done = (): void => {
-        clearTimeout(impatience);
+        clearTimeout(timer);
         this.#socket.off('close', done);
         resolve();
       };
@@ -208,7 +210,7 @@ class Connection {
     });
   }
 
-  /** A sender that was killed looks the same as one that has said all: what it said is heard, but it waits for nothing (S5). */
+  /** A killed client looks like one that has sent everything: its messages are handled, but it does not wait (socket/5). */
   #end(): void {
     this.#ended = true;
     this.#gone.abort();
@@ -219,31 +221,31 @@ class Connection {
     this.#socket.removeAllListeners('data');
     this.#closing = true;
     this.#socket.end(encodeAnswer(errorAnswer(why, 'malformed')), () => this.destroy());
-    // Whoever does not read this is not waited for.
-    setTimeout(() => this.destroy(), FAREWELL_MS).unref();
+    // Does not wait for a client that does not read.
+    setTimeout(() => this.destroy(), CLOSE_TIMEOUT_MS).unref();
   }
 
   #drop(bytes: number): void {
     this.#bytes -= bytes;
-    this.#around.keep(-bytes);
+    this.#options.count(-bytes);
   }
 }
 
 const NEWLINE = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
-/** A small rest does not keep a large whole in memory. */
+/** Copies a small rest, so that it does not keep a large buffer in memory. */
 function restOf(all: Buffer, from: number): Buffer {
   const rest = all.subarray(from);
   return all.length > 2 * AHEAD_BYTES_MAX ? Buffer.from(rest) : rest;
 }
 
-/** The other side went away, in one of the ways there are; 'close' follows. */
+/** The client went away; 'close' follows. */
 function ignoreErrno(error: Error): void {
-  if (!isErrno(error, ...HUNG_UP)) throw error;
+  if (!isErrno(error, ...CLIENT_GONE)) throw error;
 }
 
-const HUNG_UP = [
+const CLIENT_GONE = [
   'ECONNRESET',
   'EPIPE',
   'ENOTCONN',
@@ -253,12 +255,12 @@ const HUNG_UP = [
   'ERR_STREAM_DESTROYED',
 ] as const;
 
-/** Its folder is private already; this is for those who look at the file alone. */
-function closeToOthers(path: string): void {
+/** The folder is private already. */
+function makePrivate(path: string): void {
   if (isSocket(path)) chmodSync(path, 0o600);
 }
 
-/** What else may stand there is not ours to remove; then the socket cannot be had. */
+/** Removes nothing but a socket. If something else is in its place, the socket cannot be opened. */
 function removeSocket(path: string): void {
   if (isSocket(path)) unlinkSync(path);
 }

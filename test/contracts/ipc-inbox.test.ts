@@ -11,20 +11,25 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import type { Reach } from '../../src/ipc/client.ts';
-import { ask as askRun, leave } from '../../src/ipc/client.ts';
+import type { EngineAddress } from '../../src/ipc/client.ts';
+import { ask as askRun, leaveMessage } from '../../src/ipc/client.ts';
+import { isOver } from '../../src/stores/peek.ts';
 import { Inbox } from '../../src/ipc/inbox.ts';
 import { until } from '../rig/rig.ts';
 import { IpcRig } from './ipc-rig.ts';
 
 const MEOW = resolve(import.meta.dirname, '../../bin/meow');
-const FOR_EVER = { until: null, stays: 'never' } as const;
+const FOR_EVER = { deadline: null, keep: 'never' } as const;
 const EVENT = { type: 'event', id: 'once', event_type: 'tool', data: {} };
 
-function ask(reach: Reach, message: Parameters<typeof askRun>[1], patience: Parameters<typeof askRun>[2] = FOR_EVER) {
-  return askRun(reach, message, patience);
+function ask(
+  address: Omit<EngineAddress, 'isOver'>,
+  message: Parameters<typeof askRun>[1],
+  options: Parameters<typeof askRun>[2] = FOR_EVER,
+) {
+  return askRun({ ...address, isOver: () => isOver(dirname(address.inbox ?? '')) }, message, options);
 }
 
 function put(rig: IpcRig, name: string, text: string): void {
@@ -35,7 +40,7 @@ function lone(rig: IpcRig): { readonly socket: null; readonly inbox: string } {
   return { socket: null, inbox: rig.address.inbox };
 }
 
-/** Resolves when the engine has looked through all that lies in the inbox now (R2). */
+/** Resolves when the engine has looked through all that lies in the inbox now (endpoint/2). */
 async function looked(rig: IpcRig): Promise<void> {
   expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
 }
@@ -60,13 +65,13 @@ test('what a shell left is heard, without any program being started', async () =
   await until(() => rig.inbox().length === 0, 'the inbox to be empty');
 });
 
-test('what was left while there was no engine is heard in its order, and by its id once (I1, I2)', async () => {
+test('what was left while there was no engine is heard in its order, and by its id once (inbox/1, inbox/2)', async () => {
   await using rig = new IpcRig();
   rig.listen();
   await rig.close();
   for (let n = 0; n < 300; n++) emitByShell(rig, 'tool', '--data', `n=${n}`);
-  leave(lone(rig), EVENT);
-  leave(lone(rig), EVENT);
+  leaveMessage(lone(rig), EVENT);
+  leaveMessage(lone(rig), EVENT);
   const later = Date.now() / 1_000 + 1;
   for (const name of rig.inbox().filter((one) => one.endsWith('.tell')))
     utimesSync(join(rig.address.inbox, name), later, later);
@@ -77,7 +82,7 @@ test('what was left while there was no engine is heard in its order, and by its 
   expect(rig.run.state.events.count).toBe(301);
 });
 
-test('a file that was heard and not deleted is not heard again by the next engine (I1)', async () => {
+test('a file that was heard and not deleted is not heard again by the next engine (inbox/1)', async () => {
   await using rig = new IpcRig();
   rig.listen();
   await rig.close();
@@ -134,14 +139,14 @@ test('who waits without an engine gives up in time', async () => {
   await using rig = new IpcRig();
   rig.listen();
   await rig.close();
-  const gone = await ask(rig.address, { type: 'ping' }, { until: Date.now() + 100, stays: 'never' });
+  const gone = await ask(rig.address, { type: 'ping' }, { deadline: Date.now() + 100, keep: 'never' });
   expect(gone).toMatchObject({ kind: 'timeout' });
   expect(rig.inbox()).toEqual([]);
-  await ask(rig.address, { type: 'ping' }, { until: Date.now() + 100, stays: 'when-late' });
+  await ask(rig.address, { type: 'ping' }, { deadline: Date.now() + 100, keep: 'when-late' });
   expect(rig.inbox()).toHaveLength(1);
 });
 
-test('a question that its sender took back is waited for no longer (I4)', async () => {
+test('a question that its sender took back is waited for no longer (inbox/4)', async () => {
   await using rig = new IpcRig();
   rig.open();
   put(rig, '.q.ask', `${JSON.stringify({ type: 'await_event', event_type: 'tool', step: 'a' })}\n`);
@@ -155,7 +160,7 @@ test('a question that its sender took back is waited for no longer (I4)', async 
   expect(rig.inbox()).toEqual([]);
 });
 
-test('what is no message is put aside, and said (I5)', async () => {
+test('what is no message is put aside, and said (inbox/5)', async () => {
   await using rig = new IpcRig();
   rig.open();
   put(rig, 'a.tell', 'nonsense');
@@ -163,9 +168,9 @@ test('what is no message is put aside, and said (I5)', async () => {
   put(rig, 'c.tell', 'x'.repeat(2 * 1024 * 1024));
   await until(() => rig.notes.length === 3, 'three notes');
   expect(rig.notes.toSorted()).toEqual([
-    expect.stringMatching(/a\.tell is no message: a message is one JSON object/),
-    expect.stringMatching(/b\.event is no message: it is no event/),
-    expect.stringMatching(/c\.tell is no message: it has more than 1048576 bytes/),
+    expect.stringMatching(/a\.tell is not a message: a message is one JSON object/),
+    expect.stringMatching(/b\.event is not a message: it is not an event/),
+    expect.stringMatching(/c\.tell is not a message: it has more than 1048576 bytes/),
   ]);
   expect(rig.inbox()).toEqual(['refused']);
   expect(readdirSync(join(rig.address.inbox, 'refused')).toSorted()).toEqual(['a.tell', 'b.event', 'c.tell']);
@@ -218,7 +223,7 @@ test('a bug in one pass keeps nobody from the next', async () => {
   });
   put(rig, 'a.tell', '{"type":"ping"}');
   await expect(inbox.sweep()).rejects.toThrow('a bug');
-  leave(lone(rig), EVENT);
+  leaveMessage(lone(rig), EVENT);
   await inbox.sweep();
   expect(heard).toEqual(['ping', 'event']);
   await inbox.close(false);
@@ -240,11 +245,11 @@ test('what was begun and never finished is put aside after a while', async () =>
   utimesSync(join(rig.address.inbox, '18.event'), 1, 1);
   rig.open();
   await until(() => rig.notes.length === 1, 'a note');
-  expect(rig.notes[0]).toContain('18.event is no message: it was never finished');
+  expect(rig.notes[0]).toContain('18.event is not a message: it is incomplete');
   expect(rig.inbox()).toEqual(['17.event', 'refused']);
 });
 
-test('other files, folders, links and pipes are left alone (I3)', async () => {
+test('other files, folders, links and pipes are left alone (inbox/3)', async () => {
   await using rig = new IpcRig();
   rig.open();
   const { inbox } = rig.address;
@@ -262,7 +267,7 @@ test('other files, folders, links and pipes are left alone (I3)', async () => {
   expect(rig.notes).toEqual([]);
 });
 
-test('an event that was left before a message of the socket is heard before it (R2)', async () => {
+test('an event that was left before a message of the socket is heard before it (endpoint/2)', async () => {
   await using rig = new IpcRig();
   rig.open();
   for (let n = 0; n < 20; n++) {
@@ -273,7 +278,7 @@ test('an event that was left before a message of the socket is heard before it (
   expect(heard).toEqual(Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? 'tool' : 'after')));
 });
 
-test('what cannot be made durable stays for the next engine (I1)', async () => {
+test('what cannot be made durable stays for the next engine (inbox/1)', async () => {
   await using rig = new IpcRig();
   rig.open();
   rig.run.breakDisk();

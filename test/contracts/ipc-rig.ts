@@ -1,4 +1,4 @@
-// A reception in a folder of its own, for a run that decides and does nothing else.
+// A endpoint in a folder of its own, for a run that decides and does nothing else.
 
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -9,7 +9,7 @@ import { ok } from '../../src/base/result.ts';
 import { systemClock } from '../../src/sys/clock.ts';
 import type { Address } from '../../src/ipc/address.ts';
 import { addressOf } from '../../src/ipc/address.ts';
-import { Reception } from '../../src/ipc/run-endpoint.ts';
+import { RunEndpoint } from '../../src/ipc/run-endpoint.ts';
 import type { FakeRun } from '../kernel-rig/fake-run.ts';
 import { fakeRun } from '../kernel-rig/fake-run.ts';
 
@@ -20,7 +20,7 @@ export class IpcRig implements AsyncDisposable {
   readonly address: Address;
   readonly notes: string[] = [];
   readonly run: FakeRun;
-  #reception: Reception | null = null;
+  #endpoint: RunEndpoint | null = null;
 
   constructor({ folder = 'run', program = ['a', 'b needs a'] }: { folder?: string; program?: readonly string[] } = {}) {
     this.runFolder = join(this.base, folder);
@@ -33,28 +33,28 @@ export class IpcRig implements AsyncDisposable {
   /** As an engine does it. */
   open(): void {
     this.listen();
-    this.#reception?.open(this.run);
+    this.#endpoint?.open(this.run);
   }
 
   /** The socket is there, and nobody answers yet. */
   listen(): void {
     const { runFolder, mark, run } = this;
-    const reception = new Reception({
+    const endpoint = new RunEndpoint({
       runId: run.id,
       mark,
       runFolder,
       clock: systemClock,
-      whole: ({ prompt }) => ok(JSON.stringify(prompt)),
-      hasTaken: () => true,
+      promptText: ({ prompt }) => ok(JSON.stringify(prompt)),
+      hasAccepted: () => true,
       note: (line) => this.notes.push(line),
     });
-    run.watch((records, state) => reception.seen(records, state));
-    this.#reception = reception;
+    run.watch((records, state) => endpoint.observe(records, state));
+    this.#endpoint = endpoint;
   }
 
   async close(over = false): Promise<void> {
-    await this.#reception?.close(over);
-    this.#reception = null;
+    await this.#endpoint?.close(over);
+    this.#endpoint = null;
   }
 
   connect(): Talk {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -24,7 +25,7 @@ test('a message is answered by a line', async () => {
   expect(rig.run.state.events.count).toBe(1);
 });
 
-test('several messages of one connection are answered in their order (S1)', async () => {
+test('several messages of one connection are answered in their order (socket/1)', async () => {
   await using rig = new IpcRig();
   rig.open();
   using talk = rig.connect();
@@ -54,7 +55,7 @@ test('a message for another run, and one of an unknown type, are refused', async
   expect(rig.run.state.events.count).toBe(0);
 });
 
-test('what is said before the engine is there is answered when it is (R1)', async () => {
+test('what is said before the engine is there is answered when it is (endpoint/1)', async () => {
   await using rig = new IpcRig();
   rig.listen();
   using talk = rig.connect();
@@ -67,7 +68,7 @@ test('what is said before the engine is there is answered when it is (R1)', asyn
   expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
 });
 
-test('one who goes away while it waits takes no event with it (S5)', async () => {
+test('one who goes away while it waits takes no event with it (socket/5)', async () => {
   await using rig = new IpcRig();
   rig.open();
   const wait = { type: 'await_event', event_type: 'tool', step: 'a' };
@@ -103,13 +104,13 @@ describe('the place of the socket', () => {
     expect(existsSync(dirname(rig.address.socket))).toBe(false);
   });
 
-  test('is not a folder that somebody else has made there: then the inbox has to do (R4)', async () => {
+  test('is not a folder that somebody else has made there: then the inbox has to do (endpoint/4)', async () => {
     await using rig = new IpcRig({ folder: `${'long'.repeat(30)}/run` });
     const folder = dirname(rig.address.socket);
     mkdirSync(folder);
     chmodSync(folder, 0o755);
     rig.open();
-    expect(rig.notes).toEqual([expect.stringContaining('talked to by its inbox alone')]);
+    expect(rig.notes).toEqual([expect.stringContaining('reached through its inbox only')]);
     expect(existsSync(rig.address.socket)).toBe(false);
     const { rmdirSync } = await import('node:fs');
     rmdirSync(folder);
@@ -170,7 +171,7 @@ describe('a hostile client', () => {
     expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
   });
 
-  test('is cut off when all connections together keep too much, and what they kept is free again (S2)', async () => {
+  test('is cut off when all connections together keep too much, and what they kept is free again (socket/2)', async () => {
     await using rig = new IpcRig();
     rig.open();
     // Each alone is within its bound: a line that has not ended yet.
@@ -178,7 +179,7 @@ describe('a hostile client', () => {
     const talks = Array.from({ length: 40 }, () => rig.connect());
     for (const talk of talks) talk.socket.write(line);
     const refused = await Promise.race(talks.map((talk) => talk.next()));
-    expect(refused).toMatchObject({ type: 'error', message: 'too much is being said at once' });
+    expect(refused).toMatchObject({ type: 'error', message: 'too many bytes are waiting to be read' });
     for (const talk of talks) talk.socket.destroy();
     await Promise.all(talks.map((talk) => talk.closed));
     // As much again, one after the other.
@@ -189,6 +190,18 @@ describe('a hostile client', () => {
       expect(await talk.next()).toMatchObject({ type: 'error', code: 'malformed' });
       expect(await talk.next()).toMatchObject({ type: 'pong' });
     }
+  });
+
+  test('does no harm with what it sends while the run ends (socket/4)', async () => {
+    await using rig = new IpcRig();
+    rig.open();
+    const line = Buffer.alloc(1024 * 1024 - 1, 'x');
+    const talks = Array.from({ length: 40 }, () => rig.connect());
+    await Promise.all(talks.map((talk) => once(talk.socket, 'connect')));
+    const closing = rig.close();
+    for (const talk of talks) talk.socket.write(line);
+    await closing;
+    for (const talk of talks) talk.socket.destroy();
   });
 
   test('may connect as often as it likes', async () => {
@@ -233,7 +246,7 @@ describe('a hostile client', () => {
     expect(flushed).toBeLessThan(200);
   });
 
-  test('keeps no run from its end (R3)', async () => {
+  test('keeps no run from its end (endpoint/3)', async () => {
     await using rig = new IpcRig();
     rig.open();
     const talks = Array.from({ length: 20 }, () => rig.connect());

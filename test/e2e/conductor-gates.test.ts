@@ -33,7 +33,7 @@ test('section 5: an open gate survives kill -9, and is decided while no engine r
   expect((await rig.meow('gates')).stdout).toMatch(/^r +ask +ask#1 .*Is it good\?/m);
   const refused = await rig.meow('approve', 'r', 'ask', '--as', 'bob');
   expect(refused).toMatchObject({ code: 2, stdout: '' });
-  expect(refused.stderr).toContain('bob may not decide the gate ask: that is for ada, grace');
+  expect(refused.stderr).toContain('bob may not decide gate ask: its approvers are ada, grace');
   expect(await rig.meow('approve', 'r', 'ask', '--as', 'grace', '--notes', 'fine')).toMatchObject({ code: 0 });
   expect((await rig.meow('reject', 'r', 'ask', '--as', 'ada')).code, 'the first decision stands').toBe(2);
   expect(await rig.meow('resume', 'r')).toMatchObject({ code: 0 });

@@ -82,7 +82,7 @@ test('a gate that nobody has asked for yet may be decided, and that is said', as
   await rig.decided('g', 'gate-asked gate');
   const { stdout, code } = await rig.meow('reject', 'g', 'later');
   expect(code).toBe(0);
-  expect(stdout).toBe('nobody has asked for the gate later yet: it is kept for when somebody does (open now: now)\n');
+  expect(stdout).toBe('no step has asked for gate later yet: the decision is stored until one does (open now: now)\n');
   rig.write('go', '');
   await rig.meow('approve', 'g', 'now');
   await run.ended;
@@ -97,7 +97,7 @@ test('the first decision stands', async () => {
   await rig.meow('approve', 'g', 'review', '--as', 'ann');
   expect(await rig.meow('approve', 'g', 'review')).toMatchObject({ code: 0 });
   const { stderr, code } = await rig.meow('reject', 'g', 'review');
-  expect(stderr).toBe('meow: the gate review was approved by ann, and the first decision stands\n');
+  expect(stderr).toBe('meow: gate review was already approved by ann, and the first decision counts\n');
   expect(code).toBe(2);
   rig.write('go', '');
   await run.ended;

@@ -215,7 +215,7 @@ test('an inbox that cannot be made ends the run before anything is started, and 
   await run.ended;
   chmodSync(rig.path('.meow/workflows/i/inbox'), 0o755);
   const { stderr, code } = await rig.meow('resume', 'i');
-  expect(stderr).toContain('inbox is not a folder of yours alone');
+  expect(stderr).toContain('inbox is not a private folder of yours');
   expect(code).toBe(2);
   chmodSync(rig.path('.meow/workflows/i/inbox'), 0o700);
   rig.write('hold.go', '');

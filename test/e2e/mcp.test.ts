@@ -166,7 +166,9 @@ test.each(WAYS)('a report by %s is judged, mended and accepted', async (_way, en
   });
   const accepted = await client.call('done', { outputs: { ...OUTPUTS, colour: 'blue' }, notes: 'slow' });
   expect(accepted.isError).toBe(false);
-  expect(accepted.text).toMatch(/^Complete\..*\nthe step does not ask for the output colour; it is kept$/);
+  expect(accepted.text).toMatch(
+    /^Complete\..*\nthe step does not declare the output colour; it is stored all the same$/,
+  );
   expect((await agent.run.ended).code).toBe(0);
   expect((await agent.rig.status('r')).steps['work']?.outputs).toEqual({ ...OUTPUTS, colour: 'blue' });
   expect(await client.call('done', { outputs: OUTPUTS })).toEqual({
@@ -238,7 +240,7 @@ test('a person approves, rejects, or does neither in time', async () => {
     isError: false,
   });
   const late = await client.call('ask', { question: 'Anybody?', gate: 'late', timeout: '50ms' });
-  expect(late.text).toMatch(/^No answer: nobody decided the gate late within 50ms\./);
+  expect(late.text).toMatch(/^No answer: nobody decided gate late within 50ms\./);
   expect(await client.call('ask', { question: 'Anybody?', timeout: 'soon' })).toMatchObject({
     text: expect.stringContaining('"soon" is not a duration') as string,
     isError: true,

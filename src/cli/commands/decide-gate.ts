@@ -4,10 +4,10 @@
 import { userInfo } from 'node:os';
 import type { JsonMap } from '../../base/json.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { addressOf, makePrivateFolder } from '../../ipc/address.ts';
-import { ask, leave, newMessageId } from '../../ipc/client.ts';
-import { afterDecision, notAnApprover } from '../../ipc/message-handler.ts';
-import { keptMessages } from '../../ipc/pending-messages.ts';
+import { makePrivateFolder } from '../../ipc/address.ts';
+import { ask, leaveMessage, newMessageId } from '../../ipc/client.ts';
+import { answerToSecondDecision, approverProblem } from '../../ipc/message-handler.ts';
+import { pendingMessages } from '../../ipc/pending-messages.ts';
 import type { Answer } from '../../ipc/protocol.ts';
 import type { GateVerdict } from '../../kernel/input.ts';
 import type { Store } from '../../engine/ports.ts';
@@ -16,7 +16,7 @@ import { openGates } from '../../view/status.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import type { ReadRun } from '../../app/runs.ts';
-import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
+import { engineAddress, readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { complain, say } from '../output.ts';
 
 interface DecisionOptions {
@@ -51,13 +51,13 @@ async function decide(wanted: string, gate: string | null, verdict: GateVerdict)
   return EXIT.usage;
 }
 
-/** For an engine that has no socket that we can reach. */
-const PATIENCE_MS = 10_000;
+/** For an engine without a reachable socket. */
+const ANSWER_MS = 10_000;
 
 /** Null where the engine has ended meanwhile. */
 async function tellEngine(store: Store, id: string, gate: string | null, verdict: GateVerdict): Promise<Answer | null> {
-  const patience = { until: Date.now() + PATIENCE_MS, stays: 'never' } as const;
-  const answer = await ask(reachOf(store, await readRun(store, id)), messageOf(id, gate, verdict), patience);
+  const options = { deadline: Date.now() + ANSWER_MS, keep: 'never' } as const;
+  const answer = await ask(engineAddress(store, await readRun(store, id)), messageOf(id, gate, verdict), options);
   if (answer?.kind === 'timeout') {
     throw new UsageError(`the engine of run ${id} does not answer`, `look at it: meow status ${id}`);
   }
@@ -71,14 +71,14 @@ async function leaveWord(store: Store, run: ReadRun, wanted: string | null, verd
   }
   const open = openGates(state).map((gate) => gate.id);
   const gate = wanted ?? onlyOne(id, open);
-  const reach = reachOf(store, run);
-  const stands = state.gates.get(gate)?.verdict ?? keptVerdict(reach.inbox, id, gate);
-  if (stands !== null) return afterDecision(gate, stands, verdict);
-  const problem = notAnApprover(state, gate, verdict);
+  const address = engineAddress(store, run);
+  const stands = state.gates.get(gate)?.verdict ?? pendingVerdict(address.inbox, id, gate);
+  if (stands !== null) return answerToSecondDecision(gate, stands, verdict);
+  const problem = approverProblem(state, gate, verdict);
   if (problem !== null) throw new UsageError(problem);
-  makePrivateFolder(reach.inbox);
-  if (!leave(reach, messageOf(id, gate, verdict))) {
-    throw new UsageError(`the inbox of run ${id} cannot be written: ${reach.inbox}`);
+  makePrivateFolder(address.inbox);
+  if (!leaveMessage(address, messageOf(id, gate, verdict))) {
+    throw new UsageError(`the inbox of run ${id} cannot be written: ${address.inbox}`);
   }
   const others = open.includes(gate)
     ? ''
@@ -95,8 +95,8 @@ function onlyOne(id: string, open: readonly string[]): string {
 }
 
 /** What was decided before, and waits as well. */
-function keptVerdict(inbox: string, id: string, gate: string): GateVerdict | null {
-  for (const message of keptMessages(inbox, id)) {
+function pendingVerdict(inbox: string, id: string, gate: string): GateVerdict | null {
+  for (const message of pendingMessages(inbox, id)) {
     const by = 'by' in message ? (message.by ?? 'somebody') : '';
     if (message.kind === 'approval' && message.gate === gate)
       return { approved: message.approved, by, notes: message.notes, answer: null };
@@ -110,10 +110,6 @@ function messageOf(id: string, gate: string | null, { approved, by, notes, answe
   const common = { id: newMessageId(), workflow: id, gate_id: gate, by };
   if (answer !== null) return { type: 'answer', ...common, text: answer };
   return { type: 'approval', ...common, approved, ...(approved ? { notes } : { reason: notes }) };
-}
-
-function reachOf(store: Store, { id, state }: ReadRun): { readonly socket: string; readonly inbox: string } {
-  return addressOf(store.files(id).localPath(''), state.request?.mark ?? '');
 }
 
 function verbOf({ approved, answer }: GateVerdict): string {
