@@ -61,11 +61,8 @@ function unlessNotText<T>(read: () => T, otherwise: (error: NotText) => T): T {
 
 function locate({ project, reference, language }: CompileRequest): FoundWorkflow {
   const found = findWorkflow(project, reference, language);
-  if (found.language.name === 'meow' || found.workflow === null) return found;
-  throw new UsageError(
-    `${found.file} has states, and no workflow ${found.workflow}`,
-    'name the folder, or the file of the state to begin with',
-  );
+  if (found.language.hasSections || found.workflow === null) return found;
+  throw new UsageError(`${found.file} is one workflow, without parts`, `leave out #${found.workflow}`);
 }
 
 function surroundings({ project, config, adapters, adapter }: CompileRequest): Surroundings {

@@ -100,7 +100,7 @@ function commandLine(answer: (status: number) => void): Command {
     .option('--meta <k=v>', 'keep a note with the run; status shows it', collect)
     .option('--id <id>', "the run's id (default: wf- and eight random characters)")
     .option('--dry-run', 'compile, check, and print the steps; start nothing')
-    .option('--language <name>', 'meow, raymond or conductor, where PATH does not tell')
+    .option('--language <name>', 'language of the workflow, if PATH does not tell')
     .option('--adapter <name>', 'the adapter of every agent, whatever the workflow says; sim needs no account')
     .option('--allow-outside', 'states of a state machine may work in folders outside of this one')
     .option('--in-place', 'a Conductor workflow works in this very tree, which must be clean')

@@ -108,6 +108,9 @@ class Parts implements OtherWorkflows {
     if (language === null) {
       return { kind: 'refused', message: `${file} is not a workflow`, hint: 'Name a file or folder of a workflow.' };
     }
+    if (workflow !== null && !language.hasSections) {
+      return { kind: 'refused', message: `${file} is one workflow, without parts`, hint: `Leave out #${workflow}.` };
+    }
     const source = load(language, { path, file, workflow }, this.#around, null);
     const { program, diagnostics } = language.compile(source, this.context(null, this.#prefixFor(path)));
     if (program === null || hasErrors(diagnostics)) {

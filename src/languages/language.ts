@@ -13,6 +13,8 @@ import type { Config } from './config.ts';
 /** `S`: a workflow as it was read, with every file that it refers to in its own language. */
 export interface Language<S = unknown> {
   readonly name: Source['language'];
+  /** Whether a file holds several workflows, which are named behind `#`. */
+  readonly hasSections: boolean;
   /** Looks at a file or folder that exists. */
   detect(reader: SourceReader, path: string): Detection;
   load(reader: SourceReader, location: Location, values: Readonly<Record<string, Json>>): S;

@@ -20,6 +20,7 @@ interface ConductorSource extends Location {
 
 export const conductor: Language<ConductorSource> = {
   name: 'conductor',
+  hasSections: false,
 
   detect: (reader, path) =>
     /\.ya?ml$/i.test(path) && reader.kindOf(path) === 'file' && /^["']?workflow_id["']?\s*:/m.test(reader.text(path))

@@ -21,6 +21,7 @@ export interface MeowSource extends Required<Pick<MeowInput, 'file' | 'text' | '
 
 export const meow: Language<MeowSource> = {
   name: 'meow',
+  hasSections: true,
 
   detect: (reader, path) => (/\.toml$/i.test(path) && reader.kindOf(path) === 'file' ? 'yes' : 'no'),
 

@@ -17,6 +17,7 @@ const STARTS = ['1_START.md', 'START.md', '1_START.sh', 'START.sh'];
 
 export const raymond: Language<RaymondFiles> = {
   name: 'raymond',
+  hasSections: false,
 
   detect(reader, path) {
     if (reader.kindOf(path) === 'folder') {
