@@ -4,6 +4,7 @@
 import { systemClock } from '../src/sys/clock.ts';
 import { StateRefresh } from '../src/app/state-refresh.ts';
 import { Engine } from '../src/engine/loop.ts';
+import type { LiveRun, RunSession } from '../src/engine/loop.ts';
 import type { Answer, Driver } from '../src/engine/ports.ts';
 import { success } from '../src/ir/effect.ts';
 import type { Program } from '../src/ir/program.ts';
@@ -58,7 +59,6 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
     ? new StateRefresh({
         file: stateFile(`${store.files(runId).localPath('')}.yaml`),
         bytesMax: program.limits.stateFileBytesMax,
-        durable: () => engine.durable,
         tooLarge,
         warn: (line) => console.error(line),
       })
@@ -72,13 +72,21 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
     leave = resolve;
   });
   const observe = (records: readonly JournalRecord[], state: RunState): void => {
-    refresh?.seen(records, state);
+    refresh?.observe(records, state);
     for (const { input } of records) if (input.kind === 'effect-finished') answered += 1;
     if (options.unanswered !== undefined && answered === others) leave();
   };
 
   const began = performance.now();
-  const engine = new Engine(journal, { command: driver }, systemClock, observe);
+  const done = (): Promise<void> => Promise.resolve();
+  const session = (run: LiveRun): RunSession => ({
+    drivers: { command: () => driver },
+    open: () => refresh?.open(run),
+    observe,
+    close: done,
+    catchUp: done,
+  });
+  const engine = new Engine({ id: runId, journal, clock: systemClock, session });
   const request = {
     id: runId,
     mark: 'm',
@@ -90,7 +98,7 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
   };
   await Promise.race([engine.run({ kind: 'run-requested', request, programHash: journal.programHash }), left]);
   const ended = performance.now();
-  await refresh?.finish();
+  await refresh?.close();
   await journal.close();
   return { state: engine.state, ms: ended - began, completingMs: ended - driver.firstAt(), datasyncs };
 }

@@ -1,11 +1,12 @@
-// startRun and createRun check a Program in the same way, and leave nothing behind if they fail.
+// startRun and createRun check a Program in the same way, and leave nothing behind if they fail. A started run is opened
+// and closed at named moments.
 
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Bug } from '../src/base/assert.ts';
 import { UsageError } from '../src/base/usage-error.ts';
-import type { EngineServices } from '../src/engine/client.ts';
-import { createRun, startRun } from '../src/engine/client.ts';
+import type { RunSession, EngineServices } from '../src/engine/client.ts';
+import { createRun, resumeRun, startRun } from '../src/engine/client.ts';
 import type { Driver, Journal, Store } from '../src/engine/ports.ts';
 import { success } from '../src/ir/effect.ts';
 import type { Program, RunRequest } from '../src/ir/program.ts';
@@ -54,11 +55,11 @@ test.each(WAYS)('a run that is %s leaves nothing behind if its first record cann
   await expect(store.read('wf-1')).rejects.toThrow('there is no run wf-1');
 });
 
-test('a run whose drivers cannot be created leaves nothing behind', async () => {
+test('a run whose session cannot be composed leaves nothing behind', async () => {
   const store = memoryStore();
   const services: EngineServices = {
     ...servicesWith(store),
-    drivers: () => {
+    session: () => {
       throw new UsageError('no shell here');
     },
   };
@@ -87,6 +88,72 @@ test('effects prepared for a record that cannot be written are not started', asy
   expect(calls).toEqual(['durable', 'start a#1', 'prepare b#1']);
 });
 
+test('a run is opened when its first record is durable and nothing has started, and closed before it is released', async () => {
+  const calls: string[] = [];
+  const store = memoryStore();
+  const create: Store['create'] = async (id, program) => {
+    const journal = await store.create(id, program);
+    return {
+      ...journal,
+      async append(records) {
+        await journal.append(records);
+        calls.push('durable');
+      },
+      async close() {
+        calls.push('released');
+        await journal.close();
+      },
+    };
+  };
+  const command: Driver = {
+    start: (_effect, answer) => {
+      calls.push('start');
+      queueMicrotask(() => answer(success()));
+    },
+    find: () => {},
+    stop: () => {},
+  };
+  const services = servicesWith(
+    { ...store, create },
+    {
+      drivers: { command: () => command },
+      open: () => calls.push('open'),
+      observe: () => calls.push('observe'),
+      close: async () => void calls.push('close'),
+    },
+  );
+  await (await startRun(services, parseProgram(['a']), REQUEST)).ended;
+  expect(calls).toEqual(['durable', 'open', 'start', 'observe', 'durable', 'observe', 'close', 'released']);
+});
+
+test('a run that cannot be opened starts nothing, and is closed and released', async () => {
+  const calls: string[] = [];
+  const store = memoryStore();
+  const services = servicesWith(store, {
+    drivers: { command: () => ({ start: () => calls.push('start'), find: () => {}, stop: () => {} }) },
+    open() {
+      throw new UsageError('no inbox');
+    },
+    close: async () => void calls.push('close'),
+  });
+  const { ended } = await startRun(services, parseProgram(['a']), REQUEST);
+  await expect(ended).rejects.toThrow('no inbox');
+  expect(calls).toEqual(['close']);
+  await (await store.open('wf-1')).close();
+});
+
+test('a run that is done is refused, and what a crash left behind its last record is completed', async () => {
+  const calls: string[] = [];
+  const store = memoryStore();
+  const command: Driver = { start: (_effect, answer) => answer(success()), find: () => {}, stop: () => {} };
+  const parts = { drivers: { command: () => command }, catchUp: async () => void calls.push('caught up') };
+  await (await startRun(servicesWith(store, parts), parseProgram(['a']), REQUEST)).ended;
+  const again = servicesWith(store, { ...parts, open: () => calls.push('open') });
+  await expect(resumeRun(again, 'wf-1', true)).rejects.toThrow('is done; there is nothing to resume');
+  expect(calls).toEqual(['caught up']);
+  await (await store.open('wf-1')).close();
+});
+
 /** Tells what is asked of its driver and its store, in order. Everything that is started succeeds. */
 function recordingServices(through: (append: () => Promise<void>) => Promise<void>): {
   readonly calls: readonly string[];
@@ -113,14 +180,17 @@ function recordingServices(through: (append: () => Promise<void>) => Promise<voi
     find: () => {},
     stop: () => {},
   };
-  return { calls, services: { ...servicesWith({ ...store, create }), drivers: () => ({ command }) } };
+  return { calls, services: servicesWith({ ...store, create }, { drivers: { command: () => command } }) };
 }
 
-function servicesWith(store: Store): EngineServices {
-  return {
-    store,
-    clock: { now: () => 0, at: () => () => {} },
-    drivers: () => ({ command: { start: () => {}, find: () => {}, stop: () => {} } }),
-    observe: () => {},
+function servicesWith(store: Store, parts: Partial<RunSession> = {}): EngineServices {
+  const session: RunSession = {
+    drivers: { command: () => ({ start: () => {}, find: () => {}, stop: () => {} }) },
+    open() {},
+    observe() {},
+    close: () => Promise.resolve(),
+    catchUp: () => Promise.resolve(),
+    ...parts,
   };
+  return { store, clock: { now: () => 0, at: () => () => {} }, session: () => session };
 }

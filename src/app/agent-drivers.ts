@@ -1,5 +1,5 @@
-// The drivers of agents, bound to their hosts: which of them keeps an agent is a matter of its adapter and its channel
-// (drivers/agent/host-registry.ts). tmux is looked for when the first agent needs a terminal, and not before.
+// The drivers of agents, bound to their hosts. The adapter and the channel of an agent decide which host it lives in
+// (drivers/agent/host-registry.ts). tmux is looked for when the first agent needs a terminal.
 
 import { join } from 'node:path';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
@@ -12,9 +12,9 @@ import type { AgentsDriver } from '../drivers/agent/driver.ts';
 import type { RunSurroundings } from '../drivers/environment.ts';
 import { headlessHost } from '../drivers/agent/headless/host.ts';
 import { hostsByChannel } from '../drivers/agent/host-registry.ts';
-import { keptScript, simHost } from '../drivers/agent/sim-host.ts';
+import { keptScript, SIM_SCRIPT, simHost } from '../drivers/agent/sim-host.ts';
 import { terminalHost } from '../drivers/agent/terminal/host.ts';
-import { socketPaths, privateSocket } from '../drivers/agent/tmux/private-socket.ts';
+import { privateSocket } from '../drivers/agent/tmux/private-socket.ts';
 import { Tmux } from '../drivers/agent/tmux/tmux.ts';
 import { SessionLedger } from '../drivers/agent/headless/session-registry.ts';
 import { turnDriver } from '../drivers/agent/headless/turn-driver.ts';
@@ -25,28 +25,30 @@ import type { Config } from '../languages/config.ts';
 import type { Adapters } from './adapters.ts';
 
 export interface AgentDriversRequest {
-  readonly run: RunSurroundings & { readonly binFolder: string };
+  readonly surroundings: RunSurroundings & { readonly binFolder: string };
   readonly adapters: Adapters;
   readonly config: Config;
-  /** What simulated agents do; null: as they are asked. */
-  readonly simScript: string | null;
-  /** Whether what must wait for a usage limit is waited for. */
+  /** Its attachment SIM_SCRIPT says what simulated agents do. */
+  readonly program: Program;
+  /** Wait out usage limits instead of failing. */
   readonly parks: boolean;
-  /** Resolves when all that agents have left for the run by now has been heard. */
+  /** Resolves when all messages that are in the run's inbox by now have been handled. */
   readonly heard: () => Promise<void>;
 }
 
 export interface AgentDrivers {
-  readonly drivers: Readonly<Record<'turn' | 'spawn' | 'attend' | 'prompt' | 'kill', Driver>>;
+  /** Of agents that live longer than one prompt. */
   readonly agents: AgentsDriver;
-  /** Of headless turns, in another environment. */
+  /** Of headless turns whose agents have this environment. */
   readonly turns: (environment: Readonly<Record<string, string>>) => Driver;
 }
 
-export function agentDrivers({ run, adapters, config, simScript, parks, heard }: AgentDriversRequest): AgentDrivers {
+export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
+  const { surroundings: run, adapters, config, program, parks, heard } = request;
+  const script = { runFolder: run.runFolder, script: program.attachments[SIM_SCRIPT] ?? null };
   const named = (name: string): Result<Adapter, string> => {
     const found = adapters.named(name);
-    return found.ok && found.value.mailbox ? scripted(found, { runFolder: run.runFolder, script: simScript }) : found;
+    return found.ok && found.value.mailbox ? scripted(found, script) : found;
   };
   const ledger = new SessionLedger(run.runFolder);
   let tmux: Result<Tmux, string> | null = null;
@@ -56,9 +58,8 @@ export function agentDrivers({ run, adapters, config, simScript, parks, heard }:
       mailbox: () =>
         ok(
           simHost({
-            runFolder: run.runFolder,
+            ...script,
             command: [join(run.binFolder, 'meow'), 'sim-agent'],
-            script: simScript,
             searchPath: run.environment['PATH'] ?? '',
           }),
         ),
@@ -71,11 +72,10 @@ export function agentDrivers({ run, adapters, config, simScript, parks, heard }:
     },
     config.channel,
   );
-  const agents = agentDriver({ ...run, hosts });
-  const turns = (environment: Readonly<Record<string, string>>): Driver =>
-    turnDriver({ ...run, environment, adapters: named, ledger, parks });
-  const drivers = { turn: turns(run.environment), spawn: agents, attend: agents, prompt: agents, kill: agents };
-  return { drivers, agents, turns };
+  return {
+    agents: agentDriver({ ...run, hosts }),
+    turns: (environment) => turnDriver({ ...run, environment, adapters: named, ledger, parks }),
+  };
 }
 
 /** Headless turns of the simulated agent read their script from the run's folder. */
@@ -92,30 +92,11 @@ function scripted(
   }
 }
 
-/**
- * For the commands of a run that may have agents in terminals: a plain `tmux` in one of them reaches those terminals, be it
- * to look whether an agent is still there.
- */
-export function reachingTerminals(
-  run: RunSurroundings,
-  { blocks }: Program,
-  config: Config,
-): Readonly<Record<string, string>> {
-  const { environment } = run;
-  const starts = Object.values(blocks).some(({ steps }) =>
-    steps.some(({ act }) => act.kind === 'effect' && act.effect.kind === 'spawn'),
-  );
-  if (!starts || config.tmux === 'shared') return environment;
-  const { TMUX: _around, ...without } = environment;
-  return { ...without, TMUX_TMPDIR: socketPaths(run).folder };
-}
-
 /** An error is a sentence. */
 function findTmux(run: RunSurroundings, config: Config): Result<Tmux, string> {
   const { environment } = run;
   const program = findProgram('tmux', environment['PATH'] ?? '');
-  if (program === null)
-    return err('there is no tmux on PATH, which agents with a terminal live in: install tmux 3.2 or later');
+  if (program === null) return err('tmux is not on PATH; agents in terminals need tmux 3.2 or later');
   if (config.tmux === 'shared') return ok(new Tmux({ program, socket: null, environment }));
   const place = privateSocket(run);
   return place.ok ? ok(new Tmux({ program, socket: place.value.socket, environment })) : place;

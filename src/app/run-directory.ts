@@ -95,7 +95,7 @@ export class RunDirectory {
     }
   }
 
-  seen(records: readonly JournalRecord[], state: RunState): void {
+  observe(records: readonly JournalRecord[], state: RunState): void {
     if (this.#file === null) return;
     this.#tell(records);
     this.#catchUp(state);

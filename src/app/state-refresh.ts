@@ -1,14 +1,12 @@
-// Keeps ID.yaml a moment behind the journal: at most every 200 ms while things move, less often where a refresh is dear,
-// so that it takes less than a twentieth of the time, and once more, complete, before the run is released. It never tells
-// of what the journal does not hold: while an append is under way nothing is rendered, and after one that failed never
-// again.
+// Writes the state file ID.yaml while the run proceeds: at most every 200 ms, less often if a write is expensive, so that
+// it takes less than a twentieth of the time, and once more before the run is released. It never shows what the journal
+// does not hold: it writes nothing while an append is in flight, and nothing after one that failed.
 
 import { UsageError } from '../base/usage-error.ts';
-import type { JournalRecord } from '../kernel/decision.ts';
-import type { RunState } from '../kernel/state.ts';
 import { isSystemError } from '../sys/errno.ts';
 import type { StateFile } from '../stores/state-file.ts';
 import { StateYaml, changedSteps } from '../view/state-yaml.ts';
+import type { JournalRecord, LiveRun, RunObserver, RunState } from './observer.ts';
 
 const INTERVAL_MIN_MS = 200;
 const COST_SHARE = 20;
@@ -16,54 +14,58 @@ const COST_SHARE = 20;
 export interface StateRefreshOptions {
   readonly file: StateFile;
   readonly bytesMax: number;
-  /** Whether the state tells of nothing but what is durable. It does whenever something is seen. */
-  durable(): boolean;
-  /** The state has become larger than the limit: the file stays as it was. */
+  /** Called once if the state has become larger than the limit. */
   tooLarge(limit: string): void;
   /** Takes a line for people. */
   warn(line: string): void;
 }
 
-export class StateRefresh {
+export class StateRefresh implements RunObserver {
   readonly #options: StateRefreshOptions;
+  #run: LiveRun | null = null;
   #yaml: StateYaml | null = null;
-  #state: RunState | null = null;
   #dirty = false;
   #timer: NodeJS.Timeout | null = null;
-  /** It was time to refresh, and the state was not durable. */
+  /** A write was due while the state was not durable. */
   #late = false;
   #writing: Promise<void> = Promise.resolve();
   #busy = false;
   #finished = false;
   #nextAt = 0;
-  #complained = false;
-  #refused = false;
+  /** The first problem of the file, and whether it was reported. */
+  #problem: string | null = null;
+  #warned = false;
+  #overLimit = false;
 
   constructor(options: StateRefreshOptions) {
     this.#options = options;
   }
 
-  seen(records: readonly JournalRecord[], state: RunState): void {
+  open(run: LiveRun): void {
+    this.#run = run;
+    this.observe([], run.state);
+  }
+
+  observe(records: readonly JournalRecord[], state: RunState): void {
     if (this.#yaml === null) this.#yaml = new StateYaml(state);
     else this.#yaml.invalidate(changedSteps(records));
-    this.#state = state;
     this.#dirty = true;
+    this.#warn();
     if (this.#late && !this.#finished) this.#begin();
     else this.#schedule();
   }
 
-  /** The file tells of everything that was seen, where that can still be told apart; what comes later is not written. */
-  async finish(): Promise<void> {
+  /** Resolves when the file shows everything that is durable. */
+  async close(): Promise<void> {
     this.#finished = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     await this.#writing;
-    if (this.#dirty && this.#options.durable()) await this.#refresh();
+    if (this.#dirty && this.#durable) await this.#refresh();
   }
 
-  /** The journal cannot be written either, and that is said elsewhere. */
-  silence(): void {
-    this.#complained = true;
+  get #durable(): boolean {
+    return this.#run?.durable === true;
   }
 
   #schedule(): void {
@@ -71,7 +73,7 @@ export class StateRefresh {
     const wait = Math.max(0, this.#nextAt - performance.now());
     this.#timer = setTimeout(() => {
       this.#timer = null;
-      this.#late = !this.#options.durable();
+      this.#late = !this.#durable;
       if (!this.#late) this.#begin();
     }, wait);
   }
@@ -85,18 +87,17 @@ export class StateRefresh {
     });
   }
 
-  /** The text is taken before anything else can happen. */
+  /** Renders at once, while the state is durable; then writes. */
   async #refresh(): Promise<void> {
-    const state = this.#state;
-    if (this.#yaml === null || state === null) return;
+    if (this.#yaml === null) return;
     const began = performance.now();
     this.#dirty = false;
     const pieces = this.#yaml.pieces();
     const bytes = pieces.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
     if (bytes > this.#options.bytesMax) {
       const limit = formatBytes(this.#options.bytesMax);
-      if (!this.#refused) this.#options.tooLarge(limit);
-      this.#refused = true;
+      if (!this.#overLimit) this.#options.tooLarge(limit);
+      this.#overLimit = true;
       await this.#write([this.#yaml.withoutSteps(`workflow file size exceeded: ${limit}; the steps are left out`)]);
     } else {
       await this.#write(pieces);
@@ -105,20 +106,27 @@ export class StateRefresh {
     this.#nextAt = now + Math.max(INTERVAL_MIN_MS, (now - began) * COST_SHARE);
   }
 
-  /** The journal is the truth, so a state file that cannot be written is said, once, and no reason to stop. */
+  /** The journal is the truth: if the state file cannot be written, the run goes on with a warning. */
   async #write(text: readonly string[]): Promise<void> {
     try {
       await this.#options.file.write(text);
     } catch (error) {
       if (!(error instanceof UsageError) && !isSystemError(error)) throw error;
       const what = error instanceof UsageError ? error.message : `cannot write the state file: ${error.message}`;
-      if (!this.#complained) this.#options.warn(`${what}; it stays as it was, and what counts is the journal`);
-      this.#complained = true;
+      this.#problem ??= `${what}; the journal is not affected`;
+      this.#warn();
     }
+  }
+
+  /** Not while an append is in flight: it may fail for the same reason, and that is reported elsewhere. */
+  #warn(): void {
+    if (this.#problem === null || this.#warned || !this.#durable) return;
+    this.#warned = true;
+    this.#options.warn(this.#problem);
   }
 }
 
-/** `10MB`, as limits are written. */
+/** `10MB`, in the form of the configuration. */
 function formatBytes(bytes: number): string {
   if (bytes >= 1_000_000 && bytes % 100_000 === 0) return `${bytes / 1_000_000}MB`;
   if (bytes >= 1_000 && bytes % 100 === 0) return `${bytes / 1_000}KB`;

@@ -1,8 +1,7 @@
 // A run in the foreground of this process: signals reach it, and the report of a bug names it.
 
-import { drive } from '../app/run-session.ts';
-import type { DriveRequest } from '../app/run-session.ts';
-import type { RunState } from '../kernel/state.ts';
+import type { RunState } from '../app/observer.ts';
+import type { SessionOptions } from '../app/run-session.ts';
 import { workingOn } from './exit.ts';
 import { Signals } from './signals.ts';
 
@@ -12,19 +11,22 @@ export interface ForegroundResult {
   readonly signalStatus: number | null;
 }
 
-/** Resolves when the run has ended. */
-export async function runInForeground(request: DriveRequest): Promise<ForegroundResult> {
-  const { reporter } = request;
+/** `session` starts or resumes the run with these options. Resolves when the run has ended. */
+export async function runInForeground(
+  options: SessionOptions,
+  session: (options: SessionOptions) => Promise<RunState>,
+): Promise<ForegroundResult> {
+  const { reporter } = options;
   const signals = new Signals(
     (line) => reporter.note(line),
-    () => reporter.close(),
+    () => reporter.abandon(),
   );
   try {
-    const state = await drive({
-      ...request,
-      held(run) {
+    const state = await session({
+      ...options,
+      onHeld(run) {
         workingOn(run.id);
-        request.held?.(run);
+        options.onHeld?.(run);
         signals.directTo(run);
       },
     });

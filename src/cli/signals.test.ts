@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { LiveRun } from '../engine/client.ts';
+import type { LiveRun } from '../app/observer.ts';
 import { initialState } from '../kernel/state.ts';
 import { DEFAULT_LIMITS } from '../ir/program.ts';
 import { FORCE_SIGNAL, Signals, STOP_SIGNAL } from './signals.ts';
@@ -23,7 +23,6 @@ const run: LiveRun = {
     steerings: {},
     attachments: {},
   }),
-  ended: new Promise(() => {}),
   stop: (by, force) => asked.push(`${by}${force ? '!' : ''}`),
   pause() {},
   submit: () => Promise.resolve(),

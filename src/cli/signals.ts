@@ -7,7 +7,7 @@
 
 import { constants } from 'node:os';
 
-import type { LiveRun } from '../engine/client.ts';
+import type { LiveRun } from '../app/observer.ts';
 import { complain } from './output.ts';
 
 export const STOP_SIGNAL = 'SIGUSR2';

@@ -1,45 +1,42 @@
-// Starts and resumes runs, and controls them while they are running.
+// Starts and resumes runs. The life of an engine is this sequence; no step of it is hidden in another:
+//
+//   1  take the journal      create it, or open and check it
+//   2  compose the session   the drivers and observers of the run
+//   3  commit                the first record is durable; nothing has started
+//   4  open the session      from here on the run is reachable
+//   5  carry out             effects start; each later batch is committed first and carried out then
+//   6  close the session     what others look for is complete, including the last state
+//   7  close the journal     another engine may open it
 
 import { assert } from '../base/assert.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { checkProgram } from '../ir/check.ts';
-import type { Outcome } from '../ir/effect.ts';
 import type { Allowance, Program, RunRequest } from '../ir/program.ts';
 import type { Input } from '../kernel/input.ts';
 import { decide } from '../kernel/decide.ts';
 import type { RunState } from '../kernel/state.ts';
 import { initialState } from '../kernel/state.ts';
 import { Engine } from './loop.ts';
-import type { Observer } from './loop.ts';
-import type { Clock, Drivers, Journal, Store, StoredRun } from './ports.ts';
+import type { LiveRun, RunSession } from './loop.ts';
+import type { Clock, Journal, Store, StoredRun } from './ports.ts';
+
+export type { LiveRun, RunSession } from './loop.ts';
 
 export interface EngineServices {
   readonly store: Pick<Store, 'create' | 'open'>;
   readonly clock: Clock;
-  drivers(request: RunRequest): Drivers;
-  /** The error behind an outcome, if it would fail every effect; it interrupts the run. */
-  fatalError?(outcome: Outcome): Error | null;
-  readonly observe: Observer;
+  /** Composes what one run needs; it must leave nothing behind until it is opened. */
+  session(run: LiveRun, request: RunRequest, stored: StoredRun): RunSession;
 }
 
-/** A run whose engine is this process. */
-export interface LiveRun {
-  readonly id: string;
-  readonly state: RunState;
-  /** Whether the state is durable; users see it only then. */
-  readonly durable: boolean;
+export interface StartedRun {
+  readonly run: LiveRun;
   /** Resolves when the run has ended and its journal is closed. Rejects if an error interrupted it. */
   readonly ended: Promise<RunState>;
-  stop(by: string, force: boolean): void;
-  pause(reason: string): void;
-  /**
-   * Resolves once the resulting decisions are durable. Rejects if the journal cannot be written or the run has ended.
-   */
-  submit(input: Input): Promise<void>;
 }
 
 /** Leaves nothing behind if the first record cannot be written. */
-export async function startRun(services: EngineServices, program: Program, request: RunRequest): Promise<LiveRun> {
+export async function startRun(services: EngineServices, program: Program, request: RunRequest): Promise<StartedRun> {
   const journal = await create(services.store, program, request);
   return startEngine(services, journal, request.id, () => ({ request, first: requestInput(journal, request) }));
 }
@@ -65,7 +62,7 @@ export async function resumeRun(
   runId: string,
   retryFailed: boolean,
   allowance: Partial<Allowance> | null = null,
-): Promise<LiveRun> {
+): Promise<StartedRun> {
   const journal = await services.store.open(runId);
   return startEngine(services, journal, runId, () => ({
     request: requestOf(runId, journal),
@@ -90,30 +87,16 @@ async function startEngine(
   journal: Journal,
   id: string,
   makeInput: () => { readonly request: RunRequest; readonly first: Input },
-): Promise<LiveRun> {
+): Promise<StartedRun> {
   try {
     const { request, first } = makeInput();
-    const engine = new Engine(
-      journal,
-      services.drivers(request),
-      services.clock,
-      services.observe,
-      (outcome) => services.fatalError?.(outcome) ?? null,
-    );
+    const session = (run: LiveRun): RunSession => services.session(run, request, journal);
+    const engine = new Engine({ id, journal, clock: services.clock, session });
     if (engine.state.phase === 'ended' && engine.state.end === 'done') {
+      await engine.session.catchUp();
       throw new UsageError(`run ${id} is done; there is nothing to resume`, `meow status ${id} shows it`);
     }
-    return {
-      id,
-      state: engine.state,
-      get durable() {
-        return engine.durable;
-      },
-      ended: runToEnd(engine, journal, first),
-      stop: (by, force) => engine.submit({ kind: 'stop-requested', by, force }),
-      pause: (reason) => engine.submit({ kind: 'pause-requested', reason }),
-      submit: (input) => engine.submitDurably(input),
-    };
+    return { run: engine, ended: runToEnd(engine, journal, first) };
   } catch (error) {
     await journal.close();
     throw error;
@@ -124,7 +107,11 @@ async function runToEnd(engine: Engine, journal: Journal, first: Input): Promise
   try {
     return await engine.run(first);
   } finally {
-    await journal.close();
+    try {
+      await engine.session.close();
+    } finally {
+      await journal.close();
+    }
   }
 }
 

@@ -24,13 +24,51 @@ import type { Clock, Driver, Drivers, Journal, Note } from './ports.ts';
 /** Called with records once they are durable, and with the state after the last of them. */
 export type Observer = (records: readonly JournalRecord[], state: RunState) => void;
 
-export class Engine {
+/** A run whose engine is this process. */
+export interface LiveRun {
+  readonly id: string;
+  /** One object for the whole life of the engine; it changes with every decision. */
   readonly state: RunState;
+  /** Whether the journal contains everything in the state. False during an append, and after a failed one. */
+  readonly durable: boolean;
+  stop(by: string, force: boolean): void;
+  pause(reason: string): void;
+  /**
+   * Resolves once the resulting decisions are durable. Rejects if the journal cannot be written or the run has ended.
+   */
+  submit(input: Input): Promise<void>;
+}
+
+/** What one run needs of the process that drives it. The engine calls the methods in this order. */
+export interface RunSession {
+  readonly drivers: Drivers;
+  /** Called once, when the first record of this engine is durable and none of its effects has started. */
+  open(): void;
+  /** Called after every append, once its effects have started. */
+  readonly observe: Observer;
+  /** The error behind an outcome, if it would fail every effect; it interrupts the run. */
+  fatalError?(outcome: Outcome): Error | null;
+  /** Called once, before the journal is closed: what others look for from then on must be complete. */
+  close(): Promise<void>;
+  /** Called instead of the others for a run that is done: completes what a crash after its last record left undone. */
+  catchUp(): Promise<void>;
+}
+
+export interface EngineOptions {
+  readonly id: string;
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly session: (run: LiveRun) => RunSession;
+}
+
+export class Engine implements LiveRun {
+  readonly id: string;
+  readonly state: RunState;
+  readonly session: RunSession;
   readonly #journal: Journal;
-  readonly #drivers: Drivers;
   readonly #clock: Clock;
-  readonly #observe: Observer;
-  readonly #toFatalError: (outcome: Outcome) => Error | null;
+  /** Drivers that have been asked for an effect. */
+  readonly #drivers = new Map<DriverKind, Driver>();
   readonly #deadlines: Deadlines;
   readonly #queue: QueuedInput[] = [];
   #wake: () => void = () => {};
@@ -39,38 +77,34 @@ export class Engine {
   #fatalError: Error | null = null;
   #seq: number;
 
-  constructor(
-    journal: Journal,
-    drivers: Drivers,
-    clock: Clock,
-    observe: Observer,
-    toFatalError: (outcome: Outcome) => Error | null = () => null,
-  ) {
-    this.#toFatalError = toFatalError;
+  constructor({ id, journal, clock, session }: EngineOptions) {
+    this.id = id;
     this.#journal = journal;
-    this.#drivers = drivers;
     this.#clock = clock;
-    this.#observe = observe;
     this.state = fold(journal.program, journal.records);
     this.#seq = journal.records.length;
-    this.#deadlines = new Deadlines(clock, this.state.timers, (timer) =>
-      this.submit({ kind: 'deadline-passed', timer }),
-    );
+    this.#deadlines = new Deadlines(clock, this.state.timers, (timer) => this.post({ kind: 'deadline-passed', timer }));
+    this.session = session(this);
   }
 
-  /** Whether the journal contains everything in the state. False during an append, and after a failed one. */
   get durable(): boolean {
     return this.#durable;
   }
 
-  submit(input: Input): void {
+  stop(by: string, force: boolean): void {
+    this.post({ kind: 'stop-requested', by, force });
+  }
+
+  pause(reason: string): void {
+    this.post({ kind: 'pause-requested', reason });
+  }
+
+  /** Like `submit`, if nobody waits for the result. */
+  post(input: Input): void {
     this.#enqueue({ input, resolve: () => {}, reject: () => {} });
   }
 
-  /**
-   * Resolves once the resulting decisions are durable. Rejects if the journal cannot be written or the run has ended.
-   */
-  submitDurably(input: Input): Promise<void> {
+  submit(input: Input): Promise<void> {
     return new Promise((resolve, reject) => this.#enqueue({ input, resolve, reject }));
   }
 
@@ -84,12 +118,14 @@ export class Engine {
    * Runs to the end. Rejects if the journal cannot be written or a fatal error occurs; then nothing more is started.
    */
   async run(first: Input): Promise<RunState> {
-    requireDrivers(this.state.program, this.#drivers);
+    requireDrivers(this.state.program, this.session.drivers);
     const effects = pendingEffects(this.state);
     const requests = pendingRequests(this.state);
     this.#queue.unshift({ input: first, resolve: () => {}, reject: () => {} });
     try {
-      await this.#processQueue();
+      const batch = await this.#commit();
+      this.session.open();
+      this.#carryOut(batch);
       for (const effect of effects)
         this.#driverOf(effect).find(effect, this.#onOutcome(effect), this.#onProgress(effect));
       for (const request of requests) this.#send(request);
@@ -101,7 +137,7 @@ export class Engine {
           });
         }
         if (this.#fatalError !== null) throw this.#fatalError;
-        await this.#processQueue();
+        this.#carryOut(await this.#commit());
         this.#deadlines.arm();
       }
       return this.state;
@@ -112,24 +148,27 @@ export class Engine {
     }
   }
 
-  /** Makes all queued inputs durable with one append. */
-  async #processQueue(): Promise<void> {
+  /** Decides all queued inputs, and makes the decisions durable with one append. */
+  async #commit(): Promise<Batch> {
     const queued = this.#queue.splice(0);
     // Stays false if a bug or a disk error interrupts the append.
     this.#durable = false;
     try {
-      await this.#decideAll(queued.map(({ input }) => input));
+      const batch = this.#decide(queued);
+      if (batch.records.length > 0) await this.#append(batch);
+      this.#durable = true;
+      return batch;
     } catch (error) {
       for (const { reject } of queued) reject(error);
       throw error;
     }
-    for (const { resolve } of queued) resolve();
   }
 
-  async #decideAll(inputs: readonly Input[]): Promise<void> {
+  #decide(queued: readonly QueuedInput[]): Batch {
     const records: JournalRecord[] = [];
+    const requests: DriverRequest[] = [];
     const timers: string[] = [];
-    for (const input of inputs) {
+    for (const { input } of queued) {
       const at = this.#clock.now();
       const decisions = decide(this.state, input, at);
       // The clock was set back, so the deadline has not passed yet.
@@ -140,24 +179,31 @@ export class Engine {
       records.push({ seq: this.#seq, at, input, decisions });
       for (const decision of decisions) timers.push(...timersOf(this.state, decision));
     }
-    if (records.length > 0) await this.#commit(records);
-    else this.#durable = true;
-    this.#deadlines.add(timers);
-  }
-
-  async #commit(records: readonly JournalRecord[]): Promise<void> {
-    const requests: DriverRequest[] = [];
     for (const { decisions } of records) {
       for (const decision of decisions) requests.push(...requestsOf(this.state, decision));
     }
+    return { queued, records, requests, timers };
+  }
+
+  #append({ records, requests }: Batch): Promise<void> {
     const appended = this.#journal.append(records);
     // Drivers prepare effects while the disk writes. Not for the first record: a run without a record must leave
     // nothing behind.
     if (records[0]?.seq !== 1) queueMicrotask(() => this.#prepare(requests));
-    await appended;
-    this.#durable = true;
-    if (this.#fatalError === null) for (const request of requests) this.#send(request);
-    this.#observe(records, this.state);
+    return appended;
+  }
+
+  /** Starts what a durable batch asks for. */
+  #carryOut({ queued, records, requests, timers }: Batch): void {
+    try {
+      if (this.#fatalError === null) for (const request of requests) this.#send(request);
+      if (records.length > 0) this.session.observe(records, this.state);
+      this.#deadlines.add(timers);
+    } catch (error) {
+      for (const { reject } of queued) reject(error);
+      throw error;
+    }
+    for (const { resolve } of queued) resolve();
   }
 
   #prepare(requests: readonly DriverRequest[]): void {
@@ -175,27 +221,27 @@ export class Engine {
           this.#onProgress(request.effect),
         );
       case 'stop':
-        for (const driver of this.#everyDriver()) driver.stop(request.effect, request.how);
+        for (const driver of this.#driversInUse()) driver.stop(request.effect, request.how);
         return;
       case 'conclude':
-        for (const driver of this.#everyDriver()) driver.conclude?.(request.effect);
+        for (const driver of this.#driversInUse()) driver.conclude?.(request.effect);
         return;
       case 'decide':
-        for (const driver of this.#everyDriver()) driver.decide?.(request.effect, request.verdict);
+        for (const driver of this.#driversInUse()) driver.decide?.(request.effect, request.verdict);
         return;
     }
   }
 
   /** One driver may perform several kinds of effects. */
-  #everyDriver(): Iterable<Driver> {
-    return new Set(Object.values(this.#drivers));
+  #driversInUse(): Iterable<Driver> {
+    return new Set(this.#drivers.values());
   }
 
   /** After a fatal error the effect stays pending, so that a resume starts it again. */
   #onOutcome(effect: Effect): (outcome: Outcome) => void {
     return (outcome) => {
-      this.#fatalError ??= this.#toFatalError(outcome);
-      if (this.#fatalError === null) this.submit({ kind: 'effect-finished', effect: effect.id, outcome });
+      this.#fatalError ??= this.session.fatalError?.(outcome) ?? null;
+      if (this.#fatalError === null) this.post({ kind: 'effect-finished', effect: effect.id, outcome });
       else this.#wake();
     };
   }
@@ -210,10 +256,23 @@ export class Engine {
 
   #driverOf(effect: Effect): Driver {
     assert(effect.spec.kind !== 'gate', 'a gate needs no driver');
-    const driver = this.#drivers[effect.spec.kind];
-    assert(driver !== undefined, `no driver for ${effect.spec.kind}`);
+    const { kind } = effect.spec;
+    const known = this.#drivers.get(kind);
+    if (known !== undefined) return known;
+    const make = this.session.drivers[kind];
+    assert(make !== undefined, `no driver for ${kind}`);
+    const driver = make();
+    this.#drivers.set(kind, driver);
     return driver;
   }
+}
+
+/** What one append makes durable. */
+interface Batch {
+  readonly queued: readonly QueuedInput[];
+  readonly records: readonly JournalRecord[];
+  readonly requests: readonly DriverRequest[];
+  readonly timers: readonly string[];
 }
 
 interface QueuedInput {

@@ -56,7 +56,8 @@ export interface DialogVerdict {
   /** What the person said about it, for the agent; absent where nothing was. */
   readonly notes?: string | null;
 }
-export type Drivers = Readonly<Partial<Record<DriverKind, Driver>>>;
+/** The driver of each kind of effect; made when the first effect of that kind is asked for. */
+export type Drivers = Readonly<Partial<Record<DriverKind, () => Driver>>>;
 
 /** Stores runs: a Program, a journal with at most one writer, and files. Throws a UsageError for what the operator can fix. */
 export interface Store {

@@ -1,6 +1,6 @@
 // The endpoint of a live run: socket, inbox and message handler, opened and closed together.
 //
-//   endpoint/1  Socket and inbox exist before the first step starts. Messages that arrive before the engine wait for it.
+//   endpoint/1  Socket and inbox exist before the first step of this engine starts.
 //   endpoint/2  Messages in the inbox are handled before a later message on the socket: an event and then `done` stay in order.
 //   endpoint/3  No connection delays the end of a run.
 //   endpoint/4  A run works without a socket; the inbox is enough.
@@ -19,11 +19,10 @@ import { addressOf, makeSocketFolder } from './address.ts';
 import { MessageHandler } from './message-handler.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { Inbox } from './inbox.ts';
-import type { Answer, Message } from './protocol.ts';
 import { SocketServer } from './server.ts';
 
 export interface RunEndpointOptions {
-  readonly runId: string;
+  readonly run: Pick<LiveRun, 'id' | 'state' | 'durable' | 'submit'>;
   readonly mark: string;
   /** Absolute. */
   readonly runFolder: string;
@@ -38,66 +37,61 @@ export interface RunEndpointOptions {
   note(line: string): void;
 }
 
+/** Leaves nothing on the disk before it is opened. */
 export class RunEndpoint {
   readonly #options: RunEndpointOptions;
-  readonly #inbox: Inbox;
-  readonly #server: SocketServer | null;
-  readonly #ready: Promise<MessageHandler | null>;
-  #setReady: (handler: MessageHandler | null) => void = () => {};
-  #handler: MessageHandler | null = null;
+  readonly #handler: MessageHandler;
+  #inbox: Inbox | null = null;
+  #server: SocketServer | null = null;
 
   constructor(options: RunEndpointOptions) {
     this.#options = options;
-    this.#ready = new Promise((resolve) => {
-      this.#setReady = resolve;
-    });
-    const { runId, runFolder, mark } = options;
-    const { inbox } = addressOf(runFolder, mark);
-    const answer = (message: Message, gone: AbortSignal): Promise<Answer | null> => this.#answer(message, gone);
-    this.#inbox = new Inbox({ folder: inbox, runId, answer, warn: (line) => options.note(line) });
-    this.#server = this.#listen();
-  }
-
-  /** From now on messages are answered. */
-  open(run: LiveRun): void {
-    if (this.#handler !== null) return;
-    const { clock } = this.#options;
     this.#handler = new MessageHandler({
-      run,
-      clock,
-      promptText: (task) => this.#options.promptText(task),
-      hasAccepted: (agent, effect) => this.#options.hasAccepted(agent, effect),
-      mayReportOn: (agent, effect) => this.#options.mayReportOn?.(agent, effect) ?? true,
+      run: options.run,
+      clock: options.clock,
+      promptText: (prompting) => options.promptText(prompting),
+      hasAccepted: (agent, effect) => options.hasAccepted(agent, effect),
+      mayReportOn: (agent, effect) => options.mayReportOn?.(agent, effect) ?? true,
       fileProblem,
       newId: randomUUID,
     });
-    this.#setReady(this.#handler);
-    this.#inbox.open();
+  }
+
+  /** Makes the run reachable. */
+  open(): void {
+    const { run, runFolder, mark } = this.#options;
+    const inbox = new Inbox({
+      folder: addressOf(runFolder, mark).inbox,
+      runId: run.id,
+      answer: (message, gone) => this.#handler.answer(message, gone),
+      warn: (line) => this.#options.note(line),
+    });
+    this.#inbox = inbox;
+    this.#server = this.#listen(inbox);
+    inbox.open();
   }
 
   /** Resolves when all messages that are in the inbox now have been handled. */
   async drainInbox(): Promise<void> {
-    await this.#ready;
-    await this.#inbox.sweep();
+    await this.#inbox?.sweep();
   }
 
   observe(records: readonly JournalRecord[], state: RunState): void {
-    this.#handler?.observe(records, state);
+    this.#handler.observe(records, state);
   }
 
-  /** `over`: the run can never be resumed. */
-  async close(over: boolean): Promise<void> {
-    this.#setReady(null);
-    this.#handler?.close();
+  async close(): Promise<void> {
+    const { run, runFolder, mark } = this.#options;
+    this.#handler.close();
     await this.#server?.close();
-    await this.#inbox.close(over);
-    const { runFolder, mark } = this.#options;
+    // A run that is done can never be resumed, so nobody will read its inbox.
+    await this.#inbox?.close(run.durable && run.state.phase === 'ended' && run.state.end === 'done');
     const folder = dirname(addressOf(runFolder, mark).socket);
     if (this.#server !== null && folder !== runFolder) removeFolder(folder);
   }
 
-  #listen(): SocketServer | null {
-    const { runId, runFolder, mark } = this.#options;
+  #listen(inbox: Inbox): SocketServer | null {
+    const { run, runFolder, mark } = this.#options;
     const { socket: path } = addressOf(runFolder, mark);
     const failed = (error: Error): void => {
       this.#options.note(`the run has no socket and can be reached through its inbox only: ${error.message}`);
@@ -106,11 +100,10 @@ export class RunEndpoint {
       makeSocketFolder(path, runFolder);
       return new SocketServer({
         path,
-        runId,
+        runId: run.id,
         answer: async (message, gone) => {
-          await this.#ready;
-          await this.#inbox.sweep();
-          return this.#answer(message, gone);
+          await inbox.sweep();
+          return this.#handler.answer(message, gone);
         },
         failed,
       });
@@ -119,11 +112,6 @@ export class RunEndpoint {
       failed(error);
       return null;
     }
-  }
-
-  async #answer(message: Message, gone: AbortSignal): Promise<Answer | null> {
-    const handler = await this.#ready;
-    return handler === null ? null : handler.answer(message, gone);
   }
 }
 

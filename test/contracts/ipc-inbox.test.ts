@@ -67,7 +67,7 @@ test('what a shell left is heard, without any program being started', async () =
 
 test('what was left while there was no engine is heard in its order, and by its id once (inbox/1, inbox/2)', async () => {
   await using rig = new IpcRig();
-  rig.listen();
+  rig.open();
   await rig.close();
   for (let n = 0; n < 300; n++) emitByShell(rig, 'tool', '--data', `n=${n}`);
   leaveMessage(lone(rig), EVENT);
@@ -84,7 +84,7 @@ test('what was left while there was no engine is heard in its order, and by its 
 
 test('a file that was heard and not deleted is not heard again by the next engine (inbox/1)', async () => {
   await using rig = new IpcRig();
-  rig.listen();
+  rig.open();
   await rig.close();
   emitByShell(rig, 'tool');
   const [name = ''] = rig.inbox();
@@ -112,7 +112,7 @@ test('a question is answered in the inbox, and both files are taken away', async
 
 test('who waits is answered when an engine is there again', async () => {
   await using rig = new IpcRig();
-  rig.listen();
+  rig.open();
   await rig.close();
   const answer = ask(rig.address, { type: 'await_event', event_type: 'tool', step: 'a' });
   await until(() => rig.inbox().length === 1, 'the question');
@@ -137,7 +137,7 @@ test('an engine that dies while somebody waits is succeeded by the next', async 
 
 test('who waits without an engine gives up in time', async () => {
   await using rig = new IpcRig();
-  rig.listen();
+  rig.open();
   await rig.close();
   const gone = await ask(rig.address, { type: 'ping' }, { deadline: Date.now() + 100, keep: 'never' });
   expect(gone).toMatchObject({ kind: 'timeout' });
@@ -238,7 +238,7 @@ test('whose question is no message is told so', async () => {
 
 test('what was begun and never finished is put aside after a while', async () => {
   await using rig = new IpcRig();
-  rig.listen();
+  rig.open();
   await rig.close();
   put(rig, '17.event', 'meow-event-1\x008\0');
   put(rig, '18.event', 'meow-event-1\x008\0');
@@ -291,7 +291,8 @@ test('what cannot be made durable stays for the next engine (inbox/1)', async ()
 test('the inbox of a run that is over is gone, and who still asks is told so', async () => {
   await using rig = new IpcRig();
   rig.open();
-  await rig.close(true);
+  Object.assign(rig.run.state, { phase: 'ended', end: 'done' });
+  await rig.close();
   expect(existsSync(rig.address.inbox)).toBe(false);
   expect(await ask(rig.address, { type: 'ping' })).toBeNull();
 });

@@ -1,4 +1,4 @@
-// A endpoint in a folder of its own, for a run that decides and does nothing else.
+// The endpoint of a run in a folder of its own, for a run that decides and does nothing else.
 
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -32,15 +32,9 @@ export class IpcRig implements AsyncDisposable {
 
   /** As an engine does it. */
   open(): void {
-    this.listen();
-    this.#endpoint?.open(this.run);
-  }
-
-  /** The socket is there, and nobody answers yet. */
-  listen(): void {
     const { runFolder, mark, run } = this;
     const endpoint = new RunEndpoint({
-      runId: run.id,
+      run,
       mark,
       runFolder,
       clock: systemClock,
@@ -49,11 +43,12 @@ export class IpcRig implements AsyncDisposable {
       note: (line) => this.notes.push(line),
     });
     run.watch((records, state) => endpoint.observe(records, state));
+    endpoint.open();
     this.#endpoint = endpoint;
   }
 
-  async close(over = false): Promise<void> {
-    await this.#endpoint?.close(over);
+  async close(): Promise<void> {
+    await this.#endpoint?.close();
     this.#endpoint = null;
   }
 

@@ -8,8 +8,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Adapters } from '../../src/app/adapters.ts';
 import { readRun } from '../../src/app/runs.ts';
 import { StateRefresh } from '../../src/app/state-refresh.ts';
-import { drive } from '../../src/app/run-session.ts';
-import { startRun } from '../../src/engine/client.ts';
+import { startSession } from '../../src/app/run-session.ts';
 import { fold } from '../../src/engine/loop.ts';
 import { DEFAULT_CONFIG } from '../../src/languages/config.ts';
 import { compileMeow } from '../../src/languages/meow/compile.ts';
@@ -19,6 +18,7 @@ import type { AppendFile } from '../../src/stores/file-journal.ts';
 import { fileStore } from '../../src/stores/files.ts';
 import { DiskFailure } from '../../src/stores/disk-failure.ts';
 import { StateYaml } from '../../src/view/state-yaml.ts';
+import { fakeRun } from '../kernel-rig/fake-run.ts';
 import { aProgram } from './store-samples.ts';
 import { UNLIMITED } from '../../src/ir/program.ts';
 
@@ -81,22 +81,27 @@ test('a timer that fires while an append is under way leaves it to what is seen 
     const refresh = new StateRefresh({
       file: { write: async (text) => void written.push([text].flat().join('')) },
       bytesMax: 1_000_000,
-      durable: () => durable,
       tooLarge() {},
       warn() {},
     });
     const state = initialState(aProgram());
-    refresh.seen([], state);
+    refresh.open({
+      ...fakeRun(['a']),
+      state,
+      get durable() {
+        return durable;
+      },
+    });
     durable = false;
     await vi.advanceTimersByTimeAsync(1_000);
     expect(written).toHaveLength(0);
     durable = true;
-    refresh.seen([], state);
+    refresh.observe([], state);
     await vi.advanceTimersByTimeAsync(0);
     expect(written).toHaveLength(1);
-    refresh.seen([], state);
+    refresh.observe([], state);
     durable = false;
-    await refresh.finish();
+    await refresh.close();
     await vi.advanceTimersByTimeAsync(1_000);
     expect(written).toHaveLength(1);
   } finally {
@@ -111,18 +116,15 @@ test.for(['ENOSPC', 'EXDEV', 'ESTALE'])(
     const refresh = new StateRefresh({
       file: { write: () => Promise.reject(Object.assign(new Error(`${code}: why`), { code, syscall: 'rename' })) },
       bytesMax: 1_000_000,
-      durable: () => true,
       tooLarge() {},
       warn: (line) => warnings.push(line),
     });
-    const state = initialState(aProgram());
-    refresh.seen([], state);
+    const run = fakeRun(['a']);
+    refresh.open(run);
     await sleep(300);
-    refresh.seen([], state);
-    await refresh.finish();
-    expect(warnings).toEqual([
-      `cannot write the state file: ${code}: why; it stays as it was, and what counts is the journal`,
-    ]);
+    refresh.observe([], run.state);
+    await refresh.close();
+    expect(warnings).toEqual([`cannot write the state file: ${code}: why; the journal is not affected`]);
   },
 );
 
@@ -165,22 +167,25 @@ function chain(disk: (count: () => number, file: AppendFile) => AppendFile): {
   return {
     store,
     run: (seen) =>
-      drive({
-        store,
-        runId: 'r',
-        config: DEFAULT_CONFIG,
-        adapters: new Adapters({ cwd: folder, meow: folder, shared: folder }),
-        reporter: {
-          begin(_id, _before, _state, isDurable) {
-            durable = isDurable;
+      startSession(
+        {
+          store,
+          config: DEFAULT_CONFIG,
+          adapters: new Adapters({ cwd: folder, meow: folder, shared: folder }),
+          environment: { PATH: process.env['PATH'] ?? '' },
+          reporter: {
+            open(live) {
+              durable = () => live.durable;
+            },
+            observe: () => seen(durable),
+            note() {},
+            warn() {},
+            end() {},
+            abandon() {},
           },
-          seen: () => seen(durable),
-          note() {},
-          warn() {},
-          end() {},
-          close() {},
         },
-        begin: (world) => startRun(world, present(program, 'it compiles'), request),
-      }),
+        present(program, 'it compiles'),
+        request,
+      ),
   };
 }

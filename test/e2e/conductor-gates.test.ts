@@ -135,7 +135,7 @@ test('a command reminds of gates that are open, again and again until somebody d
 test('a command that cannot remind is told of once, and holds nothing up', async () => {
   await using made = await asking({}, '[gates]\nremind = "exit 3"\nremind_every = "20ms"\n');
   const live = made.rig.start('run', 'w.yaml', '--id', 'r');
-  await live.line(/the command that reminds of gates does not work: it ended with 3/);
+  await live.line(/the command that reminds of gates failed: exit code 3/);
   await made.rig.meow('approve', 'r', 'ask');
   const { code, stdout, stderr } = await live.ended;
   expect(code).toBe(0);

@@ -37,7 +37,7 @@ test('a state file that cannot be written either says nothing against it', async
   const { stderr, code } = await rig.shell(`${LIMIT}; meow run w.meow.toml --id h`);
   expect(code).toBe(3);
   expect(stderr).toMatch(
-    /^meow: cannot write the state file: .* \(EISDIR: .*\); it stays as it was, and what counts is the journal\nmeow: run h is held: .*\n.*\n$/,
+    /^meow: cannot write the state file: .* \(EISDIR: .*\); the journal is not affected\nmeow: run h is held: .*\n.*\n$/,
   );
 });
 

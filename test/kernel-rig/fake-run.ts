@@ -52,7 +52,6 @@ export function fakeRun(program: readonly string[], id = 'wf-1'): FakeRun {
     get durable() {
       return held === null || held.length === 0;
     },
-    ended: new Promise(() => {}),
     stop: (by, force) => void tell({ kind: 'stop-requested', by, force }),
     pause: (reason) => void tell({ kind: 'pause-requested', reason }),
     submit: tell,

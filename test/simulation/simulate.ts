@@ -72,6 +72,8 @@ async function compareLives(seed: number, random: Random, program: Program): Pro
   return { problems, program, lives: rough.life + 1, records: rough.records.length, end: got.end ?? 'none' };
 }
 
+const done = (): Promise<void> => Promise.resolve();
+
 /** Lives of engines, one after the other, until the run has ended for good. */
 async function live(
   world: World,
@@ -85,7 +87,8 @@ async function live(
     const failed = state.phase === 'ended' && state.end === 'failed';
     if (failed && retries > 0) retries -= 1;
     else if (failed || (state.phase === 'ended' && state.end === 'done')) return fold(journal.program, journal.records);
-    const engine = new Engine(journal, world.drivers(), world.clock(), () => {});
+    const session = { drivers: world.drivers(), open() {}, observe() {}, close: done, catchUp: done };
+    const engine = new Engine({ id: 'r', journal, clock: world.clock(), session: () => session });
     const first: Input =
       journal.records.length === 0 ? REQUEST : { kind: 'run-resumed', retryFailed: failed, allowance: null };
     let over = false;
@@ -106,7 +109,7 @@ async function live(
       if (random() < how.meddle) meddle(engine, random);
       decideGates(engine, world);
       for (const report of world.reports())
-        engine.submit({ kind: 'step-reported', ...report, notes: null, message: null });
+        engine.post({ kind: 'step-reported', ...report, notes: null, message: null });
       await quiet();
       if (over) break;
       if (!world.happen()) {
@@ -128,10 +131,10 @@ async function quiet(): Promise<void> {
 
 function meddle(engine: Engine, random: Random): void {
   const roll = below(random, 3);
-  if (roll === 0) engine.submit({ kind: 'stop-requested', by: 'somebody', force: random() < 0.5 });
-  if (roll === 1) engine.submit({ kind: 'pause-requested', reason: 'somebody' });
+  if (roll === 0) engine.post({ kind: 'stop-requested', by: 'somebody', force: random() < 0.5 });
+  if (roll === 1) engine.post({ kind: 'pause-requested', reason: 'somebody' });
   if (roll === 2)
-    engine.submit({
+    engine.post({
       kind: 'effect-finished',
       effect: 's0#99',
       outcome: success(),
@@ -148,7 +151,7 @@ function decideGates(engine: Engine, world: World): void {
     )
       continue;
     const gate = step.effect.gate;
-    engine.submit({
+    engine.post({
       kind: 'gate-decided',
       gate,
       verdict: { approved: hash(gate) % 2 === 0, by: 'ann', notes: null, answer: null },

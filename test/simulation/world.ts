@@ -6,7 +6,7 @@
 //   G2  an attempt begins only when no other attempt of its step is alive;
 //   G5  nothing is started that the durable journal does not ask for (E2).
 
-import type { Clock, Drivers, Journal } from '../../src/engine/ports.ts';
+import type { Clock, Driver, Drivers, Journal } from '../../src/engine/ports.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 import { success } from '../../src/ir/effect.ts';
 import { failure } from '../../src/ir/failure.ts';
@@ -145,7 +145,8 @@ export class World {
   }
 
   drivers(): Drivers {
-    const driver = this.#processes.driver();
+    const made = this.#processes.driver();
+    const driver = (): Driver => made;
     const agents = { spawn: driver, attend: driver, prompt: driver, kill: driver };
     return { command: driver, turn: driver, read: driver, ...agents };
   }

@@ -8,12 +8,13 @@ import { hasErrors } from '../../base/diagnostic.ts';
 import type { Json } from '../../base/json.ts';
 import { ok } from '../../base/result.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { createRun, resumeRun, startRun } from '../../engine/client.ts';
-import type { LiveRun, EngineServices } from '../../engine/client.ts';
+import type { RunState } from '../../app/observer.ts';
+import { resumeSession, startSession } from '../../app/run-session.ts';
+import type { SessionOptions } from '../../app/run-session.ts';
+import { createRun } from '../../engine/client.ts';
 import { conductorOf, withWorkplace } from '../../ir/conductor.ts';
 import type { Allowance, Program, RunRequest } from '../../ir/program.ts';
 import { UNLIMITED } from '../../ir/program.ts';
-import type { RunState } from '../../kernel/state.ts';
 import { Repository } from '../../drivers/git/repository.ts';
 import { SIM_SCRIPT } from '../../drivers/agent/sim-host.ts';
 import type { Store } from '../../engine/ports.ts';
@@ -29,7 +30,7 @@ import { findProject } from '../../app/project.ts';
 import { runInForeground } from '../foreground.ts';
 import { jsonReporter } from '../reporters/json.ts';
 import { plainReporter } from '../reporters/plain.ts';
-import type { Reporter } from '../../app/reporter.ts';
+import type { Reporter } from '../../app/observer.ts';
 import { treeReporter } from '../reporters/tree.ts';
 import { openRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { readScriptBeside } from '../../app/sim-script.ts';
@@ -117,7 +118,7 @@ async function start(project: Project, path: string, options: RunOptions): Promi
   refuseAdapters(program, adapters);
   const store = storeOf(project);
   if (!options.detach) {
-    return finish({ store, settings, adapters, options }, id, (world) => startRun(world, program, request));
+    return finish({ store, settings, adapters, options }, (session) => startSession(session, program, request));
   }
   return detach(store, project, id, options, () => createRun(store, program, request, at));
 }
@@ -132,8 +133,9 @@ async function resume(project: Project, wanted: string, options: RunOptions): Pr
   const settings = readSettings(project);
   complainAll(settings.diagnostics, paintFor(process.stderr));
   if (hasErrors(settings.diagnostics)) return EXIT.failed;
-  return finish({ store, settings, adapters: new Adapters(project), options }, id, (world) =>
-    resumeRun(world, id, options.onlyPending !== true, allowanceIn(options)),
+  const how = { retryFailed: options.onlyPending !== true, allowance: allowanceIn(options) };
+  return finish({ store, settings, adapters: new Adapters(project), options }, (session) =>
+    resumeSession(session, id, how),
   );
 }
 
@@ -185,25 +187,26 @@ interface Means {
   readonly options: RunOptions;
 }
 
-/** Drives the run to its end and says how it ended. */
+/** Drives the run to its end and reports how it ended. */
 async function finish(
   { store, settings, adapters, options }: Means,
-  runId: string,
-  begin: (world: EngineServices) => Promise<LiveRun>,
+  session: (options: SessionOptions) => Promise<RunState>,
 ): Promise<number> {
   const reporter = reporterFor(options);
   accompanyWork();
   try {
-    const { state, signalStatus } = await runInForeground({
-      store,
-      runId,
-      config: settings.config,
-      adapters,
-      reporter,
-      waits: options.wait !== false,
-      begin,
-      held: () => reportToStarter({ kind: 'held' }),
-    });
+    const { state, signalStatus } = await runInForeground(
+      {
+        store,
+        config: settings.config,
+        adapters,
+        reporter,
+        environment: ownEnvironment(),
+        waits: options.wait !== false,
+        onHeld: () => reportToStarter({ kind: 'held' }),
+      },
+      session,
+    );
     const exit = exitOf(state, signalStatus);
     reporter.end(state, exit);
     return exit;

@@ -4,9 +4,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { UsageError } from '../../base/usage-error.ts';
-import { resumeRun } from '../../engine/client.ts';
-import type { RunState } from '../../kernel/state.ts';
 import type { RunHolder, Store } from '../../engine/ports.ts';
+import type { LiveRun, RunState } from '../../app/observer.ts';
+import { ownEnvironment } from '../../app/own-environment.ts';
+import { resumeSession } from '../../app/run-session.ts';
 import { isErrno } from '../../sys/errno.ts';
 import { runStatus } from '../../view/status.ts';
 import { Adapters } from '../../app/adapters.ts';
@@ -33,16 +34,16 @@ export async function stop(wanted: string, { force = false }: { readonly force?:
   }
   const { state } = await readRun(store, id);
   if (state.phase === 'ended') return already(id, state);
-  const driven = await runInForeground({
+  const session = {
     store,
-    runId: id,
     config: readSettings(project).config,
     adapters: new Adapters(project),
     reporter: plainReporter(),
-    begin: (world) => resumeRun(world, id, false),
-    held: (run) => run.stop(force ? 'meow stop --force' : 'meow stop', force),
-  });
-  return tell(id, driven.state);
+    environment: ownEnvironment(),
+    onHeld: (run: LiveRun) => run.stop(force ? 'meow stop --force' : 'meow stop', force),
+  };
+  const stopped = await runInForeground(session, (options) => resumeSession(options, id, { retryFailed: false }));
+  return tell(id, stopped.state);
 }
 
 function tell(id: string, state: RunState): number {

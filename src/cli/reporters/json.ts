@@ -3,15 +3,15 @@
 import { decisionJson } from '../../view/timeline.ts';
 import { runStatus } from '../../view/status.ts';
 import { complain, sayJson } from '../output.ts';
-import type { Reporter } from '../../app/reporter.ts';
+import type { Reporter } from '../../app/observer.ts';
 
 export function jsonReporter(): Reporter {
   let run = '';
   return {
-    begin(id) {
+    open({ id }) {
       run = id;
     },
-    seen(records) {
+    observe(records) {
       for (const record of records) for (const object of decisionJson(record, run)) sayJson(object);
     },
     note: (line) => complain(`meow: ${line}`),
@@ -19,6 +19,6 @@ export function jsonReporter(): Reporter {
     end(state, exit) {
       sayJson({ kind: 'run-ended', id: run, status: runStatus(state), exit });
     },
-    close() {},
+    abandon() {},
   };
 }

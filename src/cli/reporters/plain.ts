@@ -7,7 +7,7 @@ import { plainPalette } from '../../view/palette.ts';
 import { Timeline } from '../../view/timeline.ts';
 import { renderTimelineLine } from '../../view/timeline-lines.ts';
 import { complain, say } from '../output.ts';
-import type { Reporter } from '../../app/reporter.ts';
+import type { Reporter } from '../../app/observer.ts';
 
 const ID_WIDTH_MAX = 24;
 
@@ -15,11 +15,11 @@ export function plainReporter(): Reporter {
   const timeline = new Timeline();
   let idWidth = 0;
   return {
-    begin(id, before) {
+    open({ id }, before) {
       say(id);
       for (const record of before) timeline.lines(record);
     },
-    seen(records, state) {
+    observe(records, state) {
       for (const id of addedIds(records)) idWidth = Math.max(idWidth, Math.min(id.length, ID_WIDTH_MAX));
       for (const record of records) {
         const lines = timeline.lines(record);
@@ -33,7 +33,7 @@ export function plainReporter(): Reporter {
     end(state) {
       for (const line of summaryLines(state, plainPalette)) say(line);
     },
-    close() {},
+    abandon() {},
   };
 }
 

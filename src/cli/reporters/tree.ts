@@ -7,7 +7,7 @@ import { paintFor } from '../colours.ts';
 import { Redraw } from '../redraw.ts';
 import { complain, say } from '../output.ts';
 import { terminalSize } from '../terminal-size.ts';
-import type { Reporter } from '../../app/reporter.ts';
+import type { Reporter } from '../../app/observer.ts';
 
 /** More steps than these are summed up in the last picture too. */
 const LAST_LINES_MAX = 500;
@@ -29,12 +29,12 @@ export function treeReporter(): Reporter {
     for (const line of warnings.splice(0)) complain(`meow: ${line}`);
   };
   return {
-    begin(_id, _before, begun, durable) {
-      state = begun;
-      redraw = new Redraw({ lines, moves: () => state !== null && moves(state), settled: durable }, terminal);
+    open(run) {
+      state = run.state;
+      redraw = new Redraw({ lines, moves: () => state !== null && moves(state), settled: () => run.durable }, terminal);
     },
-    seen(_records, seen) {
-      state = seen;
+    observe(_records, now) {
+      state = now;
       redraw?.changed();
     },
     note(line) {
@@ -52,7 +52,7 @@ export function treeReporter(): Reporter {
       for (const line of summaryLines(ended, palette).slice(1)) say(line);
       printWarnings();
     },
-    close() {
+    abandon() {
       redraw?.close(null);
       printWarnings();
     },

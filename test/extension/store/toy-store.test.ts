@@ -31,8 +31,10 @@ test('an engine runs on it, and a face follows the run', async () => {
     allowOutside: false,
     allowance: UNLIMITED,
   };
+  const done = (): Promise<void> => Promise.resolve();
+  const session = { drivers: { command: () => command }, open() {}, observe() {}, close: done, catchUp: done };
   const run = await startRun(
-    { store, clock: systemClock, drivers: () => ({ command }), observe: () => {} },
+    { store, clock: systemClock, session: () => session },
     parseProgram(['a', 'b needs a', 'c needs b']),
     request,
   );
