@@ -14,7 +14,7 @@ import { terminalHost } from '../src/drivers/agent/terminal/host.ts';
 import { Tmux } from '../src/drivers/agent/tmux/tmux.ts';
 import { SessionLedger } from '../src/drivers/agent/headless/session-registry.ts';
 import { findProgram } from '../src/drivers/recording-shell.ts';
-import type { Adapter, HookNames, TerminalWays } from '../src/ir/adapter.ts';
+import type { Adapter, HookNames, TerminalProfile } from '../src/ir/adapter.ts';
 import { atMost, duration, environment, figure, interleaveWarm, median, ratios, ROOT } from './measure.ts';
 import type { Bench, Figure, Measurement } from './measure.ts';
 
@@ -190,7 +190,7 @@ function cpuMs(pids: readonly number[]): number {
   }, 0);
 }
 
-const WAYS: TerminalWays = {
+const WAYS: TerminalProfile = {
   command: 'exec cat',
   resumeCommand: null,
   forkCommand: null,

@@ -7,7 +7,7 @@ import { err } from '../base/result.ts';
 import { formatMoment } from '../base/time.ts';
 import { UsageError } from '../base/usage-error.ts';
 import type { ValueType } from '../ir/output.ts';
-import { coerce, misfit } from '../ir/output.ts';
+import { coerce, typeError } from '../ir/output.ts';
 import type { Program } from '../ir/program.ts';
 import type { Lookup } from '../ir/text.ts';
 import { fillValue } from '../ir/text.ts';
@@ -83,7 +83,7 @@ export function resolveVariables({ texts, values }: GivenVariables, program: Pro
     else problems.push(`--var ${name}: ${read.error}`);
   }
   for (const [name, value] of values) {
-    const wrong = misfit(value, typeOf(name));
+    const wrong = typeError(value, typeOf(name));
     if (wrong === null) resolved.set(name, value);
     else problems.push(`--var-json ${name}: ${wrong}`);
   }

@@ -13,7 +13,7 @@ import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { Failure } from '../ir/failure.ts';
 import type { Capture, Outputs, ValueType } from '../ir/output.ts';
-import { coerce, keptOutput } from '../ir/output.ts';
+import { coerce, storedOutputValue } from '../ir/output.ts';
 import type { FilledText } from '../ir/text.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { fileName } from './step-folder.ts';
@@ -154,7 +154,7 @@ async function keep(path: string, trims: boolean, name: string, { runFolder, fol
   }
   for (let at = join(folder.inRun, 'outputs'); at !== '.'; at = dirname(at)) await syncFolder(join(runFolder, at));
   await syncFolder(runFolder);
-  return keptOutput(join(folder.inRun, 'outputs', fileName(name)), statSync(kept).size);
+  return storedOutputValue(join(folder.inRun, 'outputs', fileName(name)), statSync(kept).size);
 }
 
 /** The names in it are on the disk, where its file system can be asked for that. */

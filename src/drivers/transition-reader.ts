@@ -1,5 +1,5 @@
 // Answers that say themselves what follows: around a driver of turns or commands, reads what they say by the steering that
-// their effect names (ir/steering.ts). An answer that cannot be followed is a failure that tells what to say instead.
+// their effect names (ir/answer-transitions.ts). An answer that cannot be followed is a failure that tells what to say instead.
 
 import { realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -12,8 +12,8 @@ import type { Answer, Driver } from '../engine/ports.ts';
 import type { Effect, Outcome, Success } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { Program } from '../ir/program.ts';
-import { refuse } from '../ir/reminder.ts';
-import { hereOf, steer } from '../ir/steering.ts';
+import { refuseAnswer } from '../ir/reminder.ts';
+import { laneContextOf, readTransitions } from '../ir/answer-transitions.ts';
 import type { FilledText } from '../ir/text.ts';
 import { endOfFile } from '../sys/read-file-end.ts';
 import { stepFolder } from './step-folder.ts';
@@ -59,12 +59,12 @@ function followed(effect: Effect, key: string, outcome: Outcome, place: Steering
   const machine = present(own(machines, steering.machine), `the program has no machine ${steering.machine}`);
   const text = answerOf(effect, outcome, place.runFolder);
   if (!text.ok) return refused(effect, outcome, text.error, null, '');
-  const read = steer(steering, machine, hereOf(effect), text.value);
+  const read = readTransitions(steering, machine, laneContextOf(effect), text.value);
   if (read.kind === 'refused') return refused(effect, outcome, read.message, read.reminder, text.value);
   for (const folder of read.folders) {
     const problem = folderProblem(folder, place);
     if (problem === null) continue;
-    const { message, reminder } = refuse(steering, machine, problem);
+    const { message, reminder } = refuseAnswer(steering, machine, problem);
     return refused(effect, outcome, message, reminder, text.value);
   }
   return { ...outcome, follows: read.follows, printed: read.printed };

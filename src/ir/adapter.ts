@@ -15,7 +15,7 @@ export interface Adapter {
   /** Another name that workflows may have for it. */
   readonly alias: string | null;
   /** What must be installed, for `meow doctor`; null where nothing need be. */
-  readonly program: ProgramNeed | null;
+  readonly program: RequiredProgram | null;
   /** Over the caller's environment, below what a workflow sets for its agent; an empty value takes the variable away. */
   readonly environment: Readonly<Record<string, Text>>;
   /** A folder of the agent's own, in place of the user's: one for each run. */
@@ -24,11 +24,11 @@ export interface Adapter {
   readonly files: readonly AdapterFile[];
   readonly hooks: HookNames | null;
   /** How it lives in a terminal; null where it does not. */
-  readonly terminal: TerminalWays | null;
+  readonly terminal: TerminalProfile | null;
   /** How it answers one prompt and ends; null where it does not. */
-  readonly headless: HeadlessWays | null;
+  readonly headless: HeadlessProfile | null;
   /** How it speaks the Agent Client Protocol; null where it does not. */
-  readonly acp: AcpWays | null;
+  readonly acp: AcpProfile | null;
   /** It takes its prompts from a mailbox, as the simulated agent does. */
   readonly mailbox: boolean;
   /** What it says when it may not work for a while. */
@@ -43,7 +43,7 @@ export type Channel = (typeof CHANNELS)[number];
 export const OPEN_CHANNELS = ['terminal', 'headless', 'acp'] as const satisfies readonly Channel[];
 
 /** What `{{name}}` may stand for. In commands each is quoted as its place demands, in files as their format does. */
-export const HOLES = [
+export const PLACEHOLDERS = [
   /** The session to begin, to go on with, or to fork from. */
   'session_id',
   /** Of a fork, where the adapter chooses ids: that of the new session. */
@@ -68,9 +68,9 @@ export const HOLES = [
   /** Of a headless prompt by argument alone. */
   'prompt',
 ] as const;
-export type Hole = (typeof HOLES)[number];
+export type Hole = (typeof PLACEHOLDERS)[number];
 
-export interface ProgramNeed {
+export interface RequiredProgram {
   readonly name: string;
   /** A command that prints its version. */
   readonly versionCommand: string | null;
@@ -131,7 +131,7 @@ export interface HookNames {
   readonly messageKey: string | null;
 }
 
-export interface TerminalWays {
+export interface TerminalProfile {
   readonly command: Text;
   /** Null: a session cannot be gone on with. */
   readonly resumeCommand: Text | null;
@@ -216,7 +216,7 @@ export interface StopWays {
   readonly signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP';
 }
 
-export interface HeadlessWays {
+export interface HeadlessProfile {
   readonly command: Text;
   readonly resume: Text | null;
   readonly fork: Text | null;
@@ -231,7 +231,7 @@ export interface HeadlessWays {
   readonly signal: StopWays['signal'];
 }
 
-export interface AcpWays {
+export interface AcpProfile {
   readonly command: Text;
   /** What becomes of a request for permission. */
   readonly permission: 'ask' | 'allow' | 'deny';

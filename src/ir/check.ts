@@ -1,9 +1,9 @@
 // What every Program must fulfil before a run of it may begin. A language that lowers wrongly is our fault, so these are
 // sentences for us, not diagnostics for authors.
 
-import type { Follow } from './follow.ts';
-import { blocksOf, blocksOfTarget } from './follow.ts';
-import { checkSteering } from './machine.ts';
+import type { Transition } from './transition.ts';
+import { blocksOf, blocksOfTarget } from './transition.ts';
+import { checkTransitionPolicies } from './machine.ts';
 import type { Block, Program, Step } from './program.ts';
 
 /** Empty where the Program may run. */
@@ -15,7 +15,7 @@ export function checkProgram(program: Program): readonly string[] {
     if (block.name !== name) problems.push(`block ${name} calls itself ${block.name}`);
     problems.push(...checkBlock(program, block));
   }
-  problems.push(...checkSteering(program));
+  problems.push(...checkTransitionPolicies(program));
   return problems;
 }
 
@@ -42,7 +42,7 @@ function checkBlock(program: Program, block: Block): readonly string[] {
   return problems;
 }
 
-function movesControl({ kind }: Follow): boolean {
+function movesControl({ kind }: Transition): boolean {
   return kind === 'goto' || kind === 'call' || kind === 'return';
 }
 

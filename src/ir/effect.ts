@@ -4,7 +4,7 @@
 import type { Json } from '../base/json.ts';
 import type { Channel } from './adapter.ts';
 import type { Failure } from './failure.ts';
-import type { Follow } from './follow.ts';
+import type { Transition } from './transition.ts';
 import type { Capture, Expectation, Outputs } from './output.ts';
 import type { ConductedSpec } from './conducted.ts';
 import type { FilledText } from './text.ts';
@@ -173,7 +173,7 @@ export interface Success {
   /** Which of the step's routes this outcome takes; null takes `done`. */
   readonly route: string | null;
   /** Transitions that the answer itself asked for. They stand in place of the step's routes. */
-  readonly follows: readonly Follow[] | null;
+  readonly follows: readonly Transition[] | null;
   /** What the answer wants to be shown to whoever watches. */
   readonly printed: readonly string[];
   /** The session that the turn took place in, or that a started agent is in. */

@@ -3,8 +3,8 @@ import { checkProgram } from './check.ts';
 import type { ConductorFacts } from './conductor.ts';
 import { attachConductor, conductorOf } from './conductor.ts';
 import type { CommandSpec } from './effect.ts';
-import type { Follow } from './follow.ts';
-import { targetOf } from './follow.ts';
+import type { Transition } from './transition.ts';
+import { targetOf } from './transition.ts';
 import { linkProgram, partSymbol } from './link.ts';
 import type { Block, Program, Step } from './program.ts';
 import { DEFAULT_LIMITS, NO_RETRY } from './program.ts';
@@ -12,7 +12,7 @@ import type { Text } from './text.ts';
 
 const SYMBOL = partSymbol(1);
 
-function step(id: string, routes: Readonly<Record<string, Follow>>, more: Partial<Step> = {}): Step {
+function step(id: string, routes: Readonly<Record<string, Transition>>, more: Partial<Step> = {}): Step {
   const rest = { executor: 'x', needs: [], unrouted: 'done', onError: { kind: 'fail' }, repromptsMax: 0 } as const;
   return { id, act: { kind: 'pass' }, routes, retry: NO_RETRY, timeout: null, agent: null, ...rest, ...more };
 }
@@ -111,7 +111,7 @@ test('data passes through untouched, whatever its keys are called (link/2)', () 
   };
   const data = { block: 'a', kind: 'stop', verdict: 'done', reason: null, target: { block: 'a', names: { a: 'a' } } };
   const parameter = { name: 'block', type: 'json', required: false, description: null } as const;
-  const done: Follow = {
+  const done: Transition = {
     kind: 'expand',
     target: targetOf('a', { block: { kind: 'literal', value: data }, names: { kind: 'text', text: 'a' } }),
     join: 'wait',
@@ -170,7 +170,7 @@ test('machines and steerings are renamed with those who name them', () => {
 
 test('parts may enter each other in a circle (link/1)', () => {
   const second = partSymbol(2);
-  const to = (symbol: string): Follow => ({ kind: 'expand', target: targetOf(symbol), join: 'wait' });
+  const to = (symbol: string): Transition => ({ kind: 'expand', target: targetOf(symbol), join: 'wait' });
   const whole = linkProgram(enters, [
     {
       symbol: SYMBOL,
@@ -190,8 +190,8 @@ test('parts may enter each other in a circle (link/1)', () => {
 });
 
 describe('a stop of a part is not the end of the run (link/3)', () => {
-  const done: Follow = { kind: 'stop', verdict: 'done', reason: null };
-  const failed: Follow = { kind: 'stop', verdict: 'failed', reason: 'no route' };
+  const done: Transition = { kind: 'stop', verdict: 'done', reason: null };
+  const failed: Transition = { kind: 'stop', verdict: 'failed', reason: 'no route' };
   const part = program([block('good', step('s', { done })), block('bad', step('s', { done: failed }))]);
   const value = (verdict: string, reason: string | null) => ({ kind: 'literal', value: { verdict, reason } });
   const endOf = (name: string, failedStop: 'returns' | 'fails') =>

@@ -10,8 +10,8 @@ import { own } from '../base/json.ts';
 import type { ConductorFacts } from './conductor.ts';
 import { attachConductor, conductorOf } from './conductor.ts';
 import type { EffectSpec } from './effect.ts';
-import type { Follow, Target } from './follow.ts';
-import type { Machine, Steering } from './machine.ts';
+import type { Transition, Target } from './transition.ts';
+import type { Machine, TransitionPolicy } from './machine.ts';
 import type { Act, Block, OnError, Program, Step } from './program.ts';
 import type { Text } from './text.ts';
 
@@ -188,7 +188,7 @@ function renameOnError(walk: Walk, onError: OnError): OnError {
   }
 }
 
-function renameTransition(walk: Walk, follow: Follow): Follow {
+function renameTransition(walk: Walk, follow: Transition): Transition {
   switch (follow.kind) {
     case 'end':
     case 'return':
@@ -206,7 +206,7 @@ function renameTransition(walk: Walk, follow: Follow): Follow {
 }
 
 /** The end of a part, which is not that of the run (link/3). */
-function withinRun({ verdict, reason }: Extract<Follow, { kind: 'stop' }>, failedStop: FailedStop): Follow {
+function withinRun({ verdict, reason }: Extract<Transition, { kind: 'stop' }>, failedStop: FailedStop): Transition {
   if (verdict === 'failed' && failedStop === 'fails') {
     return { kind: 'fail', message: reason ?? 'the workflow ended as a failure' };
   }
@@ -234,7 +234,7 @@ function renameMachine({ block }: Names, machine: Machine): Machine {
   };
 }
 
-function renameSteering({ machine }: Names, steering: Steering): Steering {
+function renameSteering({ machine }: Names, steering: TransitionPolicy): TransitionPolicy {
   return { ...steering, machine: machine(steering.machine) };
 }
 

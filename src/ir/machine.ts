@@ -1,5 +1,5 @@
 // A machine of states, as the tags of answers see it: which names they may use, what each state allows, and which blocks
-// that means. Plain data, kept once in a Program; steering.ts reads answers by it.
+// that means. Plain data, kept once in a Program; answer-transitions.ts reads answers by it.
 
 import { own } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
@@ -8,26 +8,26 @@ import type { TransitionTag } from './tags.ts';
 import type { Text } from './text.ts';
 
 /** Where each tag leads, in which session, and what it must say beside that. */
-export interface Way {
+export interface TagRule {
   /** What stands between its ends: a state, the path of a workflow, or words for whoever waits for them. */
-  readonly leadsTo: 'state' | 'workflow' | 'back';
+  readonly target: 'state' | 'workflow' | 'back';
   readonly session: 'resume' | 'fork' | 'fresh';
   /** The attribute that names the state to go on at. */
-  readonly wants: 'return' | 'next' | null;
+  readonly requiredAttribute: 'return' | 'next' | null;
 }
 
-export const WAYS: Readonly<Record<TransitionTag, Way>> = {
-  goto: { leadsTo: 'state', session: 'resume', wants: null },
-  reset: { leadsTo: 'state', session: 'fresh', wants: null },
-  call: { leadsTo: 'state', session: 'fork', wants: 'return' },
-  function: { leadsTo: 'state', session: 'fresh', wants: 'return' },
-  fork: { leadsTo: 'state', session: 'fresh', wants: 'next' },
-  result: { leadsTo: 'back', session: 'resume', wants: null },
-  ask: { leadsTo: 'back', session: 'resume', wants: 'next' },
-  'reset-workflow': { leadsTo: 'workflow', session: 'fresh', wants: null },
-  'call-workflow': { leadsTo: 'workflow', session: 'fork', wants: 'return' },
-  'function-workflow': { leadsTo: 'workflow', session: 'fresh', wants: 'return' },
-  'fork-workflow': { leadsTo: 'workflow', session: 'fresh', wants: 'next' },
+export const TAG_RULES: Readonly<Record<TransitionTag, TagRule>> = {
+  goto: { target: 'state', session: 'resume', requiredAttribute: null },
+  reset: { target: 'state', session: 'fresh', requiredAttribute: null },
+  call: { target: 'state', session: 'fork', requiredAttribute: 'return' },
+  function: { target: 'state', session: 'fresh', requiredAttribute: 'return' },
+  fork: { target: 'state', session: 'fresh', requiredAttribute: 'next' },
+  result: { target: 'back', session: 'resume', requiredAttribute: null },
+  ask: { target: 'back', session: 'resume', requiredAttribute: 'next' },
+  'reset-workflow': { target: 'workflow', session: 'fresh', requiredAttribute: null },
+  'call-workflow': { target: 'workflow', session: 'fork', requiredAttribute: 'return' },
+  'function-workflow': { target: 'workflow', session: 'fresh', requiredAttribute: 'return' },
+  'fork-workflow': { target: 'workflow', session: 'fresh', requiredAttribute: 'next' },
 };
 
 /** The states that tags of one workflow may name. */
@@ -53,19 +53,19 @@ export interface AskBlocks {
 }
 
 /** How the answers of one state are read. */
-export interface Steering {
+export interface TransitionPolicy {
   /** The name of its machine in the Program. */
   readonly machine: string;
   /** What a script hands back is kept byte for byte; of what an agent does, one line end on either side goes. */
   readonly speaker: 'agent' | 'script';
   /** Null is anything. */
-  readonly allowed: readonly Allowed[] | null;
+  readonly allowed: readonly AllowedTransition[] | null;
   /** Whatever the answer says, the only transition that is allowed follows. */
   readonly forced: boolean;
 }
 
 /** A transition that is allowed; null is any. Names of states are in full. */
-export interface Allowed {
+export interface AllowedTransition {
   readonly tag: TransitionTag;
   /** A state, or the path of a workflow. */
   readonly target: string | null;
@@ -79,15 +79,15 @@ export interface Allowed {
 }
 
 /** The transition that follows without being said: the only one allowed, with all its parts fixed. */
-export function implicitOf(allowed: readonly Allowed[] | null): Allowed | null {
+export function implicitTransition(allowed: readonly AllowedTransition[] | null): AllowedTransition | null {
   const [only, second] = allowed ?? [];
   return only !== undefined && second === undefined && isFixed(only) ? only : null;
 }
 
-function isFixed({ tag, target, return: back, next, payload }: Allowed): boolean {
-  const { leadsTo, wants } = WAYS[tag];
-  const inside = leadsTo === 'back' ? payload : target;
-  return inside !== null && (wants === null || (wants === 'return' ? back : next) !== null);
+function isFixed({ tag, target, return: back, next, payload }: AllowedTransition): boolean {
+  const { target: content, requiredAttribute } = TAG_RULES[tag];
+  const inside = content === 'back' ? payload : target;
+  return inside !== null && (requiredAttribute === null || (requiredAttribute === 'return' ? back : next) !== null);
 }
 
 /** The full name of a state and its block, or why a tag that is written so leads nowhere. */
@@ -125,10 +125,10 @@ export function quoted(text: string): string {
 }
 
 /** What every Program must fulfil whose steps are steered; sentences for us, as those of `checkProgram` are. */
-export function checkSteering(program: {
+export function checkTransitionPolicies(program: {
   readonly blocks: Readonly<Record<string, unknown>>;
   readonly machines: Readonly<Record<string, Machine>>;
-  readonly steerings: Readonly<Record<string, Steering>>;
+  readonly steerings: Readonly<Record<string, TransitionPolicy>>;
 }): readonly string[] {
   const { blocks, machines, steerings } = program;
   const problems: string[] = [];
@@ -144,14 +144,14 @@ export function checkSteering(program: {
   for (const [key, { machine, allowed, forced }] of Object.entries(steerings)) {
     const known = own(machines, machine);
     if (known === undefined) problems.push(`steering ${key}: there is no machine ${machine}`);
-    if (forced && implicitOf(allowed) === null) problems.push(`steering ${key}: nothing is left to be forced`);
+    if (forced && implicitTransition(allowed) === null) problems.push(`steering ${key}: nothing is left to be forced`);
     for (const { tag, target, return: back, next, timeoutNext } of allowed ?? []) {
-      const states = [WAYS[tag].leadsTo === 'workflow' ? null : target, back, next, timeoutNext];
+      const states = [TAG_RULES[tag].target === 'workflow' ? null : target, back, next, timeoutNext];
       for (const state of states) {
         if (state !== null && own(known?.states ?? {}, state) === undefined)
           problems.push(`steering ${key}: there is no state ${state}`);
       }
-      if (WAYS[tag].leadsTo === 'workflow' && target !== null && own(known?.workflows ?? {}, target) === undefined)
+      if (TAG_RULES[tag].target === 'workflow' && target !== null && own(known?.workflows ?? {}, target) === undefined)
         problems.push(`steering ${key}: there is no workflow ${target}`);
     }
   }

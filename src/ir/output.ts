@@ -10,7 +10,7 @@ export type ValueType = 'any' | 'string' | 'integer' | 'number' | 'boolean' | 'j
 export type Outputs = Readonly<Record<string, Json>>;
 
 /** How an output that is kept in a file is written among the others. */
-export function keptOutput(file: string, bytes: number): Json {
+export function storedOutputValue(file: string, bytes: number): Json {
   return { $file: file, bytes };
 }
 
@@ -65,7 +65,7 @@ export function coerce(text: string, type: ValueType): Result<Json, string> {
 }
 
 /** A value that is already data, held to a type; null where it fits, else what is wrong with it. */
-export function misfit(value: Json, type: ValueType): string | null {
+export function typeError(value: Json, type: ValueType): string | null {
   const is = value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`;
   switch (type) {
     case 'any':

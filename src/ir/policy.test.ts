@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Policy } from './conducted.ts';
-import { fits, LOOSEST, pathsWithoutEffect, tighten } from './policy.ts';
+import { globCovers, NO_RESTRICTIONS, pathsWithoutEffect, tighten } from './policy.ts';
 
-const policy = (more: Partial<Policy>): Policy => ({ ...LOOSEST, ...more });
+const policy = (more: Partial<Policy>): Policy => ({ ...NO_RESTRICTIONS, ...more });
 const allowing = (...allowedPaths: readonly string[]): Policy => policy({ allowedPaths });
 
 describe('a policy over another', () => {
@@ -39,8 +39,8 @@ describe('a policy over another', () => {
 
   test('that says nothing leaves it as it is', () => {
     const outer = policy({ name: 'x', text: 'X.', allowedPaths: ['a'], network: 'deny', access: 'read_only' });
-    expect(tighten(outer, LOOSEST)).toEqual(outer);
-    expect(tighten(LOOSEST, outer)).toEqual(outer);
+    expect(tighten(outer, NO_RESTRICTIONS)).toEqual(outer);
+    expect(tighten(NO_RESTRICTIONS, outer)).toEqual(outer);
     expect(tighten(outer, outer)).toEqual(outer);
   });
 
@@ -59,7 +59,7 @@ describe('a policy over another', () => {
 
   test('tells which paths have no effect', () => {
     expect(pathsWithoutEffect(allowing('src/**'), allowing('docs/**', 'src/a', '**'))).toEqual(['docs/**']);
-    expect(pathsWithoutEffect(LOOSEST, allowing('docs/**'))).toEqual([]);
+    expect(pathsWithoutEffect(NO_RESTRICTIONS, allowing('docs/**'))).toEqual([]);
   });
 });
 
@@ -75,7 +75,7 @@ describe('a glob fits', () => {
     ['a/**/b', 'a/b'],
     ['*', 'a?'],
   ])('%s: %s', (glob, path) => {
-    expect(fits(glob, path)).toBe(true);
+    expect(globCovers(glob, path)).toBe(true);
   });
 
   test.each([
@@ -89,7 +89,7 @@ describe('a glob fits', () => {
     ['a/b', 'a'],
     ['a', 'a/b'],
   ])('%s, and not %s', (glob, path) => {
-    expect(fits(glob, path)).toBe(false);
+    expect(globCovers(glob, path)).toBe(false);
   });
 });
 
@@ -133,7 +133,7 @@ test('whatever two policies allow together, each of them allows', () => {
 test('a glob fits the paths that it is defined to fit', () => {
   fc.assert(
     fc.property(glob, path, (pattern, text) => {
-      expect(fits(pattern, text)).toBe(matches(pattern, text));
+      expect(globCovers(pattern, text)).toBe(matches(pattern, text));
     }),
     { numRuns: 2_000 },
   );

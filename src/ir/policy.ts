@@ -5,7 +5,7 @@ import { segmentMatcher } from '../base/segment-pattern.ts';
 import type { Policy } from './conducted.ts';
 
 /** Forbids nothing, and leaves questions unanswered rather than to fail for them. */
-export const LOOSEST: Policy = {
+export const NO_RESTRICTIONS: Policy = {
   name: null,
   text: '',
   allowedPaths: null,
@@ -37,27 +37,27 @@ export function pathsWithoutEffect(outer: Policy, inner: Policy): readonly strin
   const around = outer.allowedPaths;
   if (around === null) return [];
   const reaches = (glob: string): boolean => around.some((other) => covers(glob, other));
-  return (inner.allowedPaths ?? []).filter((glob) => within(around, glob) === null && !reaches(glob));
+  return (inner.allowedPaths ?? []).filter((glob) => intersectGlob(around, glob) === null && !reaches(glob));
 }
 
 function allowedByBoth(outer: Policy['allowedPaths'], inner: Policy['allowedPaths']): Policy['allowedPaths'] {
   if (outer === null || inner === null) return inner ?? outer;
-  const narrower = inner.flatMap((glob) => within(outer, glob) ?? []);
+  const narrower = inner.flatMap((glob) => intersectGlob(outer, glob) ?? []);
   const kept = outer.filter((glob) => inner.some((other) => covers(other, glob)));
   return [...new Set([...narrower, ...kept])];
 }
 
 /** What is left of a glob within others; null where that is nothing, or cannot be told. */
-function within(outer: readonly string[], glob: string): string | null {
+function intersectGlob(outer: readonly string[], glob: string): string | null {
   if (outer.some((other) => covers(other, glob))) return glob;
   // The file of that name, and no longer the folder: braces make a pattern of a plain name.
-  return isPlain(glob) && !glob.includes(',') && outer.some((other) => fits(other, glob)) ? `{${glob}}` : null;
+  return isPlain(glob) && !glob.includes(',') && outer.some((other) => globCovers(other, glob)) ? `{${glob}}` : null;
 }
 
 /** A plain name that is allowed allows all that is below it. */
 function covers(outer: string, inner: string): boolean {
   if (isPlain(outer)) return inner === outer || inner.startsWith(`${outer}/`);
-  return fits(outer, inner) && (!isPlain(inner) || fits(outer, `${inner}/**`));
+  return globCovers(outer, inner) && (!isPlain(inner) || globCovers(outer, `${inner}/**`));
 }
 
 function isPlain(glob: string): boolean {
@@ -65,7 +65,7 @@ function isPlain(glob: string): boolean {
 }
 
 /** Whether a glob fits a path, or every path that another one fits. In doubt it does not. */
-export function fits(outer: string, inner: string): boolean {
+export function globCovers(outer: string, inner: string): boolean {
   if (outer === inner || outer === '**') return true;
   // A choice may have slashes in it.
   if (/[{}]/.test(outer + inner))
@@ -82,7 +82,7 @@ export function fits(outer: string, inner: string): boolean {
         segment === '**'
           ? // At the end it stands for one name at least, before that for none as well.
             isLast || below[at] === true || row[at + 1] === true
-          : fitsName(segment, narrow[at] ?? '') && below[at + 1] === true;
+          : segmentCovers(segment, narrow[at] ?? '') && below[at + 1] === true;
     }
     below = row;
   }
@@ -90,7 +90,7 @@ export function fits(outer: string, inner: string): boolean {
 }
 
 /** Of one name between slashes. Other wildcards than `*` are compared by their letters. */
-function fitsName(outer: string, inner: string): boolean {
+function segmentCovers(outer: string, inner: string): boolean {
   if (inner === '**') return false;
   return outer === inner || (!/[?[\]\\]/.test(outer) && segmentMatcher(outer)(inner));
 }

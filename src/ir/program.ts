@@ -3,8 +3,8 @@
 
 import type { JsonMap } from '../base/json.ts';
 import type { CommandSpec, EffectSpec } from './effect.ts';
-import type { Follow, Target } from './follow.ts';
-import type { Machine, Steering } from './machine.ts';
+import type { Transition, Target } from './transition.ts';
+import type { Machine, TransitionPolicy } from './machine.ts';
 import type { ValueType } from './output.ts';
 import type { Text, ValueTemplate } from './text.ts';
 
@@ -22,7 +22,7 @@ export interface Program {
   readonly onFailure: 'drain' | 'isolate';
   /** Of states that answers choose among, and how each state's answers are read; a step's effect names the latter. */
   readonly machines: Readonly<Record<string, Machine>>;
-  readonly steerings: Readonly<Record<string, Steering>>;
+  readonly steerings: Readonly<Record<string, TransitionPolicy>>;
   /** Texts that lay beside the workflow and that drivers act from, by their names; the kernel does not read them. */
   readonly attachments: Readonly<Record<string, string>>;
 }
@@ -89,7 +89,7 @@ export interface Step {
   readonly needs: readonly string[];
   readonly act: Act;
   /** What follows an outcome, by its route or by the kind of its failure. `done` is the route of a plain success. */
-  readonly routes: Readonly<Record<string, Follow>>;
+  readonly routes: Readonly<Record<string, Transition>>;
   /** What an outcome without a route means. `tell`: it fails, and says that it had no route. */
   readonly unrouted: 'done' | 'fail' | 'tell';
   readonly onError: OnError;

@@ -1,10 +1,10 @@
 // What is said where an answer cannot be followed: all that it may say instead, each tag as it is to be written.
 
-import type { Allowed, Machine, Steering } from './machine.ts';
-import { WAYS } from './machine.ts';
+import type { AllowedTransition, Machine, TransitionPolicy } from './machine.ts';
+import { TAG_RULES } from './machine.ts';
 import { TRANSITION_TAGS } from './tags.ts';
 
-export interface Refused {
+export interface RefusedAnswer {
   readonly kind: 'refused';
   /** A sentence for people. */
   readonly message: string;
@@ -13,7 +13,7 @@ export interface Refused {
 }
 
 /** `message`: why; a driver may have reasons of its own. */
-export function refuse({ allowed }: Steering, machine: Machine, message: string): Refused {
+export function refuseAnswer({ allowed }: TransitionPolicy, machine: Machine, message: string): RefusedAnswer {
   const forms = formsOf(allowed, machine);
   const several = forms.some((form) => form.startsWith('<fork'))
     ? ['', 'Several forks may stand together if they have the same next.']
@@ -32,29 +32,39 @@ export function refuse({ allowed }: Steering, machine: Machine, message: string)
   return { kind: 'refused', message, reminder };
 }
 
-const ANY = { target: null, return: null, next: null, payload: null, input: null, timeout: null, timeoutNext: null };
-const SAID = '…';
+const ANY_TRANSITION = {
+  target: null,
+  return: null,
+  next: null,
+  payload: null,
+  input: null,
+  timeout: null,
+  timeoutNext: null,
+};
+const ANY_TEXT = '…';
 const STATE = 'STATE';
 const WORKFLOW = 'WORKFLOW';
 
 /** All that may be said, each as it is to be written. */
-function formsOf(allowed: readonly Allowed[] | null, { workflows }: Machine): readonly string[] {
+function formsOf(allowed: readonly AllowedTransition[] | null, { workflows }: Machine): readonly string[] {
   const elsewhere = Object.keys(workflows).length > 0;
-  const all = TRANSITION_TAGS.filter((tag) => elsewhere || WAYS[tag].leadsTo !== 'workflow').map((tag) => ({
-    ...ANY,
+  const all = TRANSITION_TAGS.filter((tag) => elsewhere || TAG_RULES[tag].target !== 'workflow').map((tag) => ({
+    ...ANY_TRANSITION,
     tag,
   }));
   return (allowed ?? all).map(formOf);
 }
 
-function formOf({ tag, target, return: back, next, payload, timeout, timeoutNext }: Allowed): string {
-  const { leadsTo, wants } = WAYS[tag];
+function formOf({ tag, target, return: back, next, payload, timeout, timeoutNext }: AllowedTransition): string {
+  const { target: content, requiredAttribute } = TAG_RULES[tag];
   const attributes = [
-    ...(wants === null ? [] : [[wants, (wants === 'return' ? back : next) ?? STATE]]),
+    ...(requiredAttribute === null
+      ? []
+      : [[requiredAttribute, (requiredAttribute === 'return' ? back : next) ?? STATE]]),
     ...(timeout === null ? [] : [['timeout', timeout]]),
     ...(timeoutNext === null ? [] : [['timeout_next', timeoutNext]]),
   ].map(([key = '', value = '']) => ` ${key}="${value}"`);
-  const inside = leadsTo === 'back' ? (payload ?? SAID) : (target ?? (leadsTo === 'workflow' ? WORKFLOW : STATE));
+  const inside = content === 'back' ? (payload ?? ANY_TEXT) : (target ?? (content === 'workflow' ? WORKFLOW : STATE));
   return `<${tag}${attributes.join('')}>${inside}</${tag}>`;
 }
 
@@ -64,7 +74,7 @@ function legendOf(forms: readonly string[], { states, workflows }: Machine): rea
   const lines = [
     ...(uses(STATE) ? [`${STATE} is one of: ${Object.keys(states).join(', ')}`] : []),
     ...(uses(WORKFLOW) ? [`${WORKFLOW} is one of: ${Object.keys(workflows).join(', ')}`] : []),
-    ...(forms.some((form) => form.includes(`>${SAID}<`)) ? [`${SAID} is whatever you have to say.`] : []),
+    ...(forms.some((form) => form.includes(`>${ANY_TEXT}<`)) ? [`${ANY_TEXT} is whatever you have to say.`] : []),
   ];
   return lines.length === 0 ? [] : ['', ...lines];
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { TagName } from './tags.ts';
-import { everyTag, readTags, TRANSITION_TAGS } from './tags.ts';
+import { allTags, readTags, TRANSITION_TAGS } from './tags.ts';
 
 const FENCE = '```';
 
@@ -9,7 +9,7 @@ const FENCE = '```';
 function written(text: string): readonly string[] {
   const { tags, unclosed } = readTags(text);
   return [
-    ...tags.map(({ name, attributes, content, fault }) => {
+    ...tags.map(({ name, attributes, content, error: fault }) => {
       const pairs = Object.entries(attributes).map(([key, value]) => ` ${key}=${value}`);
       return `${name}${pairs.join('')}: ${content}${fault === null ? '' : ` (${fault})`}`;
     }),
@@ -157,7 +157,7 @@ describe('the tags of an answer', () => {
 
   test('an author is read with what stands in code', () => {
     const text = `Say \`<goto>A</goto>\`, or:\n${FENCE}\n<result>x</result>\n${FENCE}\nor <goto>B</goto>`;
-    expect(everyTag(text).map(({ name, content }) => `${name} ${content}`)).toEqual(['goto A', 'result x', 'goto B']);
+    expect(allTags(text).map(({ name, content }) => `${name} ${content}`)).toEqual(['goto A', 'result x', 'goto B']);
   });
 });
 

@@ -1,5 +1,5 @@
 // The tags by which an answer says what follows it: `<goto>REVIEW.md</goto>`. Finds them in any text, and says nothing of
-// what they mean (steering.ts does).
+// what they mean (answer-transitions.ts does).
 //
 //   - Names are lower case and whole: `<resulting>` is no tag. Attributes are quoted, singly or doubly; nothing is decoded.
 //   - Between the two ends of `result`, `ask` and `print` stands whatever was meant, other tags included; an end belongs to
@@ -35,7 +35,7 @@ export interface Tag {
   readonly from: number;
   readonly to: number;
   /** What is wrong with its attributes, as a sentence; null where nothing is. */
-  readonly fault: string | null;
+  readonly error: string | null;
 }
 
 export interface TagReading {
@@ -46,14 +46,14 @@ export interface TagReading {
 
 /** The tags that count in an answer. */
 export function readTags(text: string): TagReading {
-  const ends = endsIn(text);
-  const outside = tagsFrom(text, outsideCode(text, ends));
-  return outside.tags.some(({ name }) => name !== 'print') ? outside : tagsFrom(text, ends);
+  const marks = marksIn(text);
+  const outside = tagsFrom(text, outsideCode(text, marks));
+  return outside.tags.some(({ name }) => name !== 'print') ? outside : tagsFrom(text, marks);
 }
 
 /** All tags, in code or not: for whoever reads what an author tells an agent to say. */
-export function everyTag(text: string): readonly Tag[] {
-  return tagsFrom(text, endsIn(text)).tags;
+export function allTags(text: string): readonly Tag[] {
+  return tagsFrom(text, marksIn(text)).tags;
 }
 
 /** A name that is known as one of a tag; null where it is none. */
@@ -61,20 +61,20 @@ export function asTransitionTag(name: string): TransitionTag | null {
   return TRANSITION_TAGS.find((tag) => tag === name) ?? null;
 }
 
-type End = Beginning | Ending;
+type TagMark = OpeningTag | ClosingTag;
 
-interface Beginning {
-  readonly kind: 'beginning';
+interface OpeningTag {
+  readonly kind: 'opening';
   readonly name: TagName;
   readonly from: number;
   /** After its `>`. */
   readonly to: number;
   readonly attributes: Readonly<Record<string, string>>;
-  readonly fault: string | null;
+  readonly error: string | null;
 }
 
-interface Ending {
-  readonly kind: 'ending';
+interface ClosingTag {
+  readonly kind: 'closing';
   readonly name: TagName;
   readonly from: number;
   readonly to: number;
@@ -82,66 +82,66 @@ interface Ending {
 
 const NAMES: ReadonlySet<string> = new Set<TagName>([...TRANSITION_TAGS, 'print']);
 /** What they hold is said, and not a name. */
-const SPEAKING: ReadonlySet<TagName> = new Set<TagName>(['result', 'ask', 'print']);
+const FREE_TEXT_TAGS: ReadonlySet<TagName> = new Set<TagName>(['result', 'ask', 'print']);
 
-function tagsFrom(text: string, ends: readonly End[]): TagReading {
-  const endingOf = speakingPairs(ends);
+function tagsFrom(text: string, marks: readonly TagMark[]): TagReading {
+  const closingOf = freeTextPairs(marks);
   const tags: Tag[] = [];
   const unclosed: TagName[] = [];
   let past = 0;
-  for (const [index, end] of ends.entries()) {
-    if (end.kind === 'ending' || end.from < past) continue;
-    const { name, from, attributes, fault } = end;
-    const ending = SPEAKING.has(name) ? endingOf.get(end) : endingAfter(text, end, ends[index + 1]);
-    if (ending === undefined) {
+  for (const [index, mark] of marks.entries()) {
+    if (mark.kind === 'closing' || mark.from < past) continue;
+    const { name, from, attributes, error } = mark;
+    const closing = FREE_TEXT_TAGS.has(name) ? closingOf.get(mark) : closingTagAfter(text, mark, marks[index + 1]);
+    if (closing === undefined) {
       unclosed.push(name);
       continue;
     }
-    past = ending.to;
-    tags.push({ name, attributes, content: text.slice(end.to, ending.from), from, to: past, fault });
+    past = closing.to;
+    tags.push({ name, attributes, content: text.slice(mark.to, closing.from), from, to: past, error });
   }
   return { tags, unclosed };
 }
 
-/** An end belongs to the nearest beginning of its name that has none yet. */
-function speakingPairs(ends: readonly End[]): ReadonlyMap<End, Ending> {
-  const open = new Map<TagName, Beginning[]>();
-  const pairs = new Map<End, Ending>();
-  for (const end of ends) {
-    if (!SPEAKING.has(end.name)) continue;
-    const waiting = open.get(end.name) ?? [];
-    open.set(end.name, waiting);
-    if (end.kind === 'beginning') waiting.push(end);
+/** An mark belongs to the nearest beginning of its name that has none yet. */
+function freeTextPairs(marks: readonly TagMark[]): ReadonlyMap<TagMark, ClosingTag> {
+  const open = new Map<TagName, OpeningTag[]>();
+  const pairs = new Map<TagMark, ClosingTag>();
+  for (const mark of marks) {
+    if (!FREE_TEXT_TAGS.has(mark.name)) continue;
+    const waiting = open.get(mark.name) ?? [];
+    open.set(mark.name, waiting);
+    if (mark.kind === 'opening') waiting.push(mark);
     else {
-      const begun = waiting.pop();
-      if (begun !== undefined) pairs.set(begun, end);
+      const opened = waiting.pop();
+      if (opened !== undefined) pairs.set(opened, mark);
     }
   }
   return pairs;
 }
 
-function endingAfter(text: string, begun: Beginning, next: End | undefined): Ending | undefined {
-  if (next?.kind !== 'ending' || next.name !== begun.name) return undefined;
-  return text.indexOf('<', begun.to) === next.from ? next : undefined;
+function closingTagAfter(text: string, opened: OpeningTag, next: TagMark | undefined): ClosingTag | undefined {
+  if (next?.kind !== 'closing' || next.name !== opened.name) return undefined;
+  return text.indexOf('<', opened.to) === next.from ? next : undefined;
 }
 
-function endsIn(text: string): readonly End[] {
-  const ends: End[] = [];
+function marksIn(text: string): readonly TagMark[] {
+  const marks: TagMark[] = [];
   for (let at = text.indexOf('<'); at !== -1; ) {
-    const end = endAt(text, at);
-    if (end !== null) ends.push(end);
-    at = text.indexOf('<', end?.to ?? at + 1);
+    const mark = markAt(text, at);
+    if (mark !== null) marks.push(mark);
+    at = text.indexOf('<', mark?.to ?? at + 1);
   }
-  return ends;
+  return marks;
 }
 
-function endAt(text: string, from: number): End | null {
+function markAt(text: string, from: number): TagMark | null {
   const [, slash, name = ''] = matchAt(/<(\/?)([a-z]+(?:-[a-z]+)*)(?=[\s>/])/y, text, from) ?? [];
   if (!isTagName(name)) return null;
   const after = from + 1 + (slash ?? '').length + name.length;
-  if (slash === '') return beginningAt(text, name, from, after);
+  if (slash === '') return openingTagAt(text, name, from, after);
   const [closed] = matchAt(/\s*>/y, text, after) ?? [];
-  return closed === undefined ? null : { kind: 'ending', name, from, to: after + closed.length };
+  return closed === undefined ? null : { kind: 'closing', name, from, to: after + closed.length };
 }
 
 function isTagName(name: string): name is TagName {
@@ -151,7 +151,7 @@ function isTagName(name: string): name is TagName {
 const ATTRIBUTE = /\s+([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|'([^']*)')/y;
 
 /** Null where no `>` comes before the next `<`. */
-function beginningAt(text: string, name: TagName, from: number, after: number): Beginning | null {
+function openingTagAt(text: string, name: TagName, from: number, after: number): OpeningTag | null {
   const attributes = new Map<string, string>();
   let twice: string | null = null;
   let at = after;
@@ -163,13 +163,13 @@ function beginningAt(text: string, name: TagName, from: number, after: number): 
   }
   const [rest] = matchAt(/[^<>]*>/y, text, at) ?? [];
   if (rest === undefined) return null;
-  const fault =
+  const error =
     rest.trim() !== '>'
       ? `the attributes of <${name}> cannot be read: each is written name="value"`
       : twice === null
         ? null
         : `<${name}> has the attribute ${twice} twice`;
-  return { kind: 'beginning', name, from, to: at + rest.length, attributes: Object.fromEntries(attributes), fault };
+  return { kind: 'opening', name, from, to: at + rest.length, attributes: Object.fromEntries(attributes), error };
 }
 
 function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
@@ -178,10 +178,10 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
 }
 
 /** Those that stand in no code. */
-function outsideCode(text: string, ends: readonly End[]): readonly End[] {
-  const code = ends.length === 0 ? [] : codeIn(text);
+function outsideCode(text: string, marks: readonly TagMark[]): readonly TagMark[] {
+  const code = marks.length === 0 ? [] : codeIn(text);
   let next = 0;
-  return ends.filter(({ from }) => {
+  return marks.filter(({ from }) => {
     while (next < code.length && (code[next]?.to ?? 0) <= from) next += 1;
     const span = code[next];
     return span === undefined || from < span.from;

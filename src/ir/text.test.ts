@@ -2,14 +2,14 @@ import { describe, expect, test } from 'vitest';
 import type { Json } from '../base/json.ts';
 import { err, ok } from '../base/result.ts';
 import type { Lookup, Text, ValueTemplate } from './text.ts';
-import { fillString, fillText, fillValue, KeptFile, plainText, referencesIn } from './text.ts';
+import { fillString, fillText, fillValue, StoredOutput, plainText, referencesIn } from './text.ts';
 
-const VALUES: Readonly<Record<string, Json | KeptFile>> = {
+const VALUES: Readonly<Record<string, Json | StoredOutput>> = {
   name: "it's",
   again: '{{name}}',
   list: [1, 'two'],
   map: { a: null },
-  large: new KeptFile('steps/a/1/stdout'),
+  large: new StoredOutput('steps/a/1/stdout'),
   forged: { $file: '../../secret', bytes: 1 },
 };
 const lookup: Lookup = (path) => {

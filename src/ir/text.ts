@@ -37,7 +37,7 @@ export interface FilePiece {
  * An output that is too large for the journal, as a lookup finds it. A class, so that no data from outside, whatever its
  * shape, can pass for one and have a file read.
  */
-export class KeptFile {
+export class StoredOutput {
   /** Relative to the run's folder. */
   readonly file: string;
 
@@ -47,7 +47,7 @@ export class KeptFile {
 }
 
 /** Finds the value of a reference, or says in a sentence why there is none. */
-export type Lookup = (path: readonly string[]) => Result<Json | KeptFile, string>;
+export type Lookup = (path: readonly string[]) => Result<Json | StoredOutput, string>;
 
 export function fillText(text: Text, lookup: Lookup): Result<FilledText, string> {
   if (typeof text === 'string') return ok(text);
@@ -59,7 +59,7 @@ export function fillText(text: Text, lookup: Lookup): Result<FilledText, string>
     }
     const found = lookup(part.path);
     if (!found.ok) return found;
-    if (found.value instanceof KeptFile) {
+    if (found.value instanceof StoredOutput) {
       pieces.push({ file: found.value.file, quote: part.quote });
       continue;
     }
@@ -89,7 +89,7 @@ export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json,
       if (only === null) return fillString(template.text, lookup);
       const found = lookup(only.path);
       if (!found.ok) return found;
-      return found.value instanceof KeptFile ? err(TOO_LARGE) : ok(found.value);
+      return found.value instanceof StoredOutput ? err(TOO_LARGE) : ok(found.value);
     }
     case 'list': {
       const items: Json[] = [];
@@ -113,10 +113,10 @@ export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json,
 }
 
 /** The file of a value that is too large for the journal, where the text is nothing but a reference to one. */
-export function keptFileOf(text: Text, lookup: Lookup): KeptFile | null {
+export function storedOutputOf(text: Text, lookup: Lookup): StoredOutput | null {
   const only = wholeReference(text);
   const found = only === null ? null : lookup(only.path);
-  return found?.ok === true && found.value instanceof KeptFile ? found.value : null;
+  return found?.ok === true && found.value instanceof StoredOutput ? found.value : null;
 }
 
 /** A text as its author wrote it, with its holes. */

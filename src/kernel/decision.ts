@@ -4,7 +4,7 @@
 import type { Json } from '../base/json.ts';
 import type { CommandSpec, Delivery, Dialog, EffectSpec, Session, SpawnSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
-import type { Target } from '../ir/follow.ts';
+import type { Target } from '../ir/transition.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Allowance, RunRequest } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';

@@ -12,9 +12,9 @@ import { formatDuration, formatMoment } from '../base/time.ts';
 import type { Session, Success } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import { errorType, failure } from '../ir/failure.ts';
-import type { Follow, Target } from '../ir/follow.ts';
+import type { Transition, Target } from '../ir/transition.ts';
 import type { ValueType } from '../ir/output.ts';
-import { coerce, misfit } from '../ir/output.ts';
+import { coerce, typeError } from '../ir/output.ts';
 import type { Block, Each } from '../ir/program.ts';
 import type { Lookup, Text } from '../ir/text.ts';
 import { writtenText, fillString, fillValue } from '../ir/text.ts';
@@ -45,7 +45,7 @@ export function takeTransitions(
   ctx: DecideContext,
   step: StepState,
   answer: Success,
-  follows: readonly Follow[],
+  follows: readonly Transition[],
   fail: Fail,
 ): void {
   const [only] = follows;
@@ -189,7 +189,7 @@ function expand(
   ctx: DecideContext,
   step: StepState,
   answer: Success,
-  follows: Extract<Follow, { kind: 'expand' }>,
+  follows: Extract<Transition, { kind: 'expand' }>,
   fail: Fail,
 ): void {
   const below = prepareBelow(ctx, step, follows.target, follows.join, null, {}, withOutputs(ctx, step, answer));
@@ -205,7 +205,7 @@ function expand(
 function prepareMove(
   ctx: DecideContext,
   step: StepState,
-  move: Follow,
+  move: Transition,
   session: Session,
   lookup: Lookup,
 ): Result<() => void, Failure> {
@@ -470,7 +470,7 @@ function bindTarget(
 }
 
 function checkType(value: Json, type: ValueType): Result<Json, string> {
-  const problem = misfit(value, type);
+  const problem = typeError(value, type);
   return problem === null ? ok(value) : err(problem);
 }
 

@@ -10,7 +10,7 @@ import type { Failure } from '../ir/failure.ts';
 import { failure } from '../ir/failure.ts';
 import type { Each } from '../ir/program.ts';
 import type { FilledText, Lookup, Text } from '../ir/text.ts';
-import { fillString, fillValue, keptFileOf } from '../ir/text.ts';
+import { fillString, fillValue, storedOutputOf } from '../ir/text.ts';
 import { fillEffect } from './fill.ts';
 import { lookupFrom, describeShape } from './scope.ts';
 import type { StepState } from './state.ts';
@@ -85,7 +85,7 @@ function itemsOf(each: Each, lookup: Lookup): Result<Pick<PreparedStep, 'items' 
     return ok({ items: null, effect: { kind: 'read', path: path.value, from: 'cwd' } });
   }
   const template = each.items.value;
-  const kept = template.kind === 'text' ? keptFileOf(template.text, lookup) : null;
+  const kept = template.kind === 'text' ? storedOutputOf(template.text, lookup) : null;
   if (kept !== null) return ok({ items: null, effect: { kind: 'read', path: kept.file, from: 'run-folder' } });
   const items = fillValue(template, lookup);
   if (!items.ok) return unresolved(items.error);

@@ -6,7 +6,7 @@ import { own } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import type { Expectation, Outputs } from '../ir/output.ts';
-import { coerce, misfit } from '../ir/output.ts';
+import { coerce, typeError } from '../ir/output.ts';
 import type { RunState, StepState } from './state.ts';
 
 export interface Report {
@@ -129,12 +129,12 @@ function typedOutput(given: Json, type: Expectation['type']): Result<Json, strin
   switch (type) {
     case 'string':
     case 'file_path':
-      if (typeof given !== 'string') return err(misfit(given, 'string') ?? '');
+      if (typeof given !== 'string') return err(typeError(given, 'string') ?? '');
       return given.trim() === '' ? err('is empty') : ok(given);
     case 'number':
     case 'boolean': {
       if (typeof given === 'string') return coerce(given, type);
-      const problem = misfit(given, type);
+      const problem = typeError(given, type);
       return problem === null ? ok(given) : err(problem);
     }
     case 'json':

@@ -8,7 +8,7 @@ import { nearest } from '../base/nearest.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { formatMoment } from '../base/time.ts';
-import { KeptFile } from '../ir/text.ts';
+import { StoredOutput } from '../ir/text.ts';
 import type { Lookup } from '../ir/text.ts';
 import type { FrameState, RunState, StepState } from './state.ts';
 
@@ -74,7 +74,7 @@ function findOutput(
   frame: FrameState,
   name: string,
   path: readonly string[],
-): Result<Json | KeptFile, string> {
+): Result<Json | StoredOutput, string> {
   for (let prefix = frame.prefix; ; prefix = prefix.slice(0, prefix.lastIndexOf('.', prefix.length - 2) + 1)) {
     const step = state.steps.get(`${prefix}${name}`);
     if (step !== undefined) return outputOf(step, path);
@@ -84,7 +84,7 @@ function findOutput(
   return visited === undefined ? err(`there is no step ${name}`) : outputOf(visited, path);
 }
 
-function outputOf(step: StepState, path: readonly string[]): Result<Json | KeptFile, string> {
+function outputOf(step: StepState, path: readonly string[]): Result<Json | StoredOutput, string> {
   const [field = '', ...rest] = path;
   const value = own(step.outputs, field);
   const where = `${step.id}.outputs.${field}`;
@@ -92,7 +92,7 @@ function outputOf(step: StepState, path: readonly string[]): Result<Json | KeptF
     if (rest.length > 0) return err(`${where} is over 1 MB and stored in a file, so a part of it cannot be used`);
     const file = isJsonMap(value) ? value['$file'] : null;
     assert(typeof file === 'string', `${where} is stored in a file, but its path is missing`);
-    return ok(new KeptFile(file));
+    return ok(new StoredOutput(file));
   }
   if (value !== undefined) return valueAt(value, rest, where);
   if (step.settlement === 'open')

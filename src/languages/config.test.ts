@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { LOOSEST } from '../ir/policy.ts';
+import { NO_RESTRICTIONS } from '../ir/policy.ts';
 import { DEFAULT_CONFIG, readConfig } from './config.ts';
 
 const read = (text: string): ReturnType<typeof readConfig> => readConfig({ file: '.meow/config.toml', text });
@@ -81,7 +81,7 @@ test('protected are the branches that most projects have, until a configuration 
 
 test('a policy that says nothing allows everything', () => {
   const { policies } = read('[policy.none]').config?.conductor ?? DEFAULT_CONFIG.conductor;
-  expect(policies['none']).toEqual({ ...LOOSEST, name: 'none' });
+  expect(policies['none']).toEqual({ ...NO_RESTRICTIONS, name: 'none' });
 });
 
 test('policies and validators of two files stand side by side, and of one name the later', () => {

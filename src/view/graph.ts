@@ -2,7 +2,7 @@
 // names (`n0`); authors' text appears only in escaped labels.
 
 import { segmentMatcher } from '../base/segment-pattern.ts';
-import { blocksOf, blocksOfTarget } from '../ir/follow.ts';
+import { blocksOf, blocksOfTarget } from '../ir/transition.ts';
 import type { Block, Program, Step } from '../ir/program.ts';
 import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
 import { resolveNeeds } from './needed.ts';

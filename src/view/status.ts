@@ -6,7 +6,7 @@ import { formatMoment } from '../base/time.ts';
 import { errorType } from '../ir/failure.ts';
 import { plainPath } from '../ir/machine.ts';
 import type { Outputs } from '../ir/output.ts';
-import { CARRIED } from '../ir/steering.ts';
+import { LANE_VARIABLES } from '../ir/answer-transitions.ts';
 import type { Program } from '../ir/program.ts';
 import type { FilledText } from '../ir/text.ts';
 import { verdictFor } from '../kernel/gates.ts';
@@ -289,7 +289,7 @@ function laneViews(state: RunState): readonly AgentView[] {
   for (const [name, { frame }] of state.lanes) {
     if (frame === null) continue;
     const [step] = frame.steps;
-    const adapter = frame.visibleVariables[CARRIED.adapter];
+    const adapter = frame.visibleVariables[LANE_VARIABLES.adapter];
     views.push({
       id: name,
       status: frame.closed || state.phase === 'ended' ? 'stopped' : step?.status === 'running' ? 'active' : 'idle',
@@ -329,7 +329,7 @@ function stateNames({ machines }: Program): ReadonlyMap<string, string> {
 }
 
 function workdirOf({ request }: RunState, { visibleVariables }: FrameState): string | null {
-  const cwd = visibleVariables[CARRIED.cwd];
+  const cwd = visibleVariables[LANE_VARIABLES.cwd];
   if (request === null || typeof cwd !== 'string' || cwd === '') return request?.cwd ?? null;
   return plainPath(cwd.startsWith('/') ? cwd : `${request.cwd}/${cwd}`);
 }

@@ -30,11 +30,11 @@ import type {
   WorkSpec,
 } from '../../src/ir/conducted.ts';
 import { OUTCOME_OF } from '../../src/ir/conducted.ts';
-import { LOOSEST } from '../../src/ir/policy.ts';
+import { NO_RESTRICTIONS } from '../../src/ir/policy.ts';
 import { GitRig } from './git-rig.ts';
 import { FUNCTIONS, shellAdapter, withHoles } from './turn-rig.ts';
 
-const FREE: Policy = LOOSEST;
+const FREE: Policy = NO_RESTRICTIONS;
 
 const HINTS = { componentKind: null, evalProfile: null };
 const LIMITS = { idleMs: null, tokensMax: null, usdMax: null };

@@ -15,7 +15,7 @@ import type { TerminalHostOptions } from '../../src/drivers/agent/terminal/host.
 import { Tmux } from '../../src/drivers/agent/tmux/tmux.ts';
 import { SessionLedger } from '../../src/drivers/agent/headless/session-registry.ts';
 import { findProgram } from '../../src/drivers/recording-shell.ts';
-import type { Adapter, DialogPattern, HookNames, TerminalWays } from '../../src/ir/adapter.ts';
+import type { Adapter, DialogPattern, HookNames, TerminalProfile } from '../../src/ir/adapter.ts';
 import type { Progress } from '../../src/ir/effect.ts';
 import type { PromptMessage } from '../../src/ir/prompt-text.ts';
 import { gone } from './driver-command-rig.ts';
@@ -24,10 +24,10 @@ export const FIXTURES = resolve(import.meta.dirname, '../fixtures/terminal');
 const PATH = process.env['PATH'] ?? '';
 const PROGRAM = present(findProgram('tmux', PATH), 'these tests need tmux');
 
-export type WaysWish = Partial<Omit<TerminalWays, 'injection' | 'acknowledge' | 'stop'>> & {
-  readonly injection?: Partial<TerminalWays['injection']>;
-  readonly acknowledge?: Partial<TerminalWays['acknowledge']>;
-  readonly stop?: Partial<TerminalWays['stop']>;
+export type WaysWish = Partial<Omit<TerminalProfile, 'injection' | 'acknowledge' | 'stop'>> & {
+  readonly injection?: Partial<TerminalProfile['injection']>;
+  readonly acknowledge?: Partial<TerminalProfile['acknowledge']>;
+  readonly stop?: Partial<TerminalProfile['stop']>;
 };
 
 export interface AdapterWish {

@@ -12,7 +12,7 @@ import { processesOfRun } from '../../src/drivers/environment.ts';
 import { turnDriver } from '../../src/drivers/agent/headless/turn-driver.ts';
 import { SessionLedger } from '../../src/drivers/agent/headless/session-registry.ts';
 import type { TurnDriverOptions } from '../../src/drivers/agent/headless/turn-driver.ts';
-import type { Adapter, HeadlessWays } from '../../src/ir/adapter.ts';
+import type { Adapter, HeadlessProfile } from '../../src/ir/adapter.ts';
 import type { Effect, Outcome, Progress, Session, TurnSpec } from '../../src/ir/effect.ts';
 import type { FilledText, Part, Text } from '../../src/ir/text.ts';
 import { appears, gone, hasEnded } from './driver-command-rig.ts';
@@ -22,7 +22,7 @@ import type { DriverRig } from './driver.ts';
 export const FUNCTIONS = resolve(import.meta.dirname, '../fixtures/turns/claude.sh');
 
 /** A shell that runs its prompt, and is told of its session. */
-const SHELL: HeadlessWays = {
+const SHELL: HeadlessProfile = {
   command: withHoles('sh -s fresh {{session_id}}'),
   resume: withHoles('sh -s resume {{session_id}}'),
   fork: withHoles('sh -s fork {{session_id}} {{new_session_id}}'),
@@ -34,7 +34,7 @@ const SHELL: HeadlessWays = {
   signal: 'SIGTERM',
 };
 
-export function shellAdapter(headless: Partial<HeadlessWays> = {}, more: Partial<Adapter> = {}): Adapter {
+export function shellAdapter(headless: Partial<HeadlessProfile> = {}, more: Partial<Adapter> = {}): Adapter {
   return {
     name: 'shell',
     description: '',

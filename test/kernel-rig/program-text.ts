@@ -17,8 +17,8 @@ import { parseDuration } from '../../src/base/time.ts';
 import { assert, present } from '../../src/base/assert.ts';
 import type { Json } from '../../src/base/json.ts';
 import type { CommandSpec, SpawnSpec, TurnSpec } from '../../src/ir/effect.ts';
-import type { Follow, Target } from '../../src/ir/follow.ts';
-import { targetOf } from '../../src/ir/follow.ts';
+import type { Transition, Target } from '../../src/ir/transition.ts';
+import { targetOf } from '../../src/ir/transition.ts';
 import type { Act, Block, OnError, Program, Step } from '../../src/ir/program.ts';
 import { DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
 import type { Text, ValueTemplate } from '../../src/ir/text.ts';
@@ -65,7 +65,7 @@ function visits(blocks: Record<string, Block>, now: { name: string } | null, max
   blocks[name] = { ...block, visits: { max, instead: target(instead) } };
 }
 
-export function parseFollow(text: string): Follow {
+export function parseFollow(text: string): Transition {
   const [kind, rest] = split(text, ':');
   switch (kind) {
     case 'end':

@@ -3,8 +3,8 @@
 
 import type { Json } from '../../src/base/json.ts';
 import type { EffectSpec } from '../../src/ir/effect.ts';
-import type { Follow } from '../../src/ir/follow.ts';
-import { targetOf } from '../../src/ir/follow.ts';
+import type { Transition } from '../../src/ir/transition.ts';
+import { targetOf } from '../../src/ir/transition.ts';
 import type { Act, Block, OnError, Program, Step } from '../../src/ir/program.ts';
 import { DEFAULT_LIMITS, NO_RETRY } from '../../src/ir/program.ts';
 import type { Text, ValueTemplate } from '../../src/ir/text.ts';
@@ -105,7 +105,7 @@ class Maker {
     return name;
   }
 
-  #move(next: string | undefined, depth: number): Follow {
+  #move(next: string | undefined, depth: number): Transition {
     if (next === undefined) return { kind: 'return', value: { kind: 'literal', value: 'over' } };
     const roll = this.#random();
     if (depth < DEPTH_MAX && roll < 0.25) {
@@ -219,7 +219,7 @@ function literal(value: Json): ValueTemplate {
   return { kind: 'literal', value };
 }
 
-function expand(block: string, join: 'wait' | 'inline'): Follow {
+function expand(block: string, join: 'wait' | 'inline'): Transition {
   return { kind: 'expand', target: to(block), join };
 }
 

@@ -2,7 +2,7 @@
 // program stands in its adapter; no agent is started, and nothing goes out on the network.
 
 import { findProgram } from '../../drivers/recording-shell.ts';
-import type { Adapter, ProgramNeed } from '../../ir/adapter.ts';
+import type { Adapter, RequiredProgram } from '../../ir/adapter.ts';
 import type { FoundAdapter } from '../adapters.ts';
 import type { Check } from './check.ts';
 import { compareVersions, missing, ok, warning } from './check.ts';
@@ -18,7 +18,7 @@ export async function checkAdapters(all: readonly FoundAdapter[], patienceMs: nu
   return checked.flat();
 }
 
-async function checkProgram(adapter: Adapter, program: ProgramNeed, patienceMs: number): Promise<readonly Check[]> {
+async function checkProgram(adapter: Adapter, program: RequiredProgram, patienceMs: number): Promise<readonly Check[]> {
   const { name } = adapter;
   const environment = environmentOf(adapter);
   if (findProgram(program.name, environment['PATH'] ?? '') === null) {
@@ -42,7 +42,7 @@ async function checkProgram(adapter: Adapter, program: ProgramNeed, patienceMs: 
 
 async function checkVersion(
   name: string,
-  { versionCommand, tried, install }: ProgramNeed,
+  { versionCommand, tried, install }: RequiredProgram,
   attempt: (command: string) => ReturnType<typeof tryCommand>,
 ): Promise<Check> {
   if (versionCommand === null) return ok(name, 'is there');

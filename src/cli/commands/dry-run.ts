@@ -2,8 +2,8 @@
 // under the name of its workflow, those that steps may lead to.
 
 import { formatDuration } from '../../base/time.ts';
-import type { Target } from '../../ir/follow.ts';
-import { blocksOf, blocksOfTarget } from '../../ir/follow.ts';
+import type { Target } from '../../ir/transition.ts';
+import { blocksOf, blocksOfTarget } from '../../ir/transition.ts';
 import type { Block, Each, Program, RunRequest, Step } from '../../ir/program.ts';
 import type { Text } from '../../ir/text.ts';
 import { shownVariables } from '../../view/status.ts';

@@ -17,7 +17,7 @@ import type { Json } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { Hints, PromptText } from '../../ir/conducted.ts';
-import { misfit } from '../../ir/output.ts';
+import { typeError } from '../../ir/output.ts';
 import { plainText } from '../../ir/text.ts';
 import type { Visit } from './context.ts';
 import { latestValidations, validationOf } from './evidence.ts';
@@ -63,7 +63,7 @@ export function fillPrompt(prompt: PromptText, asked: readonly string[], values:
       texts.set(name, '');
       continue;
     }
-    const problem = declared === undefined ? null : misfit(value.value, declared.type);
+    const problem = declared === undefined ? null : typeError(value.value, declared.type);
     if (problem !== null) return err(`the prompt ${prompt.id} cannot be given ${name}: ${problem}`);
     texts.set(name, plainText(value.value));
   }

@@ -9,7 +9,7 @@
 
 import type { Json } from '../../base/json.ts';
 import type { Operation, Policy } from '../../ir/conducted.ts';
-import { LOOSEST } from '../../ir/policy.ts';
+import { NO_RESTRICTIONS } from '../../ir/policy.ts';
 import type { Change } from '../git/diff.ts';
 import { foldersOf } from '../git/names.ts';
 import { isProtected } from '../git/restore.ts';
@@ -86,7 +86,7 @@ export function checkPolicy(
 }
 
 /** One that allows nothing but to look: for whoever is asked for a judgement. */
-export const LOOK_ONLY: Policy = { ...LOOSEST, access: 'read_only', lockfiles: 'deny' };
+export const LOOK_ONLY: Policy = { ...NO_RESTRICTIONS, access: 'read_only', lockfiles: 'deny' };
 
 /** As it stands in outputs and summaries. */
 export function policyRecord(policy: Policy): Json {

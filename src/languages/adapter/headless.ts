@@ -1,6 +1,6 @@
 // Ways to talk to an agent without a terminal: one process for each prompt (`[headless]`), or a protocol (`[acp]`).
 
-import type { AcpWays, HeadlessWays, Hole } from '../../ir/adapter.ts';
+import type { AcpProfile, HeadlessProfile, Hole } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import { listed, suggest } from '../report.ts';
 import { booleanAt, checkKeys, missing, tableAt, wordAt } from '../toml-fields.ts';
@@ -26,7 +26,7 @@ const KEYS = [
 /** What an agent prints that prints its answer, and nothing else. */
 const PLAIN = 'text';
 
-export function readHeadless(texts: Texts, root: TomlTable, readers: readonly string[]): HeadlessWays | null {
+export function readHeadless(texts: Texts, root: TomlTable, readers: readonly string[]): HeadlessProfile | null {
   const { report } = texts;
   const table = tableAt(report, root, 'headless', 'Write [headless] and below it command = "my-agent".');
   if (table === null) return null;
@@ -73,7 +73,7 @@ function readReader({ report }: Texts, table: TomlTable, readers: readonly strin
   return reader.value;
 }
 
-export function readAcp(texts: Texts, root: TomlTable): AcpWays | null {
+export function readAcp(texts: Texts, root: TomlTable): AcpProfile | null {
   const { report } = texts;
   const table = tableAt(report, root, 'acp', 'Write [acp] and below it command = "my-agent --acp".');
   if (table === null) return null;

@@ -2,7 +2,7 @@
 // for depends on where it stands; the list of all is in ir/adapter.ts.
 
 import type { Hole as Name } from '../../ir/adapter.ts';
-import { HOLES } from '../../ir/adapter.ts';
+import { PLACEHOLDERS } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import { referencesIn } from '../../ir/text.ts';
 import type { Report } from '../report.ts';
@@ -62,7 +62,7 @@ function readParts(texts: Texts, string: TomlString, more: readonly Name[]): rea
     used.add(name);
     if (known.includes(name)) continue;
     const place = placeWithin(string, part.from, part.to);
-    const elsewhere = HOLES.find((hole) => hole === name);
+    const elsewhere = PLACEHOLDERS.find((hole) => hole === name);
     if (elsewhere === undefined) {
       const hint = suggest(name, known, `Known here: ${listed(known)}.`);
       report.error('unknown-hole', place, `{{${name}}} stands for nothing`, hint);

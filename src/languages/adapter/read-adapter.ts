@@ -4,7 +4,7 @@
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
 import { makeSource } from '../../base/source.ts';
-import type { Adapter, HookNames, LimitPattern, ProgramCheck, ProgramNeed } from '../../ir/adapter.ts';
+import type { Adapter, HookNames, LimitPattern, ProgramCheck, RequiredProgram } from '../../ir/adapter.ts';
 import { channelsOf } from '../../ir/adapter.ts';
 import type { Report } from '../report.ts';
 import { createReport } from '../report.ts';
@@ -190,7 +190,7 @@ function hookName(report: Report, { value, place }: TomlString): string | null {
 
 const PROGRAM_KEYS = ['name', 'version_command', 'tried', 'install', 'login_command', 'login_cure', 'checks'];
 
-function readProgram(report: Report, root: TomlTable): ProgramNeed | null {
+function readProgram(report: Report, root: TomlTable): RequiredProgram | null {
   const table = tableAt(report, root, 'program', 'Write [program] and below it name = "PROGRAM".');
   if (table === null) return null;
   checkKeys(report, table, PROGRAM_KEYS, '[program]', 'warning');

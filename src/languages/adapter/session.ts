@@ -1,6 +1,6 @@
 // Commands that begin a session, go on with one, or fork one; and who says the id of a new one.
 
-import type { Hole, TerminalWays } from '../../ir/adapter.ts';
+import type { Hole, TerminalProfile } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import { missing, wordAt } from '../toml-fields.ts';
 import type { TomlTable } from '../toml-tree.ts';
@@ -11,7 +11,7 @@ export interface SessionCommands {
   readonly command: Text;
   readonly resume: Text | null;
   readonly fork: Text | null;
-  readonly sessionId: TerminalWays['sessionId'];
+  readonly sessionId: TerminalProfile['sessionId'];
 }
 
 /** What they are called where they stand. */

@@ -9,7 +9,7 @@ import type {
   Liveness,
   ReadySigns,
   StopWays,
-  TerminalWays,
+  TerminalProfile,
 } from '../../ir/adapter.ts';
 import type { Report } from '../report.ts';
 import { booleanAt, checkKeys, durationAt, missing, tableAt, wordAt } from '../toml-fields.ts';
@@ -25,7 +25,7 @@ export const TERMINAL_SECTIONS: readonly string[] = ['spawn', ...PARTS];
 
 const STARTUP_MS = 3_000;
 
-export function readTerminal(texts: Texts, root: TomlTable, hooks: HookNames | null): TerminalWays | null {
+export function readTerminal(texts: Texts, root: TomlTable, hooks: HookNames | null): TerminalProfile | null {
   const { report } = texts;
   const table = tableAt(report, root, 'spawn', 'Write [spawn] and below it command = "my-agent".');
   const ways = {

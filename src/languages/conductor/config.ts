@@ -2,7 +2,7 @@
 
 import type { Operation, Policy } from '../../ir/conducted.ts';
 import { OPERATIONS } from '../../ir/conducted.ts';
-import { LOOSEST } from '../../ir/policy.ts';
+import { NO_RESTRICTIONS } from '../../ir/policy.ts';
 import type { Report } from '../report.ts';
 import { booleanAt, checkKeys, durationAt, listAt, missing, stringAt, tableAt, word, wordAt } from '../toml-fields.ts';
 import type { TomlEntry, TomlString, TomlTable } from '../toml-tree.ts';
@@ -90,10 +90,10 @@ function readPolicy(report: Report, { key: name }: TomlEntry, table: TomlTable):
     allowedPaths: globsAt(report, table, 'allowed_paths'),
     forbiddenPaths: globsAt(report, table, 'forbidden_paths') ?? [],
     forbiddenOperations: operationsAt(report, table),
-    network: wordAt(report, table, 'network', ['allow', 'deny'] as const) ?? LOOSEST.network,
-    access: wordAt(report, table, 'execution', ['read_only', 'workspace_write'] as const) ?? LOOSEST.access,
-    onPrompt: wordAt(report, table, 'on_prompt', ['fail', 'deny'] as const) ?? LOOSEST.onPrompt,
-    lockfiles: wordAt(report, table, 'lockfiles', ['allow', 'deny'] as const) ?? LOOSEST.lockfiles,
+    network: wordAt(report, table, 'network', ['allow', 'deny'] as const) ?? NO_RESTRICTIONS.network,
+    access: wordAt(report, table, 'execution', ['read_only', 'workspace_write'] as const) ?? NO_RESTRICTIONS.access,
+    onPrompt: wordAt(report, table, 'on_prompt', ['fail', 'deny'] as const) ?? NO_RESTRICTIONS.onPrompt,
+    lockfiles: wordAt(report, table, 'lockfiles', ['allow', 'deny'] as const) ?? NO_RESTRICTIONS.lockfiles,
   };
 }
 

@@ -1,8 +1,8 @@
 // Steps as syntax → blocks: one for each step, and for each end that a run can come to.
 
 import type { EffectSpec } from '../../ir/effect.ts';
-import type { Follow } from '../../ir/follow.ts';
-import { targetOf } from '../../ir/follow.ts';
+import type { Transition } from '../../ir/transition.ts';
+import { targetOf } from '../../ir/transition.ts';
 import type { HaltSpec } from '../../ir/conducted.ts';
 import type { Block, Step } from '../../ir/program.ts';
 import { NO_RETRY } from '../../ir/program.ts';
@@ -41,7 +41,7 @@ function endBlocks(id: string, verdict: Verdict | null, reason: string | null): 
 }
 
 function endBlock(name: string, id: string, verdict: Verdict, reason: string | null): Block {
-  const done: Follow = { kind: 'stop', verdict: verdict === 'success' ? 'done' : 'failed', reason };
+  const done: Transition = { kind: 'stop', verdict: verdict === 'success' ? 'done' : 'failed', reason };
   return block(name, step(id, 'stop', { kind: 'halt', verdict, reason }, { done }));
 }
 
@@ -57,7 +57,7 @@ function blockAfter(steps: Steps, route: Route): string {
   return depends && route.enters === null && !isGood(route.key) ? to + UNWANTED : to;
 }
 
-function lowerRoute(steps: Steps, route: Route): Follow {
+function lowerRoute(steps: Steps, route: Route): Transition {
   const after = targetOf(blockAfter(steps, route));
   const { enters } = route;
   if (enters === null) return { kind: 'goto', target: after, session: 'fresh', dropCallers: false };

@@ -4,7 +4,7 @@
 import { own } from '../../base/json.ts';
 import type { Operation, Policy, PolicyPair } from '../../ir/conducted.ts';
 import { OPERATIONS } from '../../ir/conducted.ts';
-import { LOOSEST, pathsWithoutEffect, tighten } from '../../ir/policy.ts';
+import { NO_RESTRICTIONS, pathsWithoutEffect, tighten } from '../../ir/policy.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { textAt } from '../yaml-fields.ts';
@@ -38,7 +38,7 @@ export class Policies {
   of(step: YamlMap, shared: Policy | null): PolicyPair {
     const requested = this.at(step);
     const lockfiles = this.#config.allowLockfiles ? 'allow' : 'deny';
-    const around = tighten({ ...LOOSEST, lockfiles }, shared ?? LOOSEST);
+    const around = tighten({ ...NO_RESTRICTIONS, lockfiles }, shared ?? NO_RESTRICTIONS);
     if (requested === null) return { requested: shared, effective: around };
     this.#checkPaths(step, around, requested);
     return { requested, effective: tighten(around, requested) };
@@ -72,17 +72,17 @@ export class Policies {
 }
 
 function readPolicy(name: string, { report, keys, text }: PromptFile): Policy {
-  if (keys === null) return { ...LOOSEST, name, text };
+  if (keys === null) return { ...NO_RESTRICTIONS, name, text };
   return {
     name,
     text,
     allowedPaths: globsAt(report, keys, 'allowed_paths', 'allowed_paths: ["src/**"]'),
     forbiddenPaths: globsAt(report, keys, 'forbidden_paths', 'forbidden_paths: [".github/**"]') ?? [],
     forbiddenOperations: operationsAt(report, keys),
-    network: wordAt(report, keys, 'network', ['allow', 'deny'] as const) ?? LOOSEST.network,
-    access: wordAt(report, keys, 'execution', ['read_only', 'workspace_write'] as const) ?? LOOSEST.access,
-    onPrompt: wordAt(report, keys, 'on_prompt', ['fail', 'deny'] as const) ?? LOOSEST.onPrompt,
-    lockfiles: wordAt(report, keys, 'lockfiles', ['allow', 'deny'] as const) ?? LOOSEST.lockfiles,
+    network: wordAt(report, keys, 'network', ['allow', 'deny'] as const) ?? NO_RESTRICTIONS.network,
+    access: wordAt(report, keys, 'execution', ['read_only', 'workspace_write'] as const) ?? NO_RESTRICTIONS.access,
+    onPrompt: wordAt(report, keys, 'on_prompt', ['fail', 'deny'] as const) ?? NO_RESTRICTIONS.onPrompt,
+    lockfiles: wordAt(report, keys, 'lockfiles', ['allow', 'deny'] as const) ?? NO_RESTRICTIONS.lockfiles,
   };
 }
 

@@ -3,7 +3,7 @@
 import { own } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
 import type { CommandValidator, Validator, Witness } from '../../ir/conducted.ts';
-import { fits } from '../../ir/policy.ts';
+import { globCovers } from '../../ir/policy.ts';
 import { listed, suggest } from '../report.ts';
 import { durationAt } from '../yaml-fields.ts';
 import type { YamlMap, YamlScalar, YamlValue } from '../yaml-tree.ts';
@@ -110,7 +110,7 @@ function readSpec(reading: Reading, map: YamlMap, timeoutMs: number | null): Rea
 function checkListed({ report, config, artifactsDir }: Reading, { text, place }: YamlScalar): void {
   const path = tidyPath(text);
   const inRun = ['${run_dir}/', `${artifactsDir}/\${run_id}/`].some((folder) => path.startsWith(folder));
-  const isListed = config.allowedEntrypoints.some((glob) => /[?[{\\]/.test(glob) || fits(tidyPath(glob), path));
+  const isListed = config.allowedEntrypoints.some((glob) => /[?[{\\]/.test(glob) || globCovers(tidyPath(glob), path));
   if (inRun || isListed || /\$\{(?!run_id\})/.test(path)) return;
   const message = `the entrypoint ${text} is neither in the run's directory nor listed: it will not be started`;
   const hint = `List it: allowed_entrypoints = [${JSON.stringify(path)}] below [conductor] in .meow/config.toml.`;
@@ -180,5 +180,9 @@ const REPORT = 'harness_report.json';
 /** Whether a glob may fit a harness report: by its name, or because it fits all names. */
 function mayBeReport(glob: string): boolean {
   const name = glob.split('/').at(-1) ?? '';
-  return /harness_report[^/]*\.json$/i.test(name) || fits(glob, REPORT) || (!/^\*+$/.test(name) && fits(name, REPORT));
+  return (
+    /harness_report[^/]*\.json$/i.test(name) ||
+    globCovers(glob, REPORT) ||
+    (!/^\*+$/.test(name) && globCovers(name, REPORT))
+  );
 }

@@ -1,7 +1,7 @@
 // What one workflow hands to another: everything that is needed, and nothing that nobody asked for. And that workflows do
 // not lead to one another without end.
 
-import { coerce, misfit } from '../../ir/output.ts';
+import { coerce, typeError } from '../../ir/output.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import type { TomlEntry, TomlValue } from '../toml-tree.ts';
@@ -50,7 +50,7 @@ function namesOf({ variables }: BlockSyntax): readonly string[] {
 /** What is written out must have the type that is declared; a reference shows when it is filled. */
 function checkPassedType(report: Report, value: TomlValue, { name, type }: VariableSyntax): void {
   if (value.kind === 'string' && value.value.includes('{{')) return;
-  const wrong = value.kind === 'string' ? coerce(value.value, type) : misfit(tomlToJson(value), type);
+  const wrong = value.kind === 'string' ? coerce(value.value, type) : typeError(tomlToJson(value), type);
   const message = typeof wrong === 'string' ? wrong : wrong === null || wrong.ok ? null : wrong.error;
   if (message === null) return;
   report.error('wrong-type', value.place, `"${name}" is declared otherwise: ${message}`, 'Pass a value of that type.');

@@ -1,8 +1,8 @@
 // Where a step leads: `template = "…"` or `inline = […]`, with `variables` for it. Reading finds every target before
 // anything is lowered, so that all blocks are known; lowering fills in what they are handed.
 
-import type { Target } from '../../ir/follow.ts';
-import { targetOf } from '../../ir/follow.ts';
+import type { Target } from '../../ir/transition.ts';
+import { targetOf } from '../../ir/transition.ts';
 import type { ValueTemplate } from '../../ir/text.ts';
 import type { Report } from '../report.ts';
 import { checkKeys, listAt, missing, stringAt, tableAt } from '../toml-fields.ts';

@@ -1,7 +1,7 @@
 // `[name.variables]`: what a workflow is given. `x = { required = true, … }`, or in short `x = "default"`.
 
 import type { ValueType } from '../../ir/output.ts';
-import { coerce, misfit } from '../../ir/output.ts';
+import { coerce, typeError } from '../../ir/output.ts';
 import type { Report } from '../report.ts';
 import type { TomlEntry, TomlTable, TomlValue } from '../toml-tree.ts';
 import { describeToml, tomlToJson } from '../toml-tree.ts';
@@ -66,7 +66,7 @@ function readFallback(report: Report, value: TomlValue, type: ValueType): Fallba
   if (!isData(value))
     return wrongDefault(report, value, 'it has no JSON form: numbers are finite, integers below 2^53');
   const data = tomlToJson(value);
-  return misfit(data, type) === null
+  return typeError(data, type) === null
     ? { kind: 'literal', value: data }
     : wrongDefault(report, value, `expected ${EXPECTED[type]}, got ${describeToml(value)}`);
 }

@@ -2,7 +2,7 @@
 // cannot return, and forks without end. A state that tells nothing may lead anywhere, and keeps nobody from anything.
 
 import type { Place } from '../../base/source.ts';
-import { WAYS } from '../../ir/machine.ts';
+import { TAG_RULES } from '../../ir/machine.ts';
 import type { Edge, Ways } from './edges.ts';
 import { waysOf } from './edges.ts';
 import type { Linked, LinkedWorkflow } from './link.ts';
@@ -184,7 +184,7 @@ function workersAhead(nodes: Nodes): Ahead {
 }
 
 function entersDeeper(edge: Edge): boolean {
-  return WAYS[edge.tag].leadsTo === 'workflow' && !isReset(edge);
+  return TAG_RULES[edge.tag].target === 'workflow' && !isReset(edge);
 }
 
 function insteadOf({ state, workflow }: Node): string | null {

@@ -2,7 +2,7 @@
 // so a run begins in spite of it, with a warning; whoever has the workflow checked is told that it is wrong.
 
 import type { TransitionTag } from '../../ir/tags.ts';
-import { WAYS } from '../../ir/machine.ts';
+import { TAG_RULES } from '../../ir/machine.ts';
 import type { AdapterKnowledge } from '../adapter-catalog.ts';
 import type { Complain } from '../report.ts';
 import { listed, suggest } from '../report.ts';
@@ -49,7 +49,7 @@ function missing(
 
 /** Attributes that it must have, and those that it may not. */
 function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, next, place }: Said): void {
-  const { wants, session } = WAYS[tag];
+  const { requiredAttribute: wants, session } = TAG_RULES[tag];
   const besideGoto = state.said.some((other) => other.tag === 'goto');
   const isFork = tag === 'fork' || tag === 'fork-workflow';
   if (wants !== null && !attributes.includes(wants) && !(isFork && next === null && besideGoto)) {
@@ -126,7 +126,7 @@ export function checkAdapters(
 
 /** A call goes on in a copy of its caller's session. */
 function checkForks({ report, said, policy }: StateSyntax, adapter: string): void {
-  const needs = (tag: TransitionTag): boolean => WAYS[tag].session === 'fork';
+  const needs = (tag: TransitionTag): boolean => TAG_RULES[tag].session === 'fork';
   for (const { tag, place } of [...said, ...(policy?.allowed ?? [])].filter((each) => needs(each.tag))) {
     const message = `the adapter "${adapter}" cannot fork a session, which <${tag}> needs`;
     const instead = tag === 'call' ? 'function' : 'function-workflow';
@@ -142,7 +142,7 @@ function checkSessions(workflow: LinkedWorkflow, { report, said }: StateSyntax, 
   const wantedBy = (named: Named | null): string | null =>
     named?.kind === 'state' ? (workflow.states.get(named.name)?.settings.adapter ?? null) : null;
   for (const { tag, target, return: back, next, place } of said) {
-    const goesOn = WAYS[tag].session === 'fresh' ? [back, next] : [target, back, next];
+    const goesOn = TAG_RULES[tag].session === 'fresh' ? [back, next] : [target, back, next];
     const other = goesOn.map(wantedBy).find((wanted) => wanted !== null && wanted !== adapter);
     if (other === undefined || other === null) continue;
     const message = `<${tag}> goes on in a session of "${adapter}", and the state it leads to asks for "${other}"`;

@@ -3,7 +3,7 @@
 
 import type { Place } from '../../base/source.ts';
 import { own } from '../../base/json.ts';
-import { WAYS } from '../../ir/machine.ts';
+import { TAG_RULES } from '../../ir/machine.ts';
 import type { TransitionTag } from '../../ir/tags.ts';
 import type { LinkedWorkflow } from './link.ts';
 import type { AllowedSyntax, Named, Said, StateSyntax, Visits } from './syntax.ts';
@@ -82,12 +82,12 @@ function isUntold({ nowhere }: LinkedWorkflow, named: Named): boolean {
 }
 
 function leadsNowhere({ nowhere }: LinkedWorkflow, { tag, target }: AllowedSyntax): boolean {
-  return WAYS[tag].leadsTo === 'workflow' && target !== null && nowhere.has(target);
+  return TAG_RULES[tag].target === 'workflow' && target !== null && nowhere.has(target);
 }
 
 /** Whether it says where it leads. */
 function isTelling({ tag, target, next }: AllowedSyntax): boolean {
-  const { leadsTo, wants } = WAYS[tag];
+  const { target: leadsTo, requiredAttribute: wants } = TAG_RULES[tag];
   return leadsTo === 'back' ? wants === null || next !== null : target !== null;
 }
 
@@ -109,7 +109,7 @@ function edgeOf(
   { tag, place }: { readonly tag: TransitionTag; readonly place: Place },
   parts: Parts,
 ): Edge | null {
-  const { leadsTo } = WAYS[tag];
+  const { target: leadsTo } = TAG_RULES[tag];
   const blockOf = (name: string | null): string | null => (name === null ? null : (own(names.states, name) ?? null));
   const to = leadsTo === 'workflow' ? (elsewhere.get(parts.target ?? '') ?? null) : blockOf(parts.target);
   if (to === null && leadsTo !== 'back') return null;

@@ -2,8 +2,8 @@
 // however many ways lead to it.
 
 import type { Place } from '../../base/source.ts';
-import { WAYS } from '../../ir/machine.ts';
-import { WORKFLOW_DEPTH_MAX } from '../../ir/steering.ts';
+import { TAG_RULES } from '../../ir/machine.ts';
+import { WORKFLOW_DEPTH_MAX } from '../../ir/answer-transitions.ts';
 import type { Report } from '../report.ts';
 import { openFolder } from './folder.ts';
 import type { Taken } from './names.ts';
@@ -92,7 +92,7 @@ function pathsIn({ states }: WorkflowSyntax): ReadonlySet<string> {
   for (const { said, policy } of states.values()) {
     for (const { target } of said) if (target?.kind === 'workflow') paths.add(target.path);
     for (const { tag, target } of policy?.allowed ?? []) {
-      if (WAYS[tag].leadsTo === 'workflow' && target !== null) paths.add(target);
+      if (TAG_RULES[tag].target === 'workflow' && target !== null) paths.add(target);
     }
   }
   return paths;
@@ -113,7 +113,7 @@ export function placesOfPath(
       target?.kind === 'workflow' && target.path === path ? [{ state, place, isPolicy: false }] : [],
     ),
     ...(state.policy?.allowed ?? []).flatMap(({ tag, target, place }) =>
-      WAYS[tag].leadsTo === 'workflow' && target === path ? [{ state, place, isPolicy: true }] : [],
+      TAG_RULES[tag].target === 'workflow' && target === path ? [{ state, place, isPolicy: true }] : [],
     ),
   ]);
 }

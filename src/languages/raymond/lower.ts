@@ -2,12 +2,12 @@
 // follows. What comes along with a line of control are parameters of each block, with what holds where nobody says.
 
 import type { Json } from '../../base/json.ts';
-import type { Follow, Target } from '../../ir/follow.ts';
-import { targetOf } from '../../ir/follow.ts';
-import type { Allowed, AskBlocks, Machine, Steering } from '../../ir/machine.ts';
+import type { Transition, Target } from '../../ir/transition.ts';
+import { targetOf } from '../../ir/transition.ts';
+import type { AllowedTransition, AskBlocks, Machine, TransitionPolicy } from '../../ir/machine.ts';
 import type { Block, Parameter, Step } from '../../ir/program.ts';
 import { NO_RETRY } from '../../ir/program.ts';
-import { CARRIED } from '../../ir/steering.ts';
+import { LANE_VARIABLES } from '../../ir/answer-transitions.ts';
 import type { Text, ValueTemplate } from '../../ir/text.ts';
 import type { Edge } from './edges.ts';
 import { waysOf } from './edges.ts';
@@ -28,7 +28,7 @@ export interface AdapterChoice {
 
 export interface Lowered {
   readonly machine: Machine;
-  readonly steerings: Readonly<Record<string, Steering>>;
+  readonly steerings: Readonly<Record<string, TransitionPolicy>>;
   readonly blocks: readonly Block[];
 }
 
@@ -65,7 +65,7 @@ export function lowerWorkflow(workflow: LinkedWorkflow, adapters: AdapterChoice,
   };
 }
 
-function steeringOf({ machine }: LinkedWorkflow, { body, policy }: StateSyntax): Steering {
+function steeringOf({ machine }: LinkedWorkflow, { body, policy }: StateSyntax): TransitionPolicy {
   return {
     machine,
     speaker: body.kind === 'script' ? 'script' : 'agent',
@@ -83,7 +83,7 @@ function withoutPlace({
   input,
   timeout,
   timeoutNext,
-}: AllowedSyntax): Allowed {
+}: AllowedSyntax): AllowedTransition {
   return { tag, target, return: back, next, payload, input, timeout, timeoutNext };
 }
 
@@ -117,7 +117,7 @@ function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Setti
     const effect = {
       kind: 'command',
       script: body.command,
-      cwd: hole(CARRIED.cwd),
+      cwd: hole(LANE_VARIABLES.cwd),
       env: ENVIRONMENT,
       captures: [],
       verdict: 'success',
@@ -128,11 +128,11 @@ function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Setti
   }
   const effect = {
     kind: 'turn',
-    adapter: adapters.forced ?? hole(CARRIED.adapter),
+    adapter: adapters.forced ?? hole(LANE_VARIABLES.adapter),
     prompt: lowerText(body.text, stem),
-    cwd: hole(CARRIED.cwd),
-    model: hole(CARRIED.model),
-    effort: hole(CARRIED.effort),
+    cwd: hole(LANE_VARIABLES.cwd),
+    model: hole(LANE_VARIABLES.model),
+    effort: hole(LANE_VARIABLES.effort),
     idleMs: idleMs === 0 ? null : (idleMs ?? IDLE_MS),
     steering: id,
   } as const;
@@ -144,19 +144,19 @@ const ENVIRONMENT: Readonly<Record<string, Text>> = {
   MEOW_AGENT: hole(unmistakable('agent_id')),
   RAYMOND_AGENT_ID: hole(unmistakable('agent_id')),
   RAYMOND_WORKFLOW_ID: hole(unmistakable('workflow_id')),
-  RAYMOND_INPUT: hole(CARRIED.input),
-  RAYMOND_RESULT: hole(CARRIED.input),
+  RAYMOND_INPUT: hole(LANE_VARIABLES.input),
+  RAYMOND_RESULT: hole(LANE_VARIABLES.input),
 };
 
 /** An empty model or effort leaves the choice to the adapter, an empty folder is that of the run. */
 function parametersOf({ adapter, model, effort }: Settings, { forced, fallback }: AdapterChoice): readonly Parameter[] {
   return [
-    parameter(CARRIED.input, ''),
-    parameter(CARRIED.cwd, ''),
-    parameter(CARRIED.depth, 0),
-    parameter(CARRIED.adapter, forced ?? adapter ?? fallback),
-    parameter(CARRIED.model, model ?? ''),
-    parameter(CARRIED.effort, effort ?? ''),
+    parameter(LANE_VARIABLES.input, ''),
+    parameter(LANE_VARIABLES.cwd, ''),
+    parameter(LANE_VARIABLES.depth, 0),
+    parameter(LANE_VARIABLES.adapter, forced ?? adapter ?? fallback),
+    parameter(LANE_VARIABLES.model, model ?? ''),
+    parameter(LANE_VARIABLES.effort, effort ?? ''),
   ];
 }
 
@@ -167,7 +167,7 @@ function parameter(name: string, value: Json): Parameter {
 /** What probably follows, for views: no answer takes these routes, for answers bring follows of their own. */
 function routesOf(workflow: LinkedWorkflow, state: StateSyntax): Step['routes'] {
   const { edges } = waysOf(workflow, state);
-  const follows = edges.flatMap((edge): readonly (readonly [string, Follow])[] => {
+  const follows = edges.flatMap((edge): readonly (readonly [string, Transition])[] => {
     const follow = probableFollow(edge);
     const after =
       edge.to === null || edge.next === null ? null : probableFollow({ ...edge, tag: 'goto', to: edge.next });
@@ -179,7 +179,7 @@ function routesOf(workflow: LinkedWorkflow, state: StateSyntax): Step['routes'] 
   return Object.fromEntries(follows);
 }
 
-function probableFollow({ tag, to, back, next }: Edge): Follow | null {
+function probableFollow({ tag, to, back, next }: Edge): Transition | null {
   const onwards = to ?? next;
   if (tag === 'result' || onwards === null) return null;
   const target = targetOf(onwards);
@@ -211,16 +211,21 @@ function probableFollow({ tag, to, back, next }: Edge): Follow | null {
 function askBlocks(asks: AskBlocks, states: readonly string[], adapters: AdapterChoice): readonly Block[] {
   const id = asks.open;
   const names = Object.fromEntries(states.map((state) => [state, state]));
-  const onwards = (name: string, input: Text): Follow => {
-    const carried = [CARRIED.cwd, CARRIED.adapter, CARRIED.depth].map((each) => [each, whole(each)] as const);
-    const variables = { ...Object.fromEntries(carried), [CARRIED.input]: { kind: 'text', text: input } as const };
+  const onwards = (name: string, input: Text): Transition => {
+    const carried = [LANE_VARIABLES.cwd, LANE_VARIABLES.adapter, LANE_VARIABLES.depth].map(
+      (each) => [each, whole(each)] as const,
+    );
+    const variables = {
+      ...Object.fromEntries(carried),
+      [LANE_VARIABLES.input]: { kind: 'text', text: input } as const,
+    };
     const target: Target = { block: hole(name), names, variables };
     return { kind: 'goto', target, session: 'resume', dropCallers: false };
   };
   const output = (name: string): Text => ({ parts: [{ path: [id, 'outputs', name], quote: [] }] });
   const answered = {
-    approved: onwards(CARRIED.next, output('answer')),
-    rejected: onwards(CARRIED.next, output('reason')),
+    approved: onwards(LANE_VARIABLES.next, output('answer')),
+    rejected: onwards(LANE_VARIABLES.next, output('reason')),
   };
   const block = (name: string, timeout: Text | null, routes: Step['routes']): Block => ({
     name,
@@ -235,7 +240,7 @@ function askBlocks(asks: AskBlocks, states: readonly string[], adapters: Adapter
           effect: {
             kind: 'gate',
             gate: hole('step_id'),
-            prompt: hole(CARRIED.question),
+            prompt: hole(LANE_VARIABLES.question),
             blocks: true,
             approvers: null,
           },
@@ -254,8 +259,8 @@ function askBlocks(asks: AskBlocks, states: readonly string[], adapters: Adapter
   });
   return [
     block(asks.open, null, answered),
-    block(asks.timed, hole(CARRIED.timeout), answered),
-    block(asks.routed, hole(CARRIED.timeout), { ...answered, timeout: onwards(CARRIED.timeoutNext, '') }),
+    block(asks.timed, hole(LANE_VARIABLES.timeout), answered),
+    block(asks.routed, hole(LANE_VARIABLES.timeout), { ...answered, timeout: onwards(LANE_VARIABLES.timeoutNext, '') }),
   ];
 }
 

@@ -1,7 +1,7 @@
 // `{{name}}` in a prompt. Only what looks like a name is a placeholder: other braces are text, as prompts may speak of
 // programs that have braces of their own. `{{{{` is a pair that stands for itself.
 
-import { CARRIED } from '../../ir/steering.ts';
+import { LANE_VARIABLES } from '../../ir/answer-transitions.ts';
 import type { Part, Text } from '../../ir/text.ts';
 
 export interface Placeholder {
@@ -65,7 +65,7 @@ export function lowerText(text: string, state: string): Text {
     if (typeof part === 'string') return part;
     const [head = '', ...rest] = part.path;
     if (head === 'state' && rest.length === 0) return state;
-    const name = head === 'result' ? CARRIED.input : unmistakable(head);
+    const name = head === 'result' ? LANE_VARIABLES.input : unmistakable(head);
     return { path: [name, ...rest], quote: [] };
   });
   return parts.every((part) => typeof part === 'string') ? parts.join('') : { parts };

@@ -2,7 +2,7 @@
 // both stand, a transition must satisfy both; what comes of it is one list.
 
 import type { Place } from '../../base/source.ts';
-import { findState, implicitOf, plainPath, WAYS } from '../../ir/machine.ts';
+import { findState, implicitTransition, plainPath, TAG_RULES } from '../../ir/machine.ts';
 import type { TransitionTag } from '../../ir/tags.ts';
 import { asTransitionTag, TRANSITION_TAGS } from '../../ir/tags.ts';
 import type { Text } from '../../ir/text.ts';
@@ -45,7 +45,7 @@ export function readPolicy(given: Reading, map: YamlMap): Policy | null {
       : 'Name a transition, or remove the policy: without one everything is allowed.';
     report.error('empty-policy', place, message, hint);
   }
-  if (forced && implicitOf(allowed) === null) refuseForced(report, map);
+  if (forced && implicitTransition(allowed) === null) refuseForced(report, map);
   return { place, allowed, forced };
 }
 
@@ -92,7 +92,9 @@ function readTagsAndTargets(reading: Reading, map: YamlMap): readonly AllowedSyn
     if (items.length === 0 && named?.some((each) => each.tag === tag.tag) === true) {
       const message = `"allowed_tags" allows ${key}, and "allowed_targets" leaves it no target`;
       const hint =
-        WAYS[tag.tag].leadsTo === 'back' ? byNameAlone(tag.tag) : `Name a target, or take ${key} out of allowed_tags.`;
+        TAG_RULES[tag.tag].target === 'back'
+          ? byNameAlone(tag.tag)
+          : `Name a target, or take ${key} out of allowed_tags.`;
       report.error('empty-policy', value.place, message, hint);
     }
     held.set(
@@ -121,7 +123,7 @@ function readTag(report: Report, value: YamlValue): { readonly tag: TransitionTa
 /** A name, or `{ child: A.md, return: B.md }`. */
 function readTarget(reading: Reading, tag: TransitionTag, value: YamlValue): AllowedSyntax | null {
   const { report } = reading;
-  if (WAYS[tag].leadsTo === 'back') {
+  if (TAG_RULES[tag].target === 'back') {
     report.error('invalid-value', value.place, `${tag} has no targets`, byNameAlone(tag));
     return null;
   }
@@ -172,7 +174,7 @@ function readTransitions(reading: Reading, map: YamlMap): readonly AllowedSyntax
 
 function readParts(reading: Reading, tag: TransitionTag, map: YamlMap, targetKeys: readonly string[]): AllowedSyntax {
   const { report, stem } = reading;
-  const { leadsTo, wants } = WAYS[tag];
+  const { target: leadsTo, requiredAttribute: wants } = TAG_RULES[tag];
   const text = (key: string): string | null => textAt(report, map, key)?.text ?? null;
   const stateAt = (key: string, isMeant: boolean): string | null => {
     const value = isMeant ? textAt(report, map, key) : misplaced(report, tag, map, key);
@@ -224,7 +226,7 @@ function targetName(
   tag: TransitionTag,
   value: { readonly text: string; readonly place: Place },
 ): string {
-  if (WAYS[tag].leadsTo === 'workflow') return plainPath(value.text.trim());
+  if (TAG_RULES[tag].target === 'workflow') return plainPath(value.text.trim());
   return stateName(reading, value.text, value.place);
 }
 

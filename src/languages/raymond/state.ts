@@ -2,8 +2,8 @@
 
 import { own } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
-import { findState, plainPath, WAYS } from '../../ir/machine.ts';
-import { everyTag } from '../../ir/tags.ts';
+import { findState, plainPath, TAG_RULES } from '../../ir/machine.ts';
+import { allTags } from '../../ir/tags.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { checkKeys, countAt, textAt } from '../yaml-fields.ts';
@@ -88,9 +88,9 @@ function readVisits(report: Report, keys: YamlMap, names: StateNames, state: str
 }
 
 function tagsSaid(text: string, names: StateNames, placeOf: PlaceOf): readonly Said[] {
-  return everyTag(text).flatMap(({ name, attributes, content, from, to, fault }): readonly Said[] => {
+  return allTags(text).flatMap(({ name, attributes, content, from, to, error: fault }): readonly Said[] => {
     if (name === 'print') return [];
-    const { leadsTo } = WAYS[name];
+    const { target: leadsTo } = TAG_RULES[name];
     const stateAt = (key: string): Named | null => {
       const written = own(attributes, key);
       return written === undefined ? null : namedState(names, written);

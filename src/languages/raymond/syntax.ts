@@ -1,7 +1,7 @@
 // A workflow as it is written: states with their texts, settings and policies, before anything is made of them.
 
 import type { Place } from '../../base/source.ts';
-import type { Allowed, Machine } from '../../ir/machine.ts';
+import type { AllowedTransition, Machine } from '../../ir/machine.ts';
 import type { TransitionTag } from '../../ir/tags.ts';
 import type { Report } from '../report.ts';
 import type { Settings } from './settings.ts';
@@ -81,7 +81,7 @@ export interface Policy {
   readonly forced: boolean;
 }
 
-export interface AllowedSyntax extends Allowed {
+export interface AllowedSyntax extends AllowedTransition {
   readonly place: Place;
 }
 

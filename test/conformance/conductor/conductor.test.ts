@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import type { Diagnostic } from '../../../src/base/diagnostic.ts';
 import { hasErrors } from '../../../src/base/diagnostic.ts';
 import { checkProgram } from '../../../src/ir/check.ts';
-import type { Follow } from '../../../src/ir/follow.ts';
+import type { Transition } from '../../../src/ir/transition.ts';
 import type { Block, Program } from '../../../src/ir/program.ts';
 import { writtenText } from '../../../src/ir/text.ts';
 import type { CompiledConductor } from '../../../src/languages/conductor/compile.ts';
@@ -102,7 +102,7 @@ function drawBlock({ name, steps: [step], naming }: Block): string {
   ].join('\n');
 }
 
-function drawFollow(follow: Follow): string {
+function drawFollow(follow: Transition): string {
   if (follow.kind === 'stop') return `the run is ${follow.verdict}`;
   if (follow.kind !== 'goto') return follow.kind;
   const { target, session, dropCallers } = follow;

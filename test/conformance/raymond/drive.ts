@@ -11,7 +11,7 @@ import { success } from '../../../src/ir/effect.ts';
 import { failure } from '../../../src/ir/failure.ts';
 import type { Program } from '../../../src/ir/program.ts';
 import { UNLIMITED } from '../../../src/ir/program.ts';
-import { hereOf, steer } from '../../../src/ir/steering.ts';
+import { laneContextOf, readTransitions } from '../../../src/ir/answer-transitions.ts';
 import { decide } from '../../../src/kernel/decide.ts';
 import type { Input } from '../../../src/kernel/input.ts';
 import { requestsOf } from '../../../src/kernel/pending-effects.ts';
@@ -59,7 +59,7 @@ export function drive(program: Program, answers: Answers, variables: JsonMap = {
     const how = effect.session.kind === 'fresh' ? 'fresh' : `${effect.session.kind} ${effect.session.id}`;
     const cwd = 'cwd' in spec && typeof spec.cwd === 'string' && spec.cwd !== '' ? ` in ${spec.cwd}` : '';
     const what = session === null ? 'runs' : `${how} → ${session}`;
-    const steered = steer(steering, machine, hereOf(effect), text);
+    const steered = readTransitions(steering, machine, laneContextOf(effect), text);
     lines.push(`${step}${attempt > 1 ? `#${String(attempt)}` : ''} ${what}${cwd}`);
     if (steered.kind === 'refused') {
       const more = { session, reprompt: spec.kind === 'turn' ? steered.reminder : null };

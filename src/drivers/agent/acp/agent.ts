@@ -16,7 +16,7 @@ import { present } from '../../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import type { JsonMap } from '../../../base/json.ts';
 import type { DialogVerdict, Note } from '../../../engine/ports.ts';
-import type { AcpWays, Adapter } from '../../../ir/adapter.ts';
+import type { AcpProfile, Adapter } from '../../../ir/adapter.ts';
 import { success } from '../../../ir/effect.ts';
 import { failure } from '../../../ir/failure.ts';
 import type { FailureKind } from '../../../ir/failure.ts';
@@ -387,7 +387,7 @@ export class AcpAgent implements HostedAgent {
     this.#dialogs.look();
   }
 
-  #ruleFor(request: RpcRequest): AcpWays['permission'] {
+  #ruleFor(request: RpcRequest): AcpProfile['permission'] {
     const { permission } = present(this.#options.adapter.acp, 'an adapter without acp');
     return isOwnTool(request) ? 'allow' : permission;
   }

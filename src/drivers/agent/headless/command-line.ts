@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { present } from '../../../base/assert.ts';
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
-import type { Adapter, HeadlessWays } from '../../../ir/adapter.ts';
+import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import { shellWord } from '../../../ir/quote.ts';
 import { fillCommand } from '../render-adapter.ts';
 import type { HoleValues } from '../render-adapter.ts';
@@ -32,7 +32,7 @@ export interface TurnWords {
 export function turnCommand(
   folder: string,
   adapter: Adapter,
-  ways: HeadlessWays,
+  ways: HeadlessProfile,
   plan: SessionPlan,
   words: TurnWords,
   holes: HoleValues,

@@ -15,7 +15,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import { present } from '../../../base/assert.ts';
-import type { Adapter, HeadlessWays } from '../../../ir/adapter.ts';
+import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import { success } from '../../../ir/effect.ts';
 import type { Outcome } from '../../../ir/effect.ts';
 import { failure } from '../../../ir/failure.ts';
@@ -95,7 +95,7 @@ const GRACE_MS = 10_000;
 const ASKS_MAX = 3;
 
 interface Surroundings extends HeadlessHostOptions {
-  readonly ways: HeadlessWays;
+  readonly ways: HeadlessProfile;
 }
 
 interface Beginning {

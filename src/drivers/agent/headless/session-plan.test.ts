@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Adapter, HeadlessWays } from '../../../ir/adapter.ts';
+import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import { SessionLedger } from './session-registry.ts';
 import { PLAN, planSession, planText, sessionHoles, tryPlan } from './session-plan.ts';
 import type { SessionPlan, SessionWish } from './session-plan.ts';
@@ -17,11 +17,11 @@ beforeEach(() => {
 afterEach(() => rmSync(run, { recursive: true }));
 
 const ADAPTER = { name: 'odd' } as Adapter;
-const WAYS = { command: 'begin', resume: 'go on', fork: 'fork', sessionId: 'chosen' } as HeadlessWays;
+const WAYS = { command: 'begin', resume: 'go on', fork: 'fork', sessionId: 'chosen' } as HeadlessProfile;
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/) as unknown as string;
 const FREE = { usd: 0, tokens: 0 };
 
-function plan(wish: SessionWish, ways: Partial<HeadlessWays> = {}, folder = `turn-${++turns}`): SessionPlan {
+function plan(wish: SessionWish, ways: Partial<HeadlessProfile> = {}, folder = `turn-${++turns}`): SessionPlan {
   const request = { folder: join(run, folder), wish, again: true };
   const planned = planSession(request, ADAPTER, { ...WAYS, ...ways }, ledger);
   if (!planned.ok) throw new Error(planned.error);

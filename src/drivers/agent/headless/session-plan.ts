@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
-import type { Adapter, HeadlessWays } from '../../../ir/adapter.ts';
+import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import type { Text } from '../../../ir/text.ts';
 import type { Usage } from '../../../ir/usage.ts';
 import type { HoleValues } from '../render-adapter.ts';
@@ -44,7 +44,7 @@ export interface PlanRequest {
 export function planSession(
   { folder, wish, again }: PlanRequest,
   adapter: Adapter,
-  ways: HeadlessWays,
+  ways: HeadlessProfile,
   ledger: SessionLedger,
 ): Result<SessionPlan, string> {
   const kept = again || hasBegun(folder) ? readPlan(folder) : null;
@@ -79,7 +79,7 @@ export function sessionHoles({ kind, from, session }: SessionPlan): HoleValues {
 }
 
 /** Null where the adapter has none for it. */
-export function commandFor({ kind }: Pick<SessionPlan, 'kind'>, ways: HeadlessWays): Text | null {
+export function commandFor({ kind }: Pick<SessionPlan, 'kind'>, ways: HeadlessProfile): Text | null {
   switch (kind) {
     case 'fresh':
       return ways.command;
@@ -93,7 +93,7 @@ export function commandFor({ kind }: Pick<SessionPlan, 'kind'>, ways: HeadlessWa
 function planFor(
   wish: SessionWish,
   adapter: Adapter,
-  ways: HeadlessWays,
+  ways: HeadlessProfile,
   ledger: SessionLedger,
 ): Result<SessionPlan, string> {
   const known = wish.kind === 'fresh' ? null : ledger.read(wish.id);
@@ -126,7 +126,7 @@ function planFor(
 const NOTHING: Usage = { usd: 0, tokens: 0 };
 
 /** One that an earlier turn was to begin may be there without having been seen: it is not tried again. */
-function chosen(id: string | null, { sessionId }: HeadlessWays, ledger: SessionLedger): string | null {
+function chosen(id: string | null, { sessionId }: HeadlessProfile, ledger: SessionLedger): string | null {
   if (sessionId !== 'chosen') return null;
   return id !== null && isUntried(id, ledger) ? id : randomUUID();
 }

@@ -19,7 +19,7 @@ import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import type { ErrnoError } from '../../../sys/errno.ts';
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
-import type { Adapter, HeadlessWays } from '../../../ir/adapter.ts';
+import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import type { Usage } from '../../../ir/usage.ts';
 import type { HoleValues } from '../render-adapter.ts';
 import { endOfFile } from '../../../sys/read-file-end.ts';
@@ -113,7 +113,7 @@ export class Turn {
   readonly begun: Promise<Result<null, string>>;
   readonly ended: Promise<TurnEnd>;
   readonly #place: TurnPlace;
-  readonly #ways: HeadlessWays;
+  readonly #ways: HeadlessProfile;
   #tellBegun: (result: Result<null, string>) => void = () => undefined;
   #tellEnd: (end: TurnEnd) => void = () => undefined;
   /** Resolves when its leading shell is gone. */

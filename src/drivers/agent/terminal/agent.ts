@@ -11,7 +11,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import type { DialogVerdict, Note } from '../../../engine/ports.ts';
-import type { Adapter, Injection, TerminalWays } from '../../../ir/adapter.ts';
+import type { Adapter, Injection, TerminalProfile } from '../../../ir/adapter.ts';
 import { nudgeText } from '../../../ir/prompt-text.ts';
 import type { AgentMessage, PromptMessage } from '../../../ir/prompt-text.ts';
 import { wasEndedByUs } from '../files.ts';
@@ -49,7 +49,7 @@ import { monitorWork } from './work-monitor.ts';
 export interface TerminalAgentOptions {
   readonly tmux: Tmux;
   readonly adapter: Adapter;
-  readonly ways: TerminalWays;
+  readonly ways: TerminalProfile;
   readonly ledger: SessionLedger;
   /** Name of the tmux session. */
   readonly name: string;
@@ -371,7 +371,7 @@ export class TerminalAgent implements HostedAgent {
   }
 
   /** Adjusts the profile for one of the agent's own commands: no hook reports it, and it may show no work. */
-  #profileFor({ mode, text }: PromptMessage): TerminalWays {
+  #profileFor({ mode, text }: PromptMessage): TerminalProfile {
     const { ways } = this.#options;
     if (mode !== 'fire-forget' || !isMisread(text, ways.injection)) return ways;
     const injection = { ...ways.injection, misread: [] };

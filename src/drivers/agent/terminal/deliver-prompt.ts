@@ -3,7 +3,7 @@
 
 import { assert } from '../../../base/assert.ts';
 import type { Note } from '../../../engine/ports.ts';
-import type { Injection, TerminalWays } from '../../../ir/adapter.ts';
+import type { Injection, TerminalProfile } from '../../../ir/adapter.ts';
 import { keyName } from '../../../ir/prompt-text.ts';
 import type { InputResult } from '../tmux/terminal-pane.ts';
 import type { ScreenWatcher, Input } from './screen-watcher.ts';
@@ -41,7 +41,7 @@ export interface DeliveryRequest {
 
 export async function deliver(
   watcher: ScreenWatcher,
-  ways: TerminalWays,
+  ways: TerminalProfile,
   request: DeliveryRequest,
 ): Promise<DeliveryOutcome> {
   const { record, save, note, isAlive, isConfirmed, isGivenUp, timeoutMs } = request;
@@ -89,7 +89,7 @@ class WorkSince {
   readonly #transcript: Transcript;
   #from: number | null = null;
 
-  constructor({ acknowledge }: TerminalWays, transcript: Transcript) {
+  constructor({ acknowledge }: TerminalProfile, transcript: Transcript) {
     this.#patterns = acknowledge.byHook ? [] : acknowledge.busy.map((pattern) => new RegExp(pattern, 'mu'));
     this.#transcript = transcript;
   }
@@ -116,7 +116,7 @@ const INHERITED: Readonly<Partial<Record<DeliveryRecord['state']['kind'], Inheri
 };
 
 function planFor(
-  { injection, acknowledge }: TerminalWays,
+  { injection, acknowledge }: TerminalProfile,
   { text, isBracketed, timeoutMs }: DeliveryRequest,
 ): DeliveryPlan {
   const { preKeys, preDelayMs, postDelayMs, postKeys, clearKeys, method } = injection;
@@ -141,7 +141,7 @@ const SLOW_BYTES_A_MS = 50;
 
 function observationOf(
   screen: Screen | null,
-  ways: TerminalWays,
+  ways: TerminalProfile,
   request: DeliveryRequest,
   work: WorkSince,
 ): Observation {
@@ -163,7 +163,7 @@ function observationOf(
   };
 }
 
-function holds(screen: Screen, { injection }: TerminalWays, text: string): Observation['holds'] {
+function holds(screen: Screen, { injection }: TerminalProfile, text: string): Observation['holds'] {
   if (endsAtCursor(screen.capture, text)) return 'yes';
   if (injection.draft.length === 0) return 'untold';
   // The draft may be a placeholder for a text that is too long to show.
@@ -172,7 +172,7 @@ function holds(screen: Screen, { injection }: TerminalWays, text: string): Obser
 
 async function perform(
   watcher: ScreenWatcher,
-  { injection }: TerminalWays,
+  { injection }: TerminalProfile,
   { text, record, save }: DeliveryRequest,
   act: Exclude<Act, { kind: 'wait' | 'finish' }>,
   screen: Screen,

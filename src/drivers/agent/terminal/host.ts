@@ -8,7 +8,7 @@ import { present } from '../../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
-import type { Adapter, TerminalWays } from '../../../ir/adapter.ts';
+import type { Adapter, TerminalProfile } from '../../../ir/adapter.ts';
 import type { Text } from '../../../ir/text.ts';
 import { fillCommand, holeValues, layOut } from '../render-adapter.ts';
 import type { HoleValues } from '../render-adapter.ts';
@@ -96,7 +96,7 @@ function sessionName(runId: string, agent: string): string {
 async function open(
   agent: TerminalAgent,
   request: StartRequest,
-  ways: TerminalWays,
+  ways: TerminalProfile,
   options: TerminalHostOptions,
 ): Promise<void> {
   const { start } = request;
@@ -126,7 +126,7 @@ async function open(
 /** The command of the pane; the error is a clause. */
 function prepared(
   request: StartRequest,
-  ways: TerminalWays,
+  ways: TerminalProfile,
   options: TerminalHostOptions,
 ): Result<readonly string[], string> {
   const { adapter } = options;
@@ -168,7 +168,7 @@ function inSession(request: StartRequest, ledger: SessionLedger): StartRequest {
 }
 
 /** Null if the adapter has no such command. */
-function commandFor({ resumeSession, forks }: StartRequest, ways: TerminalWays): Text | null {
+function commandFor({ resumeSession, forks }: StartRequest, ways: TerminalProfile): Text | null {
   if (resumeSession === null) return ways.command;
   return forks ? ways.forkCommand : ways.resumeCommand;
 }

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
-import type { TerminalWays } from '../../../ir/adapter.ts';
+import type { TerminalProfile } from '../../../ir/adapter.ts';
 import { IdleDetector } from './idle-detector.ts';
 import type { Screen } from './screen.ts';
 
-type Told = Pick<TerminalWays, 'acknowledge' | 'ready'>;
-const ways = (busy: readonly string[], ready: boolean): TerminalWays => {
+type Told = Pick<TerminalProfile, 'acknowledge' | 'ready'>;
+const ways = (busy: readonly string[], ready: boolean): TerminalProfile => {
   const told: Told = {
     acknowledge: { byHook: false, busy, queued: [], timeoutMs: 1 },
     ready: ready ? { patterns: ['x'], deadlineMs: 1 } : null,
   };
-  return told as TerminalWays;
+  return told as TerminalProfile;
 };
 const screen = (more: Partial<Screen>): Screen =>
   ({ dialog: null, isReady: true, isBusy: false, isQueued: false, ...more }) as Screen;

@@ -3,7 +3,7 @@
 // The hook decides at once, unless the screen shows new work. An interrupt by a person calls no hook: then a screen
 // without work for a while decides.
 
-import type { TerminalWays } from '../../../ir/adapter.ts';
+import type { TerminalProfile } from '../../../ir/adapter.ts';
 import type { HookLog } from './hook-log.ts';
 import type { Screen } from './screen.ts';
 
@@ -13,7 +13,7 @@ export class IdleDetector {
   readonly #hooks: Pick<HookLog, 'reportsIdle' | 'isIdle'> | null;
   #idleSince: number | null = null;
 
-  constructor({ acknowledge, ready }: TerminalWays, hooks: Pick<HookLog, 'reportsIdle' | 'isIdle'> | null) {
+  constructor({ acknowledge, ready }: TerminalProfile, hooks: Pick<HookLog, 'reportsIdle' | 'isIdle'> | null) {
     this.#showsBusy = acknowledge.busy.length > 0;
     this.#showsReady = ready !== null;
     this.#hooks = hooks?.reportsIdle === true ? hooks : null;

@@ -1,13 +1,13 @@
 // Rules post-dialog/1 and post-dialog/2.
 
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { TerminalWays } from '../../../ir/adapter.ts';
+import type { TerminalProfile } from '../../../ir/adapter.ts';
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
 import { PostDialog, postDialogMessage, decisionFrom } from './post-dialog.ts';
 import type { DialogDecision } from './post-dialog.ts';
 import type { Screen } from './screen.ts';
 
-const WAYS = { ready: { patterns: ['x'], deadlineMs: 1 }, acknowledge: { busy: ['y'] } } as unknown as TerminalWays;
+const WAYS = { ready: { patterns: ['x'], deadlineMs: 1 }, acknowledge: { busy: ['y'] } } as unknown as TerminalProfile;
 const RESTS = { dialog: null, isReady: true, isBusy: false, isQueued: false, draft: 'none' } as Screen;
 const DIALOG = { name: 'permission', text: 'rm x?' };
 const REJECTED: DialogDecision = { number: 1, name: 'permission', isRejected: true, reason: null, isOver: false };

@@ -8,7 +8,7 @@
 
 import { nudgeText } from '../../../ir/prompt-text.ts';
 import type { PromptMessage } from '../../../ir/prompt-text.ts';
-import type { TerminalWays } from '../../../ir/adapter.ts';
+import type { TerminalProfile } from '../../../ir/adapter.ts';
 import type { HookLog } from './hook-log.ts';
 import type { DialogVerdict } from '../../../engine/ports.ts';
 import type { Screen } from './screen.ts';
@@ -55,7 +55,7 @@ export class PostDialog {
   #actBefore = 0;
   #restingSince: number | null = null;
 
-  constructor({ ready, acknowledge }: TerminalWays, hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null) {
+  constructor({ ready, acknowledge }: TerminalProfile, hooks: Pick<HookLog, 'reportsIdle' | 'lastActivity'> | null) {
     this.canDetect = ready !== null && acknowledge.busy.length > 0;
     this.#hooks = hooks?.reportsIdle === true ? hooks : null;
   }

@@ -2,14 +2,14 @@
 // sets no timer.
 
 import type { FSWatcher } from 'node:fs';
-import type { TerminalWays } from '../../../ir/adapter.ts';
+import type { TerminalProfile } from '../../../ir/adapter.ts';
 import { watchFolder } from '../../session-leader.ts';
 import type { InputResult, TerminalPane } from '../tmux/terminal-pane.ts';
 import { ScreenReader } from './screen.ts';
 import type { AgentHistory, Screen } from './screen.ts';
 
 export interface ScreenWatcherOptions {
-  readonly ways: TerminalWays;
+  readonly ways: TerminalProfile;
   /** Folder of the agent's start: terminal output changes a file in it. */
   readonly folder: string;
   /** Null if the terminal is gone. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DialogPattern, TerminalWays } from '../../../ir/adapter.ts';
+import type { DialogPattern, TerminalProfile } from '../../../ir/adapter.ts';
 import type { PaneCapture } from '../tmux/terminal-pane.ts';
 import { errorAfter, errorsOn, limitsOn, ScreenReader, describeScreen } from './screen.ts';
 import type { AgentHistory } from './screen.ts';
@@ -16,7 +16,7 @@ const PERMISSION: DialogPattern = {
   atStart: false,
 };
 
-const WAYS: TerminalWays = {
+const WAYS: TerminalProfile = {
   command: 'agent',
   resumeCommand: null,
   forkCommand: null,
@@ -51,7 +51,7 @@ function captureOf(text: string, more: Partial<PaneCapture> = {}): PaneCapture {
   return { lines, cursor, ...rest, ...more };
 }
 
-function read(text: string, more: Partial<PaneCapture> = {}, history = LATER, ways: Partial<TerminalWays> = {}) {
+function read(text: string, more: Partial<PaneCapture> = {}, history = LATER, ways: Partial<TerminalProfile> = {}) {
   return new ScreenReader({ ...WAYS, ...ways }).read(captureOf(text, more), history);
 }
 

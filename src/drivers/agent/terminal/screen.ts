@@ -1,6 +1,6 @@
 // Reads an agent's screen with the patterns of its adapter: dialogs, readiness, work, drafts, limits and errors. Pure.
 
-import type { DialogPattern, LimitPattern, TerminalWays } from '../../../ir/adapter.ts';
+import type { DialogPattern, LimitPattern, TerminalProfile } from '../../../ir/adapter.ts';
 import type { Dialog } from '../../../ir/effect.ts';
 import type { PaneCapture } from '../tmux/terminal-pane.ts';
 import { rowAtCursor } from './input-text.ts';
@@ -31,14 +31,14 @@ export interface AgentHistory {
 }
 
 export class ScreenReader {
-  readonly #ways: TerminalWays;
+  readonly #ways: TerminalProfile;
   readonly #ready: readonly RegExp[];
   readonly #busy: readonly RegExp[];
   readonly #queued: readonly RegExp[];
   readonly #draft: readonly RegExp[];
   readonly #dialogs: readonly (readonly [RegExp, DialogPattern])[];
 
-  constructor(ways: TerminalWays) {
+  constructor(ways: TerminalProfile) {
     const { ready, acknowledge, injection, dialogs } = ways;
     this.#ways = ways;
     this.#ready = (ready?.patterns ?? []).map(compiled);

@@ -9,7 +9,7 @@
 //         agent is idle.
 
 import type { Note } from '../../../engine/ports.ts';
-import type { Adapter, TerminalWays } from '../../../ir/adapter.ts';
+import type { Adapter, TerminalProfile } from '../../../ir/adapter.ts';
 import { failure } from '../../../ir/failure.ts';
 import { formatDuration } from '../../../base/time.ts';
 import type { AgentLimit, WorkEnd } from '../host.ts';
@@ -27,7 +27,7 @@ import type { Transcript } from './transcript.ts';
 
 export interface WorkRequest {
   readonly adapter: Adapter;
-  readonly ways: TerminalWays;
+  readonly ways: TerminalProfile;
   readonly hooks: HookLog | null;
   readonly transcript: Transcript;
   /** Marker of the agent's processes. */

@@ -1,6 +1,6 @@
 // `branch`: a script whose exit status says where the run goes on. 0 is true, another status false.
 
-import type { Follow } from '../../../ir/follow.ts';
+import type { Transition } from '../../../ir/transition.ts';
 import { lowerCommand } from '../command.ts';
 import { commandOutputs } from '../outputs.ts';
 import type { Scope } from '../scope.ts';
@@ -40,7 +40,7 @@ export const branch: Executor = {
 };
 
 /** Null where there is nothing for this outcome. */
-function follow(scope: Scope, targets: readonly TargetSyntax[], key: string): Follow | null {
+function follow(scope: Scope, targets: readonly TargetSyntax[], key: string): Transition | null {
   const target = targets.find((candidate) => candidate.key === key);
   if (target === undefined) return null;
   const lowered = lowerTarget(scope, target);

@@ -12,18 +12,18 @@ import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 import { parseDuration } from '../base/time.ts';
 import type { Effect } from './effect.ts';
-import type { Follow, Target } from './follow.ts';
-import { targetOf } from './follow.ts';
-import type { Allowed, Machine, Steering } from './machine.ts';
-import { findState, implicitOf, plainPath, quoted, WAYS } from './machine.ts';
-import type { Refused } from './reminder.ts';
-import { refuse } from './reminder.ts';
+import type { Transition, Target } from './transition.ts';
+import { targetOf } from './transition.ts';
+import type { AllowedTransition, Machine, TransitionPolicy } from './machine.ts';
+import { findState, implicitTransition, plainPath, quoted, TAG_RULES } from './machine.ts';
+import type { RefusedAnswer } from './reminder.ts';
+import { refuseAnswer } from './reminder.ts';
 import type { Tag, TransitionTag } from './tags.ts';
 import { readTags } from './tags.ts';
 import type { ValueTemplate } from './text.ts';
 
 /** Where a line of control stands, as far as it is carried along. */
-export interface Here {
+export interface LaneContext {
   /** Seen from the folder of the run; empty is that folder. */
   readonly cwd: string;
   /** Of its session; null where it has none yet. */
@@ -32,19 +32,19 @@ export interface Here {
   readonly depth: number;
 }
 
-export type Steered =
+export type AnswerTransitions =
   | {
       readonly kind: 'follows';
-      readonly follows: readonly Follow[];
+      readonly follows: readonly Transition[];
       /** What is to be shown to whoever watches. */
       readonly printed: readonly string[];
       /** Folders that are to be worked in from here on, seen from that of the run: they are still to be judged. */
       readonly folders: readonly string[];
     }
-  | Refused;
+  | RefusedAnswer;
 
 /** Names of variables that blocks of states have as parameters. */
-export const CARRIED = {
+export const LANE_VARIABLES = {
   /** What the state was handed: `{{input}}` and `{{result}}`. */
   input: 'input',
   cwd: '@cwd',
@@ -64,8 +64,12 @@ export const CARRIED = {
 export const WORKFLOW_DEPTH_MAX = 8;
 
 /** Where the effect stands that was answered. A script has the session that was handed to it, if any. */
-export function hereOf({ variables, session, spec }: Pick<Effect, 'variables' | 'session' | 'spec'>): Here {
-  const { [CARRIED.cwd]: cwd, [CARRIED.adapter]: adapter, [CARRIED.depth]: depth } = variables;
+export function laneContextOf({
+  variables,
+  session,
+  spec,
+}: Pick<Effect, 'variables' | 'session' | 'spec'>): LaneContext {
+  const { [LANE_VARIABLES.cwd]: cwd, [LANE_VARIABLES.adapter]: adapter, [LANE_VARIABLES.depth]: depth } = variables;
   const hasSession = spec.kind === 'turn' || session.kind !== 'fresh';
   return {
     cwd: typeof cwd === 'string' ? cwd : '',
@@ -74,105 +78,114 @@ export function hereOf({ variables, session, spec }: Pick<Effect, 'variables' | 
   };
 }
 
-export function steer(steering: Steering, machine: Machine, here: Here, text: string): Steered {
+export function readTransitions(
+  policy: TransitionPolicy,
+  machine: Machine,
+  lane: LaneContext,
+  text: string,
+): AnswerTransitions {
   const { tags, unclosed } = readTags(text);
-  const implicit = implicitOf(steering.allowed);
+  const implicit = implicitTransition(policy.allowed);
   const said = tags.filter(isTransition);
-  const moves = implicit !== null && (steering.forced || said.length === 0) ? [tagOf(implicit)] : said;
-  const followed = followAll({ steering, machine, here }, moves, unclosed);
-  if (!followed.ok) return refuse(steering, machine, followed.error);
+  const moves = implicit !== null && (policy.forced || said.length === 0) ? [tagFor(implicit)] : said;
+  const read = resolveTags({ policy, machine, lane }, moves, unclosed);
+  if (!read.ok) return refuseAnswer(policy, machine, read.error);
   const printed = tags.filter(({ name }) => name === 'print').map(({ content }) => withoutOuterLineEnds(content));
-  return { kind: 'follows', ...followed.value, printed };
+  return { kind: 'follows', ...read.value, printed };
 }
 
-interface Standing {
-  readonly steering: Steering;
+interface ReadContext {
+  readonly policy: TransitionPolicy;
   readonly machine: Machine;
-  readonly here: Here;
+  readonly lane: LaneContext;
 }
 
-interface Transition extends Tag {
+interface ParsedTag extends Tag {
   readonly name: TransitionTag;
 }
 
-function isTransition(tag: Tag): tag is Transition {
+function isTransition(tag: Tag): tag is ParsedTag {
   return tag.name !== 'print';
 }
 
 /** A tag whose names are found. */
-interface Move {
-  readonly tag: Transition;
+interface ResolvedTag {
+  readonly tag: ParsedTag;
   /** Where it leads, and what that is called; null where it leads back. */
   readonly to: { readonly name: string; readonly block: string } | null;
   /** Blocks. */
-  readonly back: string | null;
+  readonly returnTo: string | null;
   readonly next: string | null;
-  readonly late: string | null;
+  readonly onTimeout: string | null;
 }
 
-type Followed = Pick<Extract<Steered, { kind: 'follows' }>, 'follows' | 'folders'>;
+type ReadResult = Pick<Extract<AnswerTransitions, { kind: 'follows' }>, 'follows' | 'folders'>;
 
-function followAll(at: Standing, tags: readonly Transition[], unclosed: readonly string[]): Result<Followed, string> {
-  const said = at.steering.speaker === 'script' ? 'output' : 'answer';
+function resolveTags(
+  context: ReadContext,
+  tags: readonly ParsedTag[],
+  unclosed: readonly string[],
+): Result<ReadResult, string> {
+  const said = context.policy.speaker === 'script' ? 'output' : 'answer';
   const [first, ...rest] = tags;
   if (first === undefined) {
     const [open] = unclosed;
     return err(`the ${said} has no transition tag${open === undefined ? '' : `; <${open}> has no </${open}>`}`);
   }
-  const faulty = tags.find(({ fault }) => fault !== null);
-  if (faulty?.fault !== undefined && faulty.fault !== null) return err(faulty.fault);
+  const invalid = tags.find(({ error }) => error !== null);
+  if (invalid?.error !== undefined && invalid.error !== null) return err(invalid.error);
   const forks = tags.filter(isFork);
   const others = tags.filter((tag) => !isFork(tag));
-  const [way, another] = others;
-  const standTogether = forks.length > 0 && another === undefined && (way === undefined || way.name === 'goto');
-  if (rest.length > 0 && !standTogether) {
+  const [other, another] = others;
+  const canBeCombined = forks.length > 0 && another === undefined && (other === undefined || other.name === 'goto');
+  if (rest.length > 0 && !canBeCombined) {
     const names = tags.slice(0, 5).map(({ name }) => name);
     const list = `${names.join(', ')}${tags.length > names.length ? ' …' : ''}`;
     return err(`the ${said} has ${String(tags.length)} transition tags (${list}), and one is needed`);
   }
-  const moves: Move[] = [];
+  const moves: ResolvedTag[] = [];
   for (const tag of tags) {
-    const move = readMove(at.machine, tag, way?.name === 'goto' && isFork(tag) ? way.content : null);
+    const move = resolveTag(context.machine, tag, other?.name === 'goto' && isFork(tag) ? other.content : null);
     if (!move.ok) return move;
     moves.push(move.value);
   }
   if (new Set(moves.map(({ tag, to, next }) => (isFork(tag) ? next : to?.block))).size > 1 && forks.length > 0)
     return err(`the forks of the ${said} do not go on at the same state`);
-  return followMoves(at, moves);
+  return transitionsFor(context, moves);
 }
 
-function followMoves(at: Standing, moves: readonly Move[]): Result<Followed, string> {
-  const follows: Follow[] = [];
+function transitionsFor(context: ReadContext, moves: readonly ResolvedTag[]): Result<ReadResult, string> {
+  const follows: Transition[] = [];
   const folders: string[] = [];
   for (const move of moves) {
-    const allowed = permission(at, move);
+    const allowed = checkAllowed(context, move);
     if (!allowed.ok) return allowed;
-    const variables = variablesOf(at, move, allowed.value);
+    const variables = variablesOf(context, move, allowed.value);
     if (!variables.ok) return variables;
-    if (own(move.tag.attributes, 'cd') !== undefined) folders.push(plainCwd(at.here, move.tag));
-    const follow = followOf(at, move, variables.value, allowed.value);
+    if (own(move.tag.attributes, 'cd') !== undefined) folders.push(plainCwd(context.lane, move.tag));
+    const follow = transitionFor(context, move, variables.value, allowed.value);
     if (!follow.ok) return follow;
     follows.push(follow.value);
   }
   // Whoever forks goes on as with a goto.
   const next = moves.every(({ tag }) => isFork(tag)) ? (moves[0]?.next ?? null) : null;
   if (next !== null) {
-    const target = targetOf(next, carriedOn(at.here));
+    const target = targetOf(next, laneVariables(context.lane));
     follows.push({ kind: 'goto', target, session: 'resume', dropCallers: false });
   }
   return ok({ follows, folders });
 }
 
-function isFork({ name }: Transition): boolean {
+function isFork({ name }: ParsedTag): boolean {
   return name === 'fork' || name === 'fork-workflow';
 }
 
-function followOf(
-  { machine, steering, here }: Standing,
-  { tag, to, back, next, late }: Move,
+function transitionFor(
+  { machine, policy, lane }: ReadContext,
+  { tag, to, returnTo, next, onTimeout }: ResolvedTag,
   variables: Variables,
-  allowed: Allowed | null,
-): Result<Follow, string> {
+  allowed: AllowedTransition | null,
+): Result<Transition, string> {
   const target = targetOf(to?.block ?? '', variables);
   switch (tag.name) {
     case 'goto':
@@ -184,49 +197,53 @@ function followOf(
     case 'function':
     case 'call-workflow':
     case 'function-workflow':
-      return ok({ kind: 'call', target, returnTo: returnTarget(back ?? '', here), session: callSession(tag.name) });
+      return ok({ kind: 'call', target, returnTo: returnTarget(returnTo ?? '', lane), session: callSession(tag.name) });
     case 'fork':
     case 'fork-workflow':
       return ok({ kind: 'fork', target, name: forkName(to?.name ?? '') });
     case 'result': {
-      const value = steering.speaker === 'script' ? tag.content : withoutOuterLineEnds(tag.content);
+      const value = policy.speaker === 'script' ? tag.content : withoutOuterLineEnds(tag.content);
       return ok({ kind: 'return', value: { kind: 'literal', value } });
     }
     case 'ask': {
       const planned = allowed?.timeoutNext ?? null;
-      const instead = late ?? (planned === null ? null : (own(machine.states, planned) ?? null));
-      return question(machine, tag, { variables, next: next ?? '', late: instead }, allowed);
+      const instead = onTimeout ?? (planned === null ? null : (own(machine.states, planned) ?? null));
+      return askTransition(machine, tag, { variables, next: next ?? '', onTimeout: instead }, allowed);
     }
   }
 }
 
-function question(
+function askTransition(
   { asks }: Machine,
-  { attributes, content }: Transition,
-  { variables, next, late }: { readonly variables: Variables; readonly next: string; readonly late: string | null },
-  allowed: Allowed | null,
-): Result<Follow, string> {
+  { attributes, content }: ParsedTag,
+  {
+    variables,
+    next,
+    onTimeout,
+  }: { readonly variables: Variables; readonly next: string; readonly onTimeout: string | null },
+  allowed: AllowedTransition | null,
+): Result<Transition, string> {
   const asked = content.trim();
   if (asked === '') return err('<ask> has no question');
   const timeout = own(attributes, 'timeout') ?? allowed?.timeout ?? null;
-  if (timeout === null && late !== null) return err('<ask> has timeout_next and no timeout');
+  if (timeout === null && onTimeout !== null) return err('<ask> has timeout_next and no timeout');
   if (timeout !== null && parseDuration(timeout) === null)
     return err(`${quoted(timeout)} is no duration for <ask> (write 30m, 24h, 7d)`);
-  const block = timeout === null ? asks.open : late === null ? asks.timed : asks.routed;
+  const block = timeout === null ? asks.open : onTimeout === null ? asks.timed : asks.routed;
   const asking: Variables = {
     ...variables,
-    [CARRIED.question]: literal(asked),
-    [CARRIED.next]: literal(next),
-    ...(timeout === null ? {} : { [CARRIED.timeout]: literal(timeout) }),
-    ...(late === null ? {} : { [CARRIED.timeoutNext]: literal(late) }),
+    [LANE_VARIABLES.question]: literal(asked),
+    [LANE_VARIABLES.next]: literal(next),
+    ...(timeout === null ? {} : { [LANE_VARIABLES.timeout]: literal(timeout) }),
+    ...(onTimeout === null ? {} : { [LANE_VARIABLES.timeoutNext]: literal(onTimeout) }),
   };
   return ok({ kind: 'goto', target: targetOf(block, asking), session: 'resume', dropCallers: false });
 }
 
 /** `beside`: where a goto beside it leads, for a fork that does not say. */
-function readMove(machine: Machine, tag: Transition, beside: string | null): Result<Move, string> {
+function resolveTag(machine: Machine, tag: ParsedTag, beside: string | null): Result<ResolvedTag, string> {
   const { name, attributes, content } = tag;
-  const { wants } = WAYS[name];
+  const { requiredAttribute } = TAG_RULES[name];
   const find = (attribute: string, written: string | undefined, needed: boolean): Result<string | null, string> => {
     if (written === undefined)
       return needed ? err(`<${name}> has no ${attribute}="…", which says where to go on`) : ok(null);
@@ -235,19 +252,19 @@ function readMove(machine: Machine, tag: Transition, beside: string | null): Res
   };
   const to = destination(machine, name, content);
   if (!to.ok) return err(`<${name}>: ${to.error}`);
-  const back = find('return', own(attributes, 'return'), wants === 'return');
-  if (!back.ok) return back;
-  const next = find('next', own(attributes, 'next') ?? beside ?? undefined, wants === 'next');
+  const returnTo = find('return', own(attributes, 'return'), requiredAttribute === 'return');
+  if (!returnTo.ok) return returnTo;
+  const next = find('next', own(attributes, 'next') ?? beside ?? undefined, requiredAttribute === 'next');
   if (!next.ok) return next;
-  const late = find('timeout_next', own(attributes, 'timeout_next'), false);
-  if (!late.ok) return late;
-  return ok({ tag, to: to.value, back: back.value, next: next.value, late: late.value });
+  const onTimeout = find('timeout_next', own(attributes, 'timeout_next'), false);
+  if (!onTimeout.ok) return onTimeout;
+  return ok({ tag, to: to.value, returnTo: returnTo.value, next: next.value, onTimeout: onTimeout.value });
 }
 
-function destination(machine: Machine, name: TransitionTag, content: string): Result<Move['to'], string> {
-  const { leadsTo } = WAYS[name];
-  if (leadsTo === 'back') return ok(null);
-  if (leadsTo === 'state') return stateIn(machine, content);
+function destination(machine: Machine, name: TransitionTag, content: string): Result<ResolvedTag['to'], string> {
+  const { target } = TAG_RULES[name];
+  if (target === 'back') return ok(null);
+  if (target === 'state') return stateIn(machine, content);
   const path = plainPath(content.trim());
   const block = own(machine.workflows, path);
   if (block !== undefined) return ok({ name: path, block });
@@ -261,29 +278,33 @@ function stateIn(machine: Machine, written: string): ReturnType<typeof findState
 }
 
 /** The entry of the policy that it satisfies; null where there is no policy. */
-function permission({ steering, machine }: Standing, move: Move): Result<Allowed | null, string> {
-  const { allowed } = steering;
+function checkAllowed({ policy, machine }: ReadContext, move: ResolvedTag): Result<AllowedTransition | null, string> {
+  const { allowed } = policy;
   if (allowed === null) return ok(null);
-  const fitting = allowed.find((each) => fits(machine, each, move));
-  if (fitting !== undefined) return ok(fitting);
+  const match = allowed.find((each) => matchesAllowed(machine, each, move));
+  if (match !== undefined) return ok(match);
   const { tag } = move;
   if (!allowed.some((each) => each.tag === tag.name)) return err(`<${tag.name}> is not allowed here`);
-  return err(`<${tag.name}> is allowed here, but not as ${written(tag)}`);
+  return err(`<${tag.name}> is allowed here, but not as ${writtenTag(tag)}`);
 }
 
-function fits(machine: Machine, allowed: Allowed, { tag, to, back, next, late }: Move): boolean {
+function matchesAllowed(
+  machine: Machine,
+  allowed: AllowedTransition,
+  { tag, to, returnTo, next, onTimeout }: ResolvedTag,
+): boolean {
   const blockOf = (name: string): string | undefined => own(machine.states, name);
   const input = own(tag.attributes, 'input');
   const timeout = own(tag.attributes, 'timeout');
   return (
     allowed.tag === tag.name &&
     (allowed.target === null ||
-      (WAYS[tag.name].leadsTo === 'workflow' ? own(machine.workflows, allowed.target) : blockOf(allowed.target)) ===
+      (TAG_RULES[tag.name].target === 'workflow' ? own(machine.workflows, allowed.target) : blockOf(allowed.target)) ===
         to?.block) &&
-    (allowed.return === null || blockOf(allowed.return) === back) &&
+    (allowed.return === null || blockOf(allowed.return) === returnTo) &&
     (allowed.next === null || blockOf(allowed.next) === next) &&
     (allowed.payload === null || allowed.payload.trim() === tag.content.trim()) &&
-    (allowed.timeoutNext === null || late === null || blockOf(allowed.timeoutNext) === late) &&
+    (allowed.timeoutNext === null || onTimeout === null || blockOf(allowed.timeoutNext) === onTimeout) &&
     (allowed.timeout === null || timeout === undefined || timeout === allowed.timeout) &&
     (typeof allowed.input !== 'string' || input === undefined || input === allowed.input)
   );
@@ -292,51 +313,58 @@ function fits(machine: Machine, allowed: Allowed, { tag, to, back, next, late }:
 type Variables = Readonly<Record<string, ValueTemplate>>;
 
 /** Attributes that a fork does not hand to its worker by their names. */
-const MEANT_FOR_US: ReadonlySet<string> = new Set(['next', 'input', 'cd', 'model', 'effort', 'adapter']);
+const RESERVED_ATTRIBUTES: ReadonlySet<string> = new Set(['next', 'input', 'cd', 'model', 'effort', 'adapter']);
 
 /** What the block that is entered is handed. */
-function variablesOf(standing: Standing, move: Move, allowed: Allowed | null): Result<Variables, string> {
-  const { here, machine } = standing;
+function variablesOf(
+  context: ReadContext,
+  move: ResolvedTag,
+  allowed: AllowedTransition | null,
+): Result<Variables, string> {
+  const { lane, machine } = context;
   const { tag } = move;
   const { name, attributes } = tag;
-  const fresh = WAYS[name].session === 'fresh';
+  const fresh = TAG_RULES[name].session === 'fresh';
   const { cd, adapter, model, effort } = attributes;
   if (cd !== undefined && !fresh) return err(`<${name}> goes on in its session, and cannot leave its folder with cd`);
   if (cd?.trim() === '' || cd?.includes('\0') === true) return err(`cd of <${name}> names no folder`);
-  const other = otherAdapter(standing, move);
+  const other = conflictingAdapter(context, move);
   if (other !== null)
-    return err(`<${name}> goes on in a session of ${String(here.adapter)}, and ${other} is asked for; use <reset>`);
-  const depth = here.depth + (entersDeeper(name) ? 1 : 0);
+    return err(`<${name}> goes on in a session of ${String(lane.adapter)}, and ${other} is asked for; use <reset>`);
+  const depth = lane.depth + (entersDeeper(name) ? 1 : 0);
   if (depth > WORKFLOW_DEPTH_MAX)
     return err(`<${name}> would enter more than ${String(WORKFLOW_DEPTH_MAX)} workflows from within each other`);
   const input = inputOf(tag, allowed);
   // Without a session yet, a question leaves the choice to the state that it leads to.
-  const chosen = fresh ? (adapter ?? null) : (here.adapter ?? own(machine.adapters, move.next ?? '') ?? null);
+  const chosen = fresh ? (adapter ?? null) : (lane.adapter ?? own(machine.adapters, move.next ?? '') ?? null);
   return ok({
     ...(isFork(tag) ? attributesOf(tag) : {}),
-    ...carriedOn({ cwd: cd === undefined ? here.cwd : plainCwd(here, tag), adapter: chosen, depth }),
-    ...(input === null ? {} : { [CARRIED.input]: input }),
-    ...(model === undefined ? {} : { [CARRIED.model]: literal(model) }),
-    ...(effort === undefined ? {} : { [CARRIED.effort]: literal(effort) }),
+    ...laneVariables({ cwd: cd === undefined ? lane.cwd : plainCwd(lane, tag), adapter: chosen, depth }),
+    ...(input === null ? {} : { [LANE_VARIABLES.input]: input }),
+    ...(model === undefined ? {} : { [LANE_VARIABLES.model]: literal(model) }),
+    ...(effort === undefined ? {} : { [LANE_VARIABLES.effort]: literal(effort) }),
   });
 }
 
 /** An adapter that cannot go on with the session that is to be gone on with. */
-function otherAdapter({ machine, here }: Standing, { tag, to, back, next, late }: Move): string | null {
-  const fresh = WAYS[tag.name].session === 'fresh';
-  const goesOn = fresh ? [back, next] : [to?.block ?? null, back, next, late];
-  const wanted = goesOn.flatMap((block) => own(machine.adapters, block ?? '') ?? []);
+function conflictingAdapter(
+  { machine, lane }: ReadContext,
+  { tag, to, returnTo, next, onTimeout }: ResolvedTag,
+): string | null {
+  const fresh = TAG_RULES[tag.name].session === 'fresh';
+  const continues = fresh ? [returnTo, next] : [to?.block ?? null, returnTo, next, onTimeout];
+  const wanted = continues.flatMap((block) => own(machine.adapters, block ?? '') ?? []);
   const said = fresh ? undefined : own(tag.attributes, 'adapter');
   const all = said === undefined ? wanted : [said, ...wanted];
-  return here.adapter === null ? null : (all.find((adapter) => adapter !== here.adapter) ?? null);
+  return lane.adapter === null ? null : (all.find((adapter) => adapter !== lane.adapter) ?? null);
 }
 
-function attributesOf({ attributes }: Transition): Variables {
-  const given = Object.entries(attributes).filter(([key]) => !MEANT_FOR_US.has(key));
+function attributesOf({ attributes }: ParsedTag): Variables {
+  const given = Object.entries(attributes).filter(([key]) => !RESERVED_ATTRIBUTES.has(key));
   return Object.fromEntries(given.map(([key, value]) => [key, literal(value)]));
 }
 
-function inputOf({ attributes }: Transition, allowed: Allowed | null): ValueTemplate | null {
+function inputOf({ attributes }: ParsedTag, allowed: AllowedTransition | null): ValueTemplate | null {
   const said = own(attributes, 'input');
   if (said !== undefined) return literal(said);
   const planned = allowed?.input ?? null;
@@ -344,31 +372,31 @@ function inputOf({ attributes }: Transition, allowed: Allowed | null): ValueTemp
 }
 
 /** Only what differs from the defaults of blocks is written down. */
-function carriedOn({ cwd, adapter, depth }: Here): Variables {
+function laneVariables({ cwd, adapter, depth }: LaneContext): Variables {
   return {
-    ...(cwd === '' ? {} : { [CARRIED.cwd]: literal(cwd) }),
-    ...(adapter === null ? {} : { [CARRIED.adapter]: literal(adapter) }),
-    ...(depth === 0 ? {} : { [CARRIED.depth]: literal(depth) }),
+    ...(cwd === '' ? {} : { [LANE_VARIABLES.cwd]: literal(cwd) }),
+    ...(adapter === null ? {} : { [LANE_VARIABLES.adapter]: literal(adapter) }),
+    ...(depth === 0 ? {} : { [LANE_VARIABLES.depth]: literal(depth) }),
   };
 }
 
 /** The caller goes on where it stood: in its folder, with its adapter. */
-function returnTarget(block: string, here: Here): Target {
+function returnTarget(block: string, lane: LaneContext): Target {
   const result: ValueTemplate = { kind: 'text', text: { parts: [{ path: ['result'], quote: [] }] } };
-  return targetOf(block, { ...carriedOn(here), [CARRIED.input]: result });
+  return targetOf(block, { ...laneVariables(lane), [LANE_VARIABLES.input]: result });
 }
 
-function plainCwd({ cwd }: Here, { attributes }: Transition): string {
+function plainCwd({ cwd }: LaneContext, { attributes }: ParsedTag): string {
   const path = (own(attributes, 'cd') ?? '').trim();
   return plainPath(path.startsWith('/') || cwd === '' ? path : `${cwd}/${path}`);
 }
 
 function callSession(name: TransitionTag): 'fork' | 'fresh' {
-  return WAYS[name].session === 'fresh' ? 'fresh' : 'fork';
+  return TAG_RULES[name].session === 'fresh' ? 'fresh' : 'fork';
 }
 
 function entersDeeper(name: TransitionTag): boolean {
-  return WAYS[name].leadsTo === 'workflow' && name !== 'reset-workflow';
+  return TAG_RULES[name].target === 'workflow' && name !== 'reset-workflow';
 }
 
 /** Of the worker's state, or of the folder of its workflow: `main_worker1`. */
@@ -388,14 +416,14 @@ function literal(value: Json): ValueTemplate {
   return { kind: 'literal', value };
 }
 
-function written({ name, attributes, content }: Transition): string {
+function writtenTag({ name, attributes, content }: ParsedTag): string {
   const pairs = Object.entries(attributes).map(([key, value]) => ` ${key}=${quoted(value)}`);
   const inside = content.trim();
   return `<${name}${pairs.join('')}>${inside.length > 80 ? `${inside.slice(0, 80)}…` : inside}</${name}>`;
 }
 
 /** An allowed transition as if it had been said. */
-function tagOf({ tag, target, return: back, next, payload }: Allowed): Transition {
+function tagFor({ tag, target, return: back, next, payload }: AllowedTransition): ParsedTag {
   const attributes = { ...(back === null ? {} : { return: back }), ...(next === null ? {} : { next }) };
-  return { name: tag, attributes, content: target ?? payload ?? '', from: 0, to: 0, fault: null };
+  return { name: tag, attributes, content: target ?? payload ?? '', from: 0, to: 0, error: null };
 }

@@ -20,7 +20,7 @@ export function blocksOfTarget({ block, names }: Target): readonly string[] {
   return typeof block === 'string' ? [block] : Object.values(names);
 }
 
-export type Follow =
+export type Transition =
   /** The step is over, and nothing comes of it. */
   | { readonly kind: 'end' }
   /** A block below the step. `wait`: the step is over when the block is. `inline`: the step is over at once. */
@@ -44,7 +44,7 @@ export type Follow =
   | { readonly kind: 'stop'; readonly verdict: 'done' | 'failed'; readonly reason: string | null };
 
 /** Names of the blocks that are entered. */
-export function blocksOf(follow: Follow): readonly string[] {
+export function blocksOf(follow: Transition): readonly string[] {
   switch (follow.kind) {
     case 'expand':
     case 'goto':

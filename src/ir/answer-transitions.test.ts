@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import type { Follow } from './follow.ts';
-import type { Allowed, Machine, Steering } from './machine.ts';
-import { checkSteering, plainPath } from './machine.ts';
-import type { Here, Steered } from './steering.ts';
-import { hereOf, steer } from './steering.ts';
+import type { Transition } from './transition.ts';
+import type { AllowedTransition, Machine, TransitionPolicy } from './machine.ts';
+import { checkTransitionPolicies, plainPath } from './machine.ts';
+import type { LaneContext, AnswerTransitions } from './answer-transitions.ts';
+import { laneContextOf, readTransitions } from './answer-transitions.ts';
 import type { TransitionTag } from './tags.ts';
 import { writtenText } from './text.ts';
 
@@ -15,21 +15,21 @@ const MACHINE: Machine = {
   keepsCallers: false,
   asks: { open: 'ask', timed: 'ask:timed', routed: 'ask:routed' },
 };
-const HERE: Here = { cwd: '', adapter: 'sim', depth: 0 };
-const ANYTHING: Steering = { machine: 'main', speaker: 'agent', allowed: null, forced: false };
+const HERE: LaneContext = { cwd: '', adapter: 'sim', depth: 0 };
+const ANYTHING: TransitionPolicy = { machine: 'main', speaker: 'agent', allowed: null, forced: false };
 
-function allow(tag: TransitionTag, parts: Partial<Allowed> = {}): Allowed {
+function allow(tag: TransitionTag, parts: Partial<AllowedTransition> = {}): AllowedTransition {
   const nothing = { target: null, return: null, next: null, payload: null, input: null };
   return { ...nothing, timeout: null, timeoutNext: null, ...parts, tag };
 }
 
-function policy(...allowed: readonly Allowed[]): Steering {
+function policy(...allowed: readonly AllowedTransition[]): TransitionPolicy {
   return { ...ANYTHING, allowed };
 }
 
 /** In a line: `goto REVIEW (resume) input=x`. */
-function written(follow: Follow): string {
-  const handed = (target: Extract<Follow, { kind: 'goto' }>['target']): string =>
+function written(follow: Transition): string {
+  const handed = (target: Extract<Transition, { kind: 'goto' }>['target']): string =>
     Object.entries(target.variables)
       .map(([name, value]) => {
         if (value.kind === 'literal') return ` ${name}=${JSON.stringify(value.value)}`;
@@ -53,7 +53,7 @@ function written(follow: Follow): string {
   }
 }
 
-function told(steered: Steered): readonly string[] | string {
+function told(steered: AnswerTransitions): readonly string[] | string {
   return steered.kind === 'follows' ? steered.follows.map(written) : steered.message;
 }
 
@@ -175,28 +175,33 @@ describe('without a policy', () => {
     ['<ask next="START" timeout="soon">Which?</ask>', '"soon" is no duration for <ask> (write 30m, 24h, 7d)'],
     ['<ask next="START" timeout_next="REVIEW">Which?</ask>', '<ask> has timeout_next and no timeout'],
   ])('%s', (text, expected) => {
-    expect(told(steer(ANYTHING, MACHINE, HERE, text))).toEqual(expected);
+    expect(told(readTransitions(ANYTHING, MACHINE, HERE, text))).toEqual(expected);
   });
 
   test('a reset keeps the pending returns where the workflow says so', () => {
-    const steered = steer(ANYTHING, { ...MACHINE, keepsCallers: true }, HERE, '<reset>START</reset>');
+    const steered = readTransitions(ANYTHING, { ...MACHINE, keepsCallers: true }, HERE, '<reset>START</reset>');
     expect(told(steered)).toEqual(['goto START (fresh)']);
   });
 
   test('what is printed is told beside what follows', () => {
-    const steered = steer(ANYTHING, MACHINE, HERE, '<print>\nhalf\n</print><goto>START</goto><print>done</print>');
+    const steered = readTransitions(
+      ANYTHING,
+      MACHINE,
+      HERE,
+      '<print>\nhalf\n</print><goto>START</goto><print>done</print>',
+    );
     expect(steered).toMatchObject({ kind: 'follows', printed: ['half', 'done'] });
   });
 
   test('a script hands back what it printed, byte for byte, and is spoken of as one', () => {
-    const script: Steering = { ...ANYTHING, speaker: 'script' };
-    expect(told(steer(script, MACHINE, HERE, '<result>\nx\n</result>'))).toEqual(['return "\\nx\\n"']);
-    expect(told(steer(script, MACHINE, HERE, 'x'))).toBe('the output has no transition tag');
+    const script: TransitionPolicy = { ...ANYTHING, speaker: 'script' };
+    expect(told(readTransitions(script, MACHINE, HERE, '<result>\nx\n</result>'))).toEqual(['return "\\nx\\n"']);
+    expect(told(readTransitions(script, MACHINE, HERE, 'x'))).toBe('the output has no transition tag');
   });
 });
 
 describe('what a line of control carries along', () => {
-  const there: Here = { cwd: 'a/b', adapter: 'sim', depth: 2 };
+  const there: LaneContext = { cwd: 'a/b', adapter: 'sim', depth: 2 };
 
   test.each<Case>([
     ['<goto>START</goto>', ['goto START (resume) @cwd="a/b" @adapter="sim" @depth=2']],
@@ -213,18 +218,18 @@ describe('what a line of control carries along', () => {
       ['fork worker WORKER @cwd="a/b/c" @depth=2', 'goto START (resume) @cwd="a/b" @adapter="sim" @depth=2'],
     ],
   ])('%s', (text, expected) => {
-    expect(told(steer(ANYTHING, MACHINE, there, text))).toEqual(expected);
+    expect(told(readTransitions(ANYTHING, MACHINE, there, text))).toEqual(expected);
   });
 
   test('folders that are entered are told, so that they can be judged', () => {
-    const steered = steer(ANYTHING, MACHINE, there, '<fork next="START" cd="../../x">WORKER</fork>');
+    const steered = readTransitions(ANYTHING, MACHINE, there, '<fork next="START" cd="../../x">WORKER</fork>');
     expect(steered).toMatchObject({ kind: 'follows', folders: ['x'] });
   });
 
   test('workflows are entered from within each other eight deep', () => {
     const text = '<call-workflow return="START">../research</call-workflow>';
-    expect(told(steer(ANYTHING, MACHINE, { ...HERE, depth: 7 }, text))).toHaveLength(1);
-    expect(told(steer(ANYTHING, MACHINE, { ...HERE, depth: 8 }, text))).toBe(
+    expect(told(readTransitions(ANYTHING, MACHINE, { ...HERE, depth: 7 }, text))).toHaveLength(1);
+    expect(told(readTransitions(ANYTHING, MACHINE, { ...HERE, depth: 8 }, text))).toBe(
       '<call-workflow> would enter more than 8 workflows from within each other',
     );
   });
@@ -241,20 +246,20 @@ describe('what a line of control carries along', () => {
       steering: null,
     } as const;
     const variables = { '@cwd': 'x', '@adapter': 'sim', '@depth': 1 };
-    expect(hereOf({ variables, session: { kind: 'fresh' }, spec: script })).toEqual({
+    expect(laneContextOf({ variables, session: { kind: 'fresh' }, spec: script })).toEqual({
       cwd: 'x',
       adapter: null,
       depth: 1,
     });
-    expect(hereOf({ variables, session: { kind: 'resume', id: 's' }, spec: script }).adapter).toBe('sim');
-    expect(hereOf({ variables: {}, session: { kind: 'fresh' }, spec: script })).toEqual({
+    expect(laneContextOf({ variables, session: { kind: 'resume', id: 's' }, spec: script }).adapter).toBe('sim');
+    expect(laneContextOf({ variables: {}, session: { kind: 'fresh' }, spec: script })).toEqual({
       cwd: '',
       adapter: null,
       depth: 0,
     });
-    const steered = steer(ANYTHING, MACHINE, { ...HERE, adapter: null }, '<goto>CHECK.md</goto>');
+    const steered = readTransitions(ANYTHING, MACHINE, { ...HERE, adapter: null }, '<goto>CHECK.md</goto>');
     expect(told(steered)).toEqual(['goto C2 (resume)']);
-    const asked = steer(ANYTHING, MACHINE, { ...HERE, adapter: null }, '<ask next="CHECK.md">Which?</ask>');
+    const asked = readTransitions(ANYTHING, MACHINE, { ...HERE, adapter: null }, '<ask next="CHECK.md">Which?</ask>');
     expect(told(asked)).toEqual(['goto ask (resume) @adapter="other" @question="Which?" @next="C2"']);
   });
 
@@ -296,10 +301,10 @@ describe('with a policy', () => {
     ['nothing', 'the answer has no transition tag'],
     ['<print>x</print>', 'the answer has no transition tag'],
   ])('%s', (text, expected) => {
-    expect(told(steer(mixed, MACHINE, HERE, text))).toEqual(expected);
+    expect(told(readTransitions(mixed, MACHINE, HERE, text))).toEqual(expected);
   });
 
-  test.each<readonly [what: string, allowed: Allowed, told: string | readonly string[]]>([
+  test.each<readonly [what: string, allowed: AllowedTransition, told: string | readonly string[]]>([
     ['goto', allow('goto', { target: 'REVIEW.md', input: 'x' }), ['goto REVIEW (resume) @adapter="sim" input=x']],
     ['reset', allow('reset', { target: 'REVIEW.md' }), ['goto REVIEW (fresh, drop)']],
     [
@@ -317,60 +322,60 @@ describe('with a policy', () => {
     ['a result with any payload', allow('result'), 'the answer has no transition tag'],
     ['a goto anywhere', allow('goto'), 'the answer has no transition tag'],
   ])('the only transition allowed need not be said: %s', (_what, allowed, expected) => {
-    expect(told(steer(policy(allowed), MACHINE, HERE, 'I am done.'))).toEqual(expected);
+    expect(told(readTransitions(policy(allowed), MACHINE, HERE, 'I am done.'))).toEqual(expected);
   });
 
   test('a tag that is said is held to the policy all the same', () => {
     const only = policy(allow('goto', { target: 'REVIEW.md' }));
-    expect(told(steer(only, MACHINE, HERE, '<goto>START</goto>'))).toBe(
+    expect(told(readTransitions(only, MACHINE, HERE, '<goto>START</goto>'))).toBe(
       '<goto> is allowed here, but not as <goto>START</goto>',
     );
   });
 
   test('what is forced follows whatever is said', () => {
-    const forced: Steering = { ...policy(allow('goto', { target: 'REVIEW.md' })), forced: true };
+    const forced: TransitionPolicy = { ...policy(allow('goto', { target: 'REVIEW.md' })), forced: true };
     for (const text of [
       '',
       '<result>x</result>',
       '<goto>START</goto><goto>START</goto>',
       '<goto a="1" a="2">x</goto>',
     ]) {
-      expect(told(steer(forced, MACHINE, HERE, text))).toEqual(['goto REVIEW (resume) @adapter="sim"']);
+      expect(told(readTransitions(forced, MACHINE, HERE, text))).toEqual(['goto REVIEW (resume) @adapter="sim"']);
     }
   });
 
   test('an input of the policy stands for one that is left out', () => {
     const fixed = policy(allow('goto', { target: 'REVIEW.md', input: 'x' }), allow('result'));
-    expect(told(steer(fixed, MACHINE, HERE, '<goto>REVIEW</goto>'))).toEqual([
+    expect(told(readTransitions(fixed, MACHINE, HERE, '<goto>REVIEW</goto>'))).toEqual([
       'goto REVIEW (resume) @adapter="sim" input=x',
     ]);
-    expect(told(steer(fixed, MACHINE, HERE, '<goto input="y">REVIEW</goto>'))).toBe(
+    expect(told(readTransitions(fixed, MACHINE, HERE, '<goto input="y">REVIEW</goto>'))).toBe(
       '<goto> is allowed here, but not as <goto input="y">REVIEW</goto>',
     );
     const open = { parts: ['by ', { path: ['agent_id'], quote: [] }] };
     const filled = policy(allow('goto', { target: 'REVIEW.md', input: open }), allow('result'));
-    expect(told(steer(filled, MACHINE, HERE, '<goto>REVIEW</goto>'))).toEqual([
+    expect(told(readTransitions(filled, MACHINE, HERE, '<goto>REVIEW</goto>'))).toEqual([
       'goto REVIEW (resume) @adapter="sim" input=by {{agent_id}}',
     ]);
-    expect(told(steer(filled, MACHINE, HERE, '<goto input="y">REVIEW</goto>'))).toEqual([
+    expect(told(readTransitions(filled, MACHINE, HERE, '<goto input="y">REVIEW</goto>'))).toEqual([
       'goto REVIEW (resume) @adapter="sim" input="y"',
     ]);
   });
 
   test('a question has the time that the policy gives it', () => {
     const asked = policy(allow('ask', { next: 'START.md', timeout: '48h', timeoutNext: 'REVIEW.md' }));
-    expect(told(steer(asked, MACHINE, HERE, '<ask next="START">Which?</ask>'))).toEqual([
+    expect(told(readTransitions(asked, MACHINE, HERE, '<ask next="START">Which?</ask>'))).toEqual([
       'goto ask:routed (resume) @adapter="sim" @question="Which?" @next="START" @timeout="48h" @timeout_next="REVIEW"',
     ]);
-    expect(told(steer(asked, MACHINE, HERE, '<ask next="START" timeout="1h">Which?</ask>'))).toMatch(
+    expect(told(readTransitions(asked, MACHINE, HERE, '<ask next="START" timeout="1h">Which?</ask>'))).toMatch(
       /^<ask> is allowed/,
     );
   });
 });
 
 describe('the reminder', () => {
-  function reminder(steering: Steering, machine: Machine, text: string): readonly string[] {
-    const steered = steer(steering, machine, HERE, text);
+  function reminder(steering: TransitionPolicy, machine: Machine, text: string): readonly string[] {
+    const steered = readTransitions(steering, machine, HERE, text);
     return steered.kind === 'refused' ? steered.reminder.split('\n') : [];
   }
 
@@ -460,7 +465,7 @@ describe('what every machine must fulfil', () => {
 
   test('a good one', () => {
     const steerings = { START: policy(allow('goto', { target: 'REVIEW.md' })) };
-    expect(checkSteering({ blocks, machines: { main: MACHINE }, steerings })).toEqual([]);
+    expect(checkTransitionPolicies({ blocks, machines: { main: MACHINE }, steerings })).toEqual([]);
   });
 
   test('each that leads nowhere is told', () => {
@@ -469,7 +474,7 @@ describe('what every machine must fulfil', () => {
       a: { ...policy(allow('goto', { target: 'X.md' }), allow('call-workflow', { target: 'y' })), forced: true },
       b: { ...ANYTHING, machine: 'other' },
     };
-    expect(checkSteering({ blocks, machines: { main: machine }, steerings })).toEqual([
+    expect(checkTransitionPolicies({ blocks, machines: { main: machine }, steerings })).toEqual([
       'machine main: there is no block A',
       'machine main: there is no state B.md',
       'steering a: nothing is left to be forced',
