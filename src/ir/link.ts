@@ -6,6 +6,7 @@
 //   link/3  A part is not the run: where it would stop the run, it returns to whoever entered it, or fails there.
 //   link/4  The main Program decides limits, cleanup and what a failure means. The facts of all Conductor parts are merged.
 
+import { present } from '../base/assert.ts';
 import { own } from '../base/json.ts';
 import type { ConductorFacts } from './conductor.ts';
 import { attachConductor, conductorOf } from './conductor.ts';
@@ -83,9 +84,7 @@ class NameTable {
   }
 
   of(program: Program): Names {
-    const names = this.#names.get(program);
-    if (names === undefined) throw new Error('a Program that is not linked here');
-    return names;
+    return present(this.#names.get(program), 'a Program that is not linked here');
   }
 }
 
