@@ -2,10 +2,10 @@
 // and again costs as much as one that works, so the hook waits longer each time and gives up in the end. The count is kept
 // next to the agent's hook files, per step, so that it survives the engine.
 
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
+import { readJsonFile, writeJsonFile } from '../sys/json-file.ts';
 import type { Json } from '../base/json.ts';
 import { isJsonMap } from '../base/json.ts';
 import { nudgeText } from '../ir/prompt-text.ts';
@@ -43,8 +43,7 @@ export function nextNudge(folder: string | null, step: string): number | null {
   const path = join(dirname(folder), 'nudges.json');
   try {
     const count = readCount(path, step) + 1;
-    writeFileSync(`${path}.${process.pid}`, JSON.stringify({ step, count }), { mode: 0o600 });
-    renameSync(`${path}.${process.pid}`, path);
+    writeJsonFile(path, { step, count });
     if (count > NUDGES_MAX) return null;
     return count <= IMMEDIATE ? 0 : Math.min(1_000 * 2 ** (count - IMMEDIATE - 1), DELAY_MAX_MS);
   } catch (error) {
@@ -55,11 +54,6 @@ export function nextNudge(folder: string | null, step: string): number | null {
 }
 
 function readCount(path: string, step: string): number {
-  try {
-    const stored = JSON.parse(readFileSync(path, 'utf8')) as Json;
-    return isJsonMap(stored) && stored['step'] === step && typeof stored['count'] === 'number' ? stored['count'] : 0;
-  } catch (error) {
-    if (error instanceof SyntaxError || isErrno(error, ...ABSENT)) return 0;
-    throw error;
-  }
+  const stored = readJsonFile(path) as Json;
+  return isJsonMap(stored) && stored['step'] === step && typeof stored['count'] === 'number' ? stored['count'] : 0;
 }

@@ -2,13 +2,10 @@
 // another engine started it, and when it is gone. It is nobody's child then: its record tells of its end, and a slow look
 // of one that could leave none.
 
-import { watch } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
-import { ABSENT, EXHAUSTED, isErrno } from '../sys/errno.ts';
-import { crash } from '../sys/throw-uncaught.ts';
-import { allProcesses, BOOT_ID, findProcess, hadBegunAt, lives } from '../sys/process-table.ts';
+import { allProcesses, bootId, findProcess, hadBegunAt, lives } from '../sys/process-table.ts';
 import type { ProcessEntry } from '../sys/process-table.ts';
 import { readExit } from './step-folder.ts';
+import { watchPath } from '../sys/watch.ts';
 import type { ProcessRecord, StepFolder } from './step-folder.ts';
 
 /** By what it has recorded, and by its marker. Null where it does not live. */
@@ -17,7 +14,7 @@ export function livingLeader(record: ProcessRecord, marker: string): ProcessEntr
     // It may be about to write its record.
     return allProcesses().find((entry) => entry.pid === entry.session && entry.marker === marker) ?? null;
   }
-  if (record.bootId !== BOOT_ID) return null;
+  if (record.bootId !== bootId()) return null;
   const entry = findProcess(record.pid);
   if (entry === null || (entry.environment === 'told' && entry.marker !== marker)) return null;
   // A later process has its pid by now.
@@ -51,7 +48,7 @@ export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status
   const lookIfGone = (): void => {
     if (watcher === null || !lives(leader)) look();
   };
-  const watcher = watchFolder(folder.path, look);
+  const watcher = watchPath(folder.path, look, { background: true });
   setTimeout(look, 0).unref();
   joinRounds(lookIfGone);
 }
@@ -68,15 +65,4 @@ function leaveRounds(look: () => void): void {
   if (waiting.size > 0 || rounds === null) return;
   clearInterval(rounds);
   rounds = null;
-}
-
-/** Null where the system has no watches left. */
-export function watchFolder(path: string, changed: () => void): FSWatcher | null {
-  try {
-    const watcher = watch(path, { persistent: false }, changed);
-    return watcher.on('error', crash);
-  } catch (error) {
-    if (isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) return null;
-    throw error;
-  }
 }

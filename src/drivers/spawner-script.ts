@@ -16,7 +16,7 @@
 
 import { constants as fs } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
-import { BOOT_ID } from '../sys/process-table.ts';
+import { bootId } from '../sys/process-table.ts';
 import { NOT_BEGUN } from './recording-shell.ts';
 
 const {
@@ -34,7 +34,8 @@ export const ID_WIDTH = 12;
 /** The number of bytes that every system writes in one piece (PIPE_BUF); Linux does so with 4096. */
 const WRITE_MAX = 512;
 
-export const SPAWNER_SCRIPT = String.raw`
+export function spawnerScript(): string {
+  return String.raw`
 use strict;
 BEGIN {
   delete $ENV{${SKIP_LOCALE}};
@@ -115,7 +116,7 @@ sub become {
   my $wanted = shift;
   await_go_ahead($wanted->{id}) if $wanted->{when} eq 'held';
   if ($wanted->{records}) {
-    write_file("$wanted->{folder}/status", $create, "$$ " . uptime() . " ${BOOT_ID}\n") or POSIX::_exit(${NOT_BEGUN});
+    write_file("$wanted->{folder}/status", $create, "$$ " . uptime() . " ${bootId()}\n") or POSIX::_exit(${NOT_BEGUN});
   }
   $SIG{PIPE} = 'DEFAULT';
   no warnings;
@@ -239,3 +240,4 @@ for (;;) {
   POSIX::dup2(fileno($null), $_) for 0, 1, 2;
 }
 `;
+}

@@ -27,7 +27,7 @@ import type { ErrnoError } from '../sys/errno.ts';
 import { OWNER_MASKED } from '../sys/private-file.ts';
 import type { Environment, ProcessEvents } from '../sys/process.ts';
 import { findProgram } from './recording-shell.ts';
-import { BUSY, ID_WIDTH, SKIP_LOCALE, SPAWNER_SCRIPT } from './spawner-script.ts';
+import { BUSY, ID_WIDTH, SKIP_LOCALE, spawnerScript } from './spawner-script.ts';
 
 export interface SpawnRequest {
   /** Absolute. */
@@ -127,7 +127,7 @@ class Helper {
   #unsent = '';
 
   constructor(perl: string, environment: Readonly<Record<string, string>>) {
-    this.#process = spawn(perl, ['-e', SPAWNER_SCRIPT], {
+    this.#process = spawn(perl, ['-e', spawnerScript()], {
       detached: true,
       env: { ...environment, [SKIP_LOCALE]: '1' },
       stdio: ['pipe', 'pipe', 'ignore', 'pipe'],

@@ -15,7 +15,7 @@
 //   inbox/5  Everything read is bounded: the size of a file, the number handled at a time, and the number of refused ones.
 
 import type { FSWatcher } from 'node:fs';
-import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync, watch, writeFileSync } from 'node:fs';
+import { lstatSync, readdirSync, renameSync, rmdirSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makePrivateFolder } from './address.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
@@ -24,6 +24,7 @@ import type { Answer, Message } from './protocol.ts';
 import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
 import type { SmallFile } from '../sys/read-untrusted-file.ts';
 import { readSmallFile } from '../sys/read-untrusted-file.ts';
+import { watchPath } from '../sys/watch.ts';
 import { UsageError } from '../base/usage-error.ts';
 
 const FILES_AT_A_TIME = 256;
@@ -69,16 +70,10 @@ export class Inbox {
   /** From now on messages are handled. */
   open(): void {
     const look = (): void => void this.sweep();
-    try {
-      this.#watcher = watch(this.#options.folder, (_kind, name) => {
-        if (name === null || MESSAGE.test(name)) look();
-      });
-      // The folder was deleted; the socket still works.
-      this.#watcher.on('error', (error) => assertErrno(error, ...ABSENT, 'EPERM'));
-    } catch (error) {
-      assertErrno(error, 'ENOSPC', 'EMFILE', 'ENFILE');
-      this.#timer = setInterval(look, LOOK_MS);
-    }
+    this.#watcher = watchPath(this.#options.folder, (name) => {
+      if (name === null || MESSAGE.test(name)) look();
+    });
+    if (this.#watcher === null) this.#timer = setInterval(look, LOOK_MS);
     this.#deleteStaleAnswers();
     look();
   }

@@ -5,7 +5,8 @@
 // followed each rule) before it acts. It exits on request, when its folder is gone, and after an hour without prompts
 // and engine: it has no terminal in which a person could find it.
 
-import { existsSync, watch } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { watchPath } from '../sys/watch.ts';
 import type { PromptMessage } from '../ir/prompt-text.ts';
 import { isInterrupt } from '../ir/prompt-text.ts';
 import type { Mail } from './mail.ts';
@@ -51,20 +52,9 @@ export class SimAgent {
   open(): void {
     for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, () => this.#askedToEnd(signal));
     process.on('SIGINT', () => this.#turn?.abort());
-    const watched = this.#watch();
-    setInterval(() => this.#look(), watched ? LOOK_MS : LOOK_UNWATCHED_MS);
+    const watcher = watchPath(mailboxIn(this.#options.folder), () => this.#look());
+    setInterval(() => this.#look(), watcher === null ? LOOK_UNWATCHED_MS : LOOK_MS);
     this.#look();
-  }
-
-  #watch(): boolean {
-    try {
-      watch(mailboxIn(this.#options.folder), () => this.#look());
-      return true;
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EMFILE'))
-        return false;
-      throw error;
-    }
   }
 
   #look(): void {

@@ -1,6 +1,7 @@
 // Programs started by a simulated agent: shell commands of its script, and `meow` from PATH, as a real agent finds it.
 // Each knows its step, so that a late report cannot complete another step.
 
+import { isErrno } from '../sys/errno.ts';
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 
@@ -61,7 +62,7 @@ function endGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+    if (!isErrno(error, 'ESRCH')) throw error;
   }
 }
 

@@ -11,6 +11,8 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { isErrno } from '../sys/errno.ts';
+import { readJsonFile, writeJsonFile } from '../sys/json-file.ts';
 import type { AgentMessage } from '../ir/prompt-text.ts';
 
 export interface Mail {
@@ -42,22 +44,13 @@ export interface Limit {
 const LIMITED = 'limited';
 
 export function tellLimit(folder: string, limit: Limit): void {
-  const unfinished = join(folder, `${LIMITED}.new`);
-  writeFileSync(unfinished, `${JSON.stringify(limit)}\n`, { mode: 0o600 });
-  renameSync(unfinished, join(folder, LIMITED));
+  writeJsonFile(join(folder, LIMITED), limit);
 }
 
 /** The limit that blocked this message; null if none. */
 export function limitOf(folder: string, id: string): Limit | null {
-  const text = readIfThere(join(folder, LIMITED));
-  try {
-    const limit = text === null ? null : (JSON.parse(text) as Limit);
-    return limit?.id === id ? limit : null;
-  } catch (error) {
-    // The file was truncated by a machine crash.
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  const limit = readJsonFile(join(folder, LIMITED)) as Limit | null;
+  return limit?.id === id ? limit : null;
 }
 
 export function mailboxIn(folder: string): string {
@@ -121,7 +114,7 @@ function renamed(folder: string, stem: string, to: 'taken' | 'withdrawn'): boole
     renameSync(join(folder, `${stem}.json`), join(folder, `${stem}.${to}`));
     return true;
   } catch (error) {
-    if (isAbsent(error)) return false;
+    if (isErrno(error, 'ENOENT')) return false;
     throw error;
   }
 }
@@ -130,11 +123,7 @@ function readIfThere(path: string): string | null {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    if (isAbsent(error)) return null;
+    if (isErrno(error, 'ENOENT')) return null;
     throw error;
   }
-}
-
-function isAbsent(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

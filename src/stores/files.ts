@@ -183,7 +183,7 @@ function deniedHint({ parent, folder }: RunPaths): string {
 
 async function liveHolder({ lock }: RunPaths): Promise<LockHolder | null> {
   const holder = await readLockHolder(lock);
-  return holder !== null && (await isHolderAlive(holder)) ? holder : null;
+  return holder !== null && isHolderAlive(holder) ? holder : null;
 }
 
 /** Undoes each action so far; in the order of the actions. */

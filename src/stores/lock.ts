@@ -100,7 +100,7 @@ async function takeByFlock(path: string, command: string): Promise<LockAnswer | 
 /** Null if the text is that of an earlier holder. */
 async function liveHolder(path: string): Promise<LockHolder | null> {
   const holder = await readLockHolder(path);
-  return holder !== null && (await isHolderAlive(holder)) ? holder : null;
+  return holder !== null && isHolderAlive(holder) ? holder : null;
 }
 
 async function releaseFlock(path: string, file: FileHandle): Promise<void> {
@@ -122,7 +122,7 @@ async function isSameFile(path: string, file: FileHandle): Promise<boolean> {
 async function takeByFile(path: string): Promise<LockAnswer | 'moved'> {
   const chain = await readChain(path);
   const last = chain.at(-1);
-  if (last?.holder && (await isHolderAlive(last.holder))) return { kind: 'held', by: last.holder };
+  if (last?.holder && isHolderAlive(last.holder)) return { kind: 'held', by: last.holder };
 
   const own = await newHolder('file');
   const target = last === undefined ? path : successorPath(path, last.nonce);
@@ -192,7 +192,7 @@ function successorPath(head: string, nonce: string): string {
 }
 
 async function newHolder(kind: LockHolder['kind']): Promise<LockHolder> {
-  return { kind, ...(await thisProcess()), takenAt: new Date().toISOString(), nonce: randomUUID() };
+  return { kind, ...thisProcess(), takenAt: new Date().toISOString(), nonce: randomUUID() };
 }
 
 async function hasCommand(command: string): Promise<boolean> {

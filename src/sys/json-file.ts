@@ -1,15 +1,14 @@
-// Small files of JSON. Each gets its name when it is complete, and is private to its user.
+// Small JSON files, private to their user and replaced as a whole.
 
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { ABSENT, isErrno } from './errno.ts';
-import { writePrivate } from './private-file.ts';
+import { replacePrivate } from './private-file.ts';
 
 export function writeJsonFile(path: string, value: unknown): void {
-  writePrivate(`${path}.new`, `${JSON.stringify(value)}\n`);
-  renameSync(`${path}.new`, path);
+  replacePrivate(path, `${JSON.stringify(value)}\n`);
 }
 
-/** The same for what comes late: a run whose folder has been taken away meanwhile needs it no more. */
+/** Does nothing if the folder is gone: the run was deleted meanwhile. */
 export function writeJsonFileIfWanted(path: string, value: unknown): void {
   try {
     writeJsonFile(path, value);
@@ -18,14 +17,24 @@ export function writeJsonFileIfWanted(path: string, value: unknown): void {
   }
 }
 
-/** Null where it is absent, or the machine has lost its end: then nothing that it tells of has outlived the machine. */
+/** Null if absent or truncated by a machine crash: then nothing that it describes survived the machine. */
 export function readJsonFile(path: string): unknown {
-  // Most are absent, and exceptions are dear.
+  // Most are absent, and exceptions are slow.
   if (!existsSync(path)) return null;
   try {
-    return JSON.parse(readFileSync(path, 'utf8'));
+    return parseIfWhole(readFileSync(path, 'utf8'));
   } catch (error) {
-    if (isErrno(error, ...ABSENT) || error instanceof SyntaxError) return null;
+    if (isErrno(error, ...ABSENT)) return null;
+    throw error;
+  }
+}
+
+/** Null if the text is not JSON. */
+export function parseIfWhole(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
     throw error;
   }
 }

@@ -1,6 +1,6 @@
 // Folders and files that are private to their user, whatever the umask.
 
-import { chmodSync, fchmodSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
+import { chmodSync, fchmodSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isErrno } from './errno.ts';
 
@@ -33,4 +33,10 @@ export function openPrivate(path: string): number {
 export function writePrivate(path: string, text: string): void {
   writeFileSync(path, text, { mode: 0o600 });
   if (OWNER_MASKED) chmodSync(path, 0o600);
+}
+
+/** A reader finds the old contents or the new, never a part. */
+export function replacePrivate(path: string, text: string): void {
+  writePrivate(`${path}.new`, text);
+  renameSync(`${path}.new`, path);
 }

@@ -5,7 +5,7 @@
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { isErrno } from './errno.ts';
-import { ask } from './process.ts';
+import { outputOf } from './process.ts';
 
 /** The environment variable by which the processes of a run are known. */
 export const MARKER = 'MEOW_RUN';
@@ -24,9 +24,6 @@ export interface ProcessEntry {
 }
 
 export const HAS_PROC = existsSync('/proc/self/stat') && existsSync('/proc/uptime');
-
-/** Differs after each start of the machine. */
-export const BOOT_ID = bootId();
 
 /** All that live. */
 export function allProcesses(): readonly ProcessEntry[] {
@@ -110,7 +107,7 @@ function markerIn(environment: string): string | null {
 /** Exported for a test on systems that have both. */
 export function allByPs(): readonly ProcessEntry[] {
   const everything = process.platform === 'darwin' ? '-axEww' : 'axeww';
-  const lines = ask('ps', [everything, '-o', 'pid=,pgid=,stat=,lstart=,command='])?.split('\n') ?? [];
+  const lines = outputOf('ps', [everything, '-o', 'pid=,pgid=,stat=,lstart=,command='])?.split('\n') ?? [];
   return lines.flatMap((line) => {
     const fields = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(\S+\s+\S+\s+\d+\s+[\d:]+\s+\d+)\s(.*)$/.exec(line);
     if (fields === null) return [];
@@ -122,8 +119,17 @@ export function allByPs(): readonly ProcessEntry[] {
   });
 }
 
-function bootId(): string {
+let knownBootId: string | null = null;
+
+/** Differs after each boot. */
+export function bootId(): string {
+  knownBootId ??= readBootId();
+  return knownBootId;
+}
+
+function readBootId(): string {
   if (HAS_PROC) return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
-  const told = ask('sysctl', ['-n', 'kern.bootsessionuuid']) ?? ask('sysctl', ['-n', 'kern.boottime']) ?? 'unknown';
-  return told.trim().replaceAll(/\s+/g, '_');
+  const text =
+    outputOf('sysctl', ['-n', 'kern.bootsessionuuid']) ?? outputOf('sysctl', ['-n', 'kern.boottime']) ?? 'unknown';
+  return text.trim().replaceAll(/\s+/g, '_');
 }

@@ -65,7 +65,7 @@ export function startProcess(request: ProcessRequest, events: ProcessEvents): vo
 }
 
 /** What a small program of the system prints; null where it is missing or fails. For systems without /proc. */
-export function ask(program: string, args: readonly string[]): string | null {
+export function outputOf(program: string, args: readonly string[]): string | null {
   const { status, stdout, error } = spawnSync(program, args, {
     stdio: ['ignore', 'pipe', 'ignore'],
     encoding: 'utf8',

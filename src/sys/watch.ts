@@ -28,7 +28,7 @@ export function watchChanges(
     changed = true;
     wake();
   };
-  const watcher = tryWatch(path, (name) => {
+  const watcher = watchPath(path, (name) => {
     if (name === null || only(name)) onChange();
   });
   signal?.addEventListener('abort', onChange);
@@ -55,10 +55,17 @@ export function watchChanges(
   };
 }
 
-/** Null if the path cannot be watched. A watch that fails later counts as a change. */
-function tryWatch(path: string, onChange: (name: string | null) => void): FSWatcher | null {
+/**
+ * Null if the path cannot be watched: the caller must then look at intervals. A watch that fails later counts as a change.
+ * `background`: does not keep the process alive.
+ */
+export function watchPath(
+  path: string,
+  onChange: (name: string | null) => void,
+  { background = false } = {},
+): FSWatcher | null {
   try {
-    const watcher = watch(path, (_kind, name) => onChange(name));
+    const watcher = watch(path, { persistent: !background }, (_kind, name) => onChange(name));
     watcher.on('error', () => onChange(null));
     return watcher;
   } catch (error) {

@@ -1,17 +1,39 @@
-// To wait for something no longer than a time, and to leave no timer behind.
+// Waits with a time limit; no timer is left behind.
 
-/** Whether it came in time. `cut` takes the rest of the time away. */
-export function within(promise: Promise<unknown>, ms: number, cut?: AbortSignal): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    const end = (inTime: boolean): void => {
-      clearTimeout(timer);
-      cut?.removeEventListener('abort', late);
-      resolve(inTime);
-    };
-    const late = (): void => end(false);
-    const timer = setTimeout(late, ms);
-    cut?.addEventListener('abort', late);
-    if (cut?.aborted === true) late();
-    promise.then(() => end(true), reject);
+export interface TimeLimit {
+  readonly timeoutMs?: number;
+  /** Ends the wait early. */
+  readonly givenUp?: Promise<unknown> | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/** `ended` resolves at the limit. `cancel` clears the timer. */
+export function timeLimit({ timeoutMs, givenUp, signal }: TimeLimit): {
+  readonly ended: Promise<null>;
+  readonly cancel: () => void;
+} {
+  let timer: NodeJS.Timeout | undefined;
+  let end = (): void => {};
+  const ended = new Promise<null>((resolve) => {
+    end = () => resolve(null);
   });
+  if (timeoutMs !== undefined) timer = setTimeout(end, timeoutMs);
+  void givenUp?.then(end);
+  signal?.addEventListener('abort', end);
+  if (signal?.aborted === true) end();
+  const cancel = (): void => {
+    clearTimeout(timer);
+    signal?.removeEventListener('abort', end);
+  };
+  return { ended, cancel };
+}
+
+/** Null if the limit comes first. */
+export async function within<T>(promise: Promise<T>, limit: TimeLimit): Promise<T | null> {
+  const { ended, cancel } = timeLimit(limit);
+  try {
+    return await Promise.race([promise, ended]);
+  } finally {
+    cancel();
+  }
 }

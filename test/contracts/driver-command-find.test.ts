@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { BOOT_ID } from '../../src/sys/process-table.ts';
+import { bootId } from '../../src/sys/process-table.ts';
 import type { Effect } from '../../src/ir/effect.ts';
 import { appears, CommandRig, from } from './driver-command-rig.ts';
 import { start } from './driver.ts';
@@ -85,7 +85,7 @@ describe('after kill -9 of the engine', () => {
 describe('a record', () => {
   test('of another process with the same pid is not mistaken for the command', async () => {
     const effect = rig.command('echo x >> began');
-    record(effect, 'status', `${process.pid} 1000000000 ${BOOT_ID}\n`);
+    record(effect, 'status', `${process.pid} 1000000000 ${bootId()}\n`);
     // This process carries no marker.
     expect(await rig.find(effect)).toMatchObject(lost);
     expect(existsSync(rig.path('began'))).toBe(false);
@@ -96,7 +96,7 @@ describe('a record', () => {
     void start(rig, effect);
     await rig.begun(effect);
     const [pid] = readFileSync(rig.stepFile(effect, 'status'), 'utf8').split(' ');
-    record(effect, 'status', `${pid} 0.01 ${BOOT_ID}\n`);
+    record(effect, 'status', `${pid} 0.01 ${bootId()}\n`);
     rig.nextLife();
     expect(await rig.find(effect)).toMatchObject(lost);
     expect(rig.left()).toEqual([]);
@@ -107,7 +107,7 @@ describe('a record', () => {
     void start(rig, effect);
     await rig.begun(effect);
     const written = readFileSync(rig.stepFile(effect, 'status'), 'utf8');
-    record(effect, 'status', written.replace(BOOT_ID, '00000000-0000-0000-0000-000000000000'));
+    record(effect, 'status', written.replace(bootId(), '00000000-0000-0000-0000-000000000000'));
     rig.nextLife();
     expect(await rig.find(effect)).toMatchObject(lost);
   });
@@ -130,7 +130,7 @@ describe('a record', () => {
 
   test('that is cut off does not count', async () => {
     const effect = rig.command('echo x >> began', { step: 'a' });
-    record(effect, 'status', `${process.pid} 1 ${BOOT_ID}\nexit 1`);
+    record(effect, 'status', `${process.pid} 1 ${bootId()}\nexit 1`);
     expect(await rig.find(effect)).toMatchObject(lost);
   });
 });

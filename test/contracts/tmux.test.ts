@@ -630,7 +630,7 @@ describe('the connection', () => {
   });
 
   test('keeps nobody from ending (tmux/4)', async () => {
-    const child = engine('await pane.look();');
+    const child = engine('await pane.capture();');
     expect(await new Promise((ended) => child.once('exit', ended))).toBe(0);
     await until(() => sessions().length === 1);
     expect(sessions()).toEqual(['meow-test-1']);

@@ -4,7 +4,7 @@
 
 import { shellWord } from '../../ir/quote.ts';
 import { join } from 'node:path';
-import { BOOT_ID, HAS_PROC } from '../../sys/process-table.ts';
+import { bootId, HAS_PROC } from '../../sys/process-table.ts';
 import type { ProcessRequest } from '../../sys/process.ts';
 import { UMASK } from '../../sys/private-file.ts';
 import { beginning } from '../recording-shell.ts';
@@ -17,7 +17,7 @@ import type { Shell } from '../recording-shell.ts';
 export function agentShellText(command: readonly string[], folder: string, terminal = false): string {
   const status = shellWord(join(folder, 'status'));
   return [
-    beginning({ folder, bootId: BOOT_ID, hasUptime: HAS_PROC, umask: UMASK }),
+    beginning({ folder, bootId: bootId(), hasUptime: HAS_PROC, umask: UMASK }),
     terminal ? GO_WITH_TERMINAL : OUTLIVE,
     // Discards the shell's own messages ("Killed"): they are not the agent's.
     'exec 3>&2 2>/dev/null;',

@@ -9,9 +9,9 @@
 //
 // Hosts add their own files to both. Every file gets its name when it is complete.
 
-import { existsSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { ABSENT, isErrno } from '../../sys/errno.ts';
+import { parseIfWhole, readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
 import type { RunFiles } from '../../engine/ports.ts';
 import type { Channel } from '../../ir/adapter.ts';
 import type { StepFolder } from '../step-folder.ts';
@@ -54,7 +54,7 @@ export class AgentFolder {
   }
 
   current(): AgentStart | null {
-    const name = readJson(join(this.path, 'current'));
+    const name = readJsonFile(join(this.path, 'current'));
     return typeof name === 'string' ? this.#read(name) : null;
   }
 
@@ -62,24 +62,24 @@ export class AgentFolder {
   makeStart(record: StartRecord): AgentStart {
     const name = fileName(record.effect);
     makeFolder(join(this.path, name));
-    writeJson(join(this.path, name, 'start.json'), record);
-    writeJson(join(this.path, 'current'), name);
+    writeJsonFile(join(this.path, name, 'start.json'), record);
+    writeJsonFile(join(this.path, 'current'), name);
     return this.#whole(name, record);
   }
 
   /** Effect id of the start that a prompt is addressed to; null if it was never delivered. */
   promptedStart(effect: string): string | null {
-    const start = readJson(join(this.path, 'prompts', fileName(effect)));
+    const start = readJsonFile(join(this.path, 'prompts', fileName(effect)));
     return typeof start === 'string' ? start : null;
   }
 
   recordPrompt(effect: string, start: AgentStart): void {
     makeFolder(join(this.path, 'prompts'));
-    writeJson(join(this.path, 'prompts', fileName(effect)), start.effect);
+    writeJsonFile(join(this.path, 'prompts', fileName(effect)), start.effect);
   }
 
   #read(name: string): AgentStart | null {
-    const record = readJson(join(this.path, name, 'start.json'));
+    const record = readJsonFile(join(this.path, name, 'start.json'));
     return record === null ? null : this.#whole(name, record as StartRecord);
   }
 
@@ -136,28 +136,4 @@ export function wasEndedByUs(start: AgentStart): boolean {
 /** The folder of the agent that a start belongs to. */
 export function agentFolderOf(start: AgentStart): string {
   return dirname(start.folder.path);
-}
-
-function writeJson(path: string, value: unknown): void {
-  writePrivate(`${path}.new`, `${JSON.stringify(value)}\n`);
-  renameSync(`${path}.new`, path);
-}
-
-/** Null if absent or truncated by a machine crash: then nothing that it describes survived the machine. */
-function readJson(path: string): unknown {
-  try {
-    return parseIfWhole(readFileSync(path, 'utf8'));
-  } catch (error) {
-    if (isErrno(error, ...ABSENT)) return null;
-    throw error;
-  }
-}
-
-function parseIfWhole(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }

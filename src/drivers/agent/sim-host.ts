@@ -5,7 +5,7 @@
 // The first start copies the script into the run's folder: a resumed run uses that copy, whatever happens to the
 // original. Extra arguments of the start command are ignored: they are for real agents.
 
-import { existsSync, renameSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasBegun, limitOf, makeMailbox, mailboxIn, READY, sendMail } from '../../sim/mail.ts';
 import type { AgentMessage } from '../../ir/prompt-text.ts';
@@ -26,12 +26,13 @@ import { agentShellRequest } from './agent-shell.ts';
 import { tail } from '../capture-outputs.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
 import { crash } from '../../sys/throw-uncaught.ts';
-import { livingLeader, watchFolder, whenGone } from '../session-leader.ts';
+import { livingLeader, whenGone } from '../session-leader.ts';
+import { watchPath } from '../../sys/watch.ts';
 import { startProcess } from '../../sys/process.ts';
 import { endProcesses } from '../../sys/kill-process-tree.ts';
 import type { Ending } from '../../sys/kill-process-tree.ts';
 import { fileName, readExit, readProcess } from '../step-folder.ts';
-import { writePrivate } from '../../sys/private-file.ts';
+import { replacePrivate } from '../../sys/private-file.ts';
 import { findShell, NOT_BEGUN } from '../recording-shell.ts';
 
 /** Name of the script among a workflow's attachments, and in the run's folder. */
@@ -180,7 +181,7 @@ class SimulatedAgent implements HostedAgent {
         stop();
         resolve({ kind: 'limit', limit });
       };
-      const watcher = watchFolder(path, look);
+      const watcher = watchPath(path, look, { background: true });
       const looks = watcher === null ? setInterval(look, LOOK_MS).unref() : undefined;
       over.addEventListener('abort', stop);
       look();
@@ -233,7 +234,7 @@ class SimulatedAgent implements HostedAgent {
         if (isTrue()) end();
       };
       const timer = setTimeout(end, timeoutMs);
-      const watcher = watchFolder(folder, look);
+      const watcher = watchPath(folder, look, { background: true });
       const looks = setInterval(look, watcher === null ? LOOK_UNWATCHED_MS : LOOK_MS);
       this.#gone.signal.addEventListener('abort', end);
       void givenUp?.then(end);
@@ -254,8 +255,6 @@ const LOOK_UNWATCHED_MS = 50;
 export function keptScript({ runFolder, script }: Pick<SimHostOptions, 'runFolder' | 'script'>): string {
   const path = join(runFolder, SIM_SCRIPT);
   if (existsSync(path)) return path;
-  const unfinished = `${path}.new`;
-  writePrivate(unfinished, script ?? '');
-  renameSync(unfinished, path);
+  replacePrivate(path, script ?? '');
   return path;
 }

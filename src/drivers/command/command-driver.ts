@@ -8,11 +8,10 @@
 // What a command leaves running after its own end (a server that a setup step started) is left alone: it carries the
 // marker, and `processesOfRun` names it.
 
-import { watch } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { crash } from '../../sys/throw-uncaught.ts';
+import { watchPath } from '../../sys/watch.ts';
 import { assert } from '../../base/assert.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
@@ -24,7 +23,7 @@ import { environmentFor, inRun, markerOf, namedAsTheyAre } from '../environment.
 import type { RunSurroundings } from '../environment.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
 import type { ErrnoError } from '../../sys/errno.ts';
-import { BOOT_ID, HAS_PROC, lives } from '../../sys/process-table.ts';
+import { bootId, HAS_PROC, lives } from '../../sys/process-table.ts';
 import type { ProcessEntry } from '../../sys/process-table.ts';
 import { Spawner } from '../spawner.ts';
 import type { SpawnEvents, SpawnRequest } from '../spawner.ts';
@@ -381,7 +380,7 @@ class Attempt {
       recorder,
       script: script.value,
       folder: this.#folder.path,
-      bootId: BOOT_ID,
+      bootId: bootId(),
       hasUptime: HAS_PROC,
       umask: UMASK,
     });
@@ -478,7 +477,7 @@ class Attempt {
   #await(entry: ProcessEntry): void {
     let pauseMs = LOOK_MIN_MS;
     let timer: NodeJS.Timeout;
-    const watcher = watchFolder(this.#folder.path, () => look());
+    const watcher = watchPath(this.#folder.path, () => look());
     const unwatch = (): void => {
       clearTimeout(timer);
       watcher?.close();
@@ -575,14 +574,4 @@ function notStarted(reason: string): Outcome {
 
 function notRun(): Outcome {
   return { kind: 'failure', failure: failure('stopped', 'the command was stopped before it was started') };
-}
-
-/** Null where the system has no watches left: the slow look finds out later what a watch would have told at once. */
-function watchFolder(path: string, changed: () => void): FSWatcher | null {
-  try {
-    return watch(path, changed).on('error', crash);
-  } catch (error) {
-    if (isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) return null;
-    throw error;
-  }
 }

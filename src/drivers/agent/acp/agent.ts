@@ -44,8 +44,8 @@ import type { Question } from './dialogs.ts';
 import { INITIALIZE, sessionOf, sessionRequest } from './handshake.ts';
 import type { SessionWish } from './handshake.ts';
 import type { LedRequest } from './agent-process.ts';
-import { endOf, within } from './with-timeout.ts';
-import type { Patience } from './with-timeout.ts';
+import { timeLimit, within } from '../../../sys/with-timeout.ts';
+import type { TimeLimit } from '../../../sys/with-timeout.ts';
 import { byRule, byVerdict, CANCELLED, isOwnTool, permissionDialog, selected } from './permission.ts';
 import { keptResult } from './result.ts';
 import { answerLine, METHOD_NOT_FOUND, notificationLine, refusalLine, requestLine } from './rpc.ts';
@@ -234,20 +234,20 @@ export class AcpAgent implements HostedAgent {
     return written.kind === 'sent' ? this.#answerTo(id) : null;
   }
 
-  /** Null where it is gone, or our patience ends first. */
-  #answerTo(request: string, patience?: Patience): Promise<Answered | null> {
-    return this.#connection.when(() => this.#connection.talk.answers.get(request) ?? null, patience);
+  /** Null if the agent exits or the time is over first. */
+  #answerTo(request: string, limit?: TimeLimit): Promise<Answered | null> {
+    return this.#connection.when(() => this.#connection.talk.answers.get(request) ?? null, limit);
   }
 
   /** When it is idle. The time is for being taken then. */
-  async #prompt(request: string, text: string, patience: PromptPatience): Promise<Handover> {
+  async #prompt(request: string, text: string, limit: PromptLimit): Promise<Handover> {
     const { pen } = this.#connection;
-    const { givenUp } = patience;
+    const { givenUp } = limit;
     const claimed = await this.#connection.when(() => this.#claim(request), { givenUp });
     if (claimed === null) return this.alive ? notTaken(LATE.reason) : AGENT_GONE;
     const sessionId = present(this.#session, 'a prompt without a session');
     const line = requestLine(request, 'session/prompt', { sessionId, prompt: [{ type: 'text', text }] });
-    const { ended, cancel } = endOf(patience);
+    const { ended, cancel } = timeLimit(limit);
     const written = await pen.write(request, line, ended);
     cancel();
     this.#sending = null;
@@ -351,10 +351,10 @@ export class AcpAgent implements HostedAgent {
     return sumOf(requests.flatMap((request) => answers.get(request)?.usage ?? []));
   }
 
-  async #press({ id, key }: KeyMessage, patience: Patience): Promise<Handover> {
+  async #press({ id, key }: KeyMessage, limit: TimeLimit): Promise<Handover> {
     if (!isInterrupt(key)) return notTaken(`it has no terminal in which ${key} could be pressed`);
     if (this.#busyWith() === null || this.#connection.pen.hasSent(`key ${id}`)) return TAKEN;
-    const pressed = await within(this.#cancel(`key ${id}`), patience);
+    const pressed = await within(this.#cancel(`key ${id}`), limit);
     if (!this.alive) return AGENT_GONE;
     return pressed === null ? notTaken(LATE.reason) : TAKEN;
   }
@@ -412,7 +412,7 @@ export class AcpAgent implements HostedAgent {
   }
 }
 
-type PromptPatience = Patience & Required<Pick<Patience, 'givenUp'>>;
+type PromptLimit = TimeLimit & { readonly givenUp: Promise<unknown> };
 
 interface Asking extends Question {
   readonly request: RpcRequest;

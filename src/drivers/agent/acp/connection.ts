@@ -4,11 +4,11 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AgentStart } from '../files.ts';
-import { watchFolder } from '../../session-leader.ts';
+import { watchPath } from '../../../sys/watch.ts';
 import { LedProcess } from './agent-process.ts';
 import { LineTail } from './line-tail.ts';
-import type { Patience } from './with-timeout.ts';
-import { endOf } from './with-timeout.ts';
+import { timeLimit } from '../../../sys/with-timeout.ts';
+import type { TimeLimit } from '../../../sys/with-timeout.ts';
 import { Pen, PIPE } from './once-writer.ts';
 import { messagesIn } from './rpc.ts';
 import { Talk } from './conversation.ts';
@@ -54,7 +54,7 @@ export class Connection {
       this.#tail.look();
       this.pen.look();
     };
-    const watcher = watchFolder(folder, look);
+    const watcher = watchPath(folder, look, { background: true });
     const looks = watcher === null ? setInterval(look, LOOK_UNWATCHED_MS).unref() : undefined;
     this.#closeWatch = () => {
       watcher?.close();
@@ -68,10 +68,10 @@ export class Connection {
     for (const wake of this.#waiting) wake();
   }
 
-  /** What `look` finds in the talk, as soon as it finds something; null where the agent is gone or our patience ends first. */
-  when<T>(look: () => T | null, patience: Patience = {}): Promise<T | null> {
+  /** What `look` finds in the talk, as soon as it finds something; null if the agent exits or the time is over first. */
+  when<T>(look: () => T | null, limit: TimeLimit = {}): Promise<T | null> {
     return new Promise((resolve) => {
-      const { ended, cancel } = endOf(patience);
+      const { ended, cancel } = timeLimit(limit);
       const end = (found: T | null): void => {
         cancel();
         this.#waiting.delete(wake);

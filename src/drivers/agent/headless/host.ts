@@ -245,7 +245,13 @@ class HeadlessAgent implements HostedAgent {
       if (outcome.kind === 'failure') return { kind: 'over', outcome: failed(outcome.failure, this.#around, usage) };
       // A report may be on its way when the turn in which it was made is over.
       await this.#around.heard();
-      if (await within(stopped, 0)) return null;
+      if (
+        (await within(
+          stopped.then(() => true),
+          { timeoutMs: 0 },
+        )) === true
+      )
+        return null;
       const missing = message.expects.filter(({ required }) => required).map(({ name }) => name);
       const { session } = outcome;
       if (missing.length === 0) {
@@ -270,7 +276,7 @@ class HeadlessAgent implements HostedAgent {
     const given = this.#begun(id);
     if (given === null) return { session: this.session, usage: null };
     const turn = this.#known(given, this.#lastAsk(given));
-    if (!(await within(turn.ended, timeoutMs))) turn.stop('stopped');
+    if ((await within(turn.ended, { timeoutMs })) === null) turn.stop('stopped');
     const usage = await this.#usage(given);
     this.#forget(given);
     return { usage, session: this.session };

@@ -5,11 +5,10 @@
 // It is read in the engine's own thread: what a program has just written is in memory, and to hand it to another thread
 // takes longer than to take it. Of much a little at a time.
 
-import { closeSync, existsSync, openSync, readSync, watch } from 'node:fs';
-import type { FSWatcher } from 'node:fs';
+import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { crash } from '../../../sys/throw-uncaught.ts';
-import { ABSENT, EXHAUSTED, isErrno } from '../../../sys/errno.ts';
+import { watchPath } from '../../../sys/watch.ts';
+import { ABSENT, isErrno } from '../../../sys/errno.ts';
 import { soon } from '../../pending-effect.ts';
 import type { Reader } from '../readers/reader.ts';
 import { Lines } from './lines.ts';
@@ -65,13 +64,7 @@ export class Output {
 
   #watch(): () => void {
     const { path, background } = this.#request;
-    let watcher: FSWatcher | null = null;
-    try {
-      const watched = existsSync(path) ? path : dirname(path);
-      watcher = watch(watched, { persistent: !background }, () => this.#look()).on('error', crash);
-    } catch (error) {
-      if (!isErrno(error, 'ENOSPC', ...EXHAUSTED, ...ABSENT)) throw error;
-    }
+    const watcher = watchPath(existsSync(path) ? path : dirname(path), () => this.#look(), { background });
     const looks = watcher === null ? setInterval(() => this.#look(), LOOK_UNWATCHED_MS) : null;
     if (background) looks?.unref();
     return () => {

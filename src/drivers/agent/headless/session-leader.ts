@@ -2,7 +2,7 @@
 // that is only just becoming its program, by its age. Until then it has the environment of the helper.
 
 import { livingLeader } from '../../session-leader.ts';
-import { BOOT_ID, findProcess, hadBegunAt } from '../../../sys/process-table.ts';
+import { bootId, findProcess, hadBegunAt } from '../../../sys/process-table.ts';
 import type { ProcessEntry } from '../../../sys/process-table.ts';
 import type { ProcessRecord } from '../../step-folder.ts';
 
@@ -12,7 +12,7 @@ export function turnLeader(record: ProcessRecord, marker: string): ProcessEntry 
 }
 
 function becoming(record: ProcessRecord): ProcessEntry | null {
-  if (record.kind !== 'written' || record.bootId !== BOOT_ID || record.uptime === null) return null;
+  if (record.kind !== 'written' || record.bootId !== bootId() || record.uptime === null) return null;
   const entry = findProcess(record.pid);
   if (entry === null || entry.marker !== null || entry.session !== entry.pid) return null;
   return hadBegunAt(entry, record.uptime) === true ? entry : null;

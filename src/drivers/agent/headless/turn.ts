@@ -206,7 +206,7 @@ export class Turn {
       const killAt = performance.now() + graceMs;
       if (!this.#hurry.signal.aborted && this.#leader !== null) {
         signalGroup(this.#leader, this.#ways.signal);
-        await within(this.#gone, graceMs, this.#hurry.signal);
+        await within(this.#gone, { timeoutMs: graceMs, signal: this.#hurry.signal });
       }
       const left = await this.#sweep(Math.max(0, killAt - performance.now()));
       await this.#finish(readEnd(folder) ?? { how, status: null }, left);

@@ -18,7 +18,8 @@ import { wasEndedByUs } from '../files.ts';
 import type { AgentStart } from '../files.ts';
 import type { AgentExit, Concluded, HandRequest, Handover, HostedAgent, Readiness, WorkEnd } from '../host.ts';
 import { crash } from '../../../sys/throw-uncaught.ts';
-import { livingLeader, watchFolder, whenGone } from '../../session-leader.ts';
+import { livingLeader, whenGone } from '../../session-leader.ts';
+import { watchPath } from '../../../sys/watch.ts';
 import { endProcesses } from '../../../sys/kill-process-tree.ts';
 import { readExit, readProcess } from '../../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
@@ -142,7 +143,7 @@ export class TerminalAgent implements HostedAgent {
       watcher?.close();
     };
     const polls = setInterval(end, BEGIN_POLL_MS).unref();
-    const watcher = watchFolder(folder.path, end);
+    const watcher = watchPath(folder.path, end, { background: true });
   }
 
   watchSession(told: (session: string) => void): void {

@@ -26,8 +26,9 @@ export function endTerminal(
     const leftMs = (): number => (hurry.signal.aborted ? 0 : Math.max(0, killAt - performance.now()));
     const leader = livingLeader(readProcess(start.folder), start.marker);
     if (leader !== null && graceMs > 0) {
-      const isGone = new Promise<void>((resolve) => whenGone(leader, start.folder, () => resolve()));
-      const waited = (ms: number): Promise<boolean> => within(isGone, ms, hurry.signal);
+      const isGone = new Promise<true>((resolve) => whenGone(leader, start.folder, () => resolve(true)));
+      const waited = async (timeoutMs: number): Promise<boolean> =>
+        (await within(isGone, { timeoutMs, signal: hurry.signal })) === true;
       const isOver = (await hasPressed(stop.keys, watcher)) && (await waited(Math.min(stop.waitMs, leftMs())));
       if (!isOver) {
         signalTo(leader, stop.signal);

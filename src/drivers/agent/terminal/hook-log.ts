@@ -13,7 +13,7 @@ import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import { isJsonMap } from '../../../base/json.ts';
 import type { Json, JsonMap } from '../../../base/json.ts';
 import type { HookNames } from '../../../ir/adapter.ts';
-import { watchFolder } from '../../session-leader.ts';
+import { watchPath } from '../../../sys/watch.ts';
 import { makeFolder } from '../../../sys/private-file.ts';
 
 export interface AcceptedPrompt {
@@ -50,7 +50,7 @@ export class HookLog {
   open(): void {
     if (this.#watcher !== null) return;
     makeFolder(this.#folder);
-    this.#watcher = watchFolder(this.#folder, () => this.refresh());
+    this.#watcher = watchPath(this.#folder, () => this.refresh(), { background: true });
     this.refresh();
   }
 

@@ -3,7 +3,7 @@
 
 import type { FSWatcher } from 'node:fs';
 import type { TerminalProfile } from '../../../ir/adapter.ts';
-import { watchFolder } from '../../session-leader.ts';
+import { watchPath } from '../../../sys/watch.ts';
 import type { InputResult, TerminalPane } from '../tmux/terminal-pane.ts';
 import { ScreenReader } from './screen.ts';
 import type { AgentHistory, Screen } from './screen.ts';
@@ -93,7 +93,7 @@ export class ScreenWatcher {
   /** Watches for changes of the screen until disposed. */
   watch(): Disposable {
     this.#watchers += 1;
-    if (this.#watchers === 1) this.#watcher = watchFolder(this.#options.folder, () => this.wake());
+    if (this.#watchers === 1) this.#watcher = watchPath(this.#options.folder, () => this.wake(), { background: true });
     return {
       [Symbol.dispose]: () => {
         this.#watchers -= 1;

@@ -18,7 +18,8 @@ import type { Readable, Writable } from 'node:stream';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
-import { ask } from '../../../sys/process.ts';
+import { outputOf } from '../../../sys/process.ts';
+import { within } from '../../../sys/with-timeout.ts';
 import { findProgram } from '../../recording-shell.ts';
 import { BlockReader } from './block-reader.ts';
 import type { Block } from './block-reader.ts';
@@ -84,7 +85,7 @@ export async function connect(options: TmuxOptions, start: boolean): Promise<Res
     await connection.close();
     if (client.value.pid === undefined || (!start && refusal !== LOST)) return err(refusal);
     if (tries < TRIES) continue;
-    const version = ask(program, ['-V'])?.trim() ?? '';
+    const version = outputOf(program, ['-V'])?.trim() ?? '';
     return err(tooOld(version) ? `${version} is too old: there must be tmux 3.2 or newer` : refusal);
   }
 }
@@ -207,12 +208,7 @@ export class Connection {
   /** Resolves when its own session is gone; agent sessions stay. Keeps the process alive until then. */
   async close(): Promise<void> {
     this.#end('it was closed');
-    let timer: NodeJS.Timeout | undefined;
-    const patience = new Promise((resolve) => {
-      timer = setTimeout(resolve, CLOSING_MAX_MS);
-    });
-    await Promise.race([this.#gone, patience]);
-    clearTimeout(timer);
+    await within(this.#gone, { timeoutMs: CLOSING_MAX_MS });
   }
 
   #listen(): void {
