@@ -3,10 +3,9 @@
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bytesOf, nameOf, textOf } from './names.ts';
-import { folderOf } from './worktree-paths.ts';
+import { entryAt, folderOf } from './worktree-paths.ts';
 import type { Place } from './worktree-paths.ts';
 import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
-import { lookAt } from './state-import.ts';
 
 export interface Change {
   readonly status: 'added' | 'modified' | 'deleted' | 'renamed' | 'typechange';
@@ -103,7 +102,7 @@ export async function writeDiff(
     await git.run(['read-tree', of.tree], { cwd, index });
     const names: Buffer[] = [];
     for (const name of of.own) {
-      const found = lookAt(cwd, name);
+      const found = entryAt(cwd, name);
       if (found !== null && found !== 'folder' && found.mode.startsWith('100')) names.push(bytesOf(`${name}\0`));
     }
     if (names.length > 0) await git.run(['update-index', '-z', '--stdin'], { cwd, index, input: names });

@@ -10,12 +10,11 @@ import { withoutEnd } from './git.ts';
 import { LEASE_FILE, leaseHolder } from './lease.ts';
 import { LISTING_ARGS, readListing } from './listing.ts';
 import { textOf } from './names.ts';
-import { isRunName, namesIn, runFolder } from './worktree-paths.ts';
+import { exists, isRunName, namesIn, runFolder } from './worktree-paths.ts';
 import { answering, Refusal } from './git-error.ts';
 import type { GitProblem } from './git-error.ts';
 import { branchOf, readRunRecord } from './repository.ts';
 import type { Repository } from './repository.ts';
-import { exists } from './state-import.ts';
 
 /** Of all runs, by their ids. */
 export function findRemains(repository: Repository): Promise<Result<readonly RunRemains[], GitProblem>> {

@@ -149,6 +149,8 @@ const SETTINGS = [
   'core.fsmonitor=false',
   'core.quotePath=true',
   'core.safecrlf=false',
+  // `git~1` is a file name like any other here.
+  'core.protectNTFS=false',
   'commit.gpgSign=false',
   'gc.auto=0',
   'maintenance.auto=false',
@@ -165,6 +167,7 @@ function gitEnvironment(environment: Readonly<Record<string, string>>): Readonly
     ...Object.fromEntries(kept),
     LC_ALL: 'C',
     GIT_OPTIONAL_LOCKS: '0',
+    GIT_NO_REPLACE_OBJECTS: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_PAGER: 'cat',
     // For the reflogs.

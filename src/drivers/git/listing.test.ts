@@ -32,15 +32,16 @@ test('what is changed is told with what is staged, whatever its name is', () => 
     '? inner/',
   );
   expect(changed).toEqual([
-    { name: 'with two  spaces\nand a line', isSubmodule: false, isTracked: true, staged: [] },
-    { name: 'staged', isSubmodule: false, isTracked: true, staged: [{ mode: '100755', oid: TWO }] },
-    { name: 'gone', isSubmodule: false, isTracked: false, staged: [] },
-    { name: 'intended', isSubmodule: false, isTracked: true, staged: [] },
-    { name: 'sub', isSubmodule: true, isTracked: true, staged: [] },
+    { name: 'with two  spaces\nand a line', isSubmodule: false, isTracked: true, isUnmerged: false, staged: [] },
+    { name: 'staged', isSubmodule: false, isTracked: true, isUnmerged: false, staged: [{ mode: '100755', oid: TWO }] },
+    { name: 'gone', isSubmodule: false, isTracked: false, isUnmerged: false, staged: [] },
+    { name: 'intended', isSubmodule: false, isTracked: true, isUnmerged: false, staged: [] },
+    { name: 'sub', isSubmodule: true, isTracked: true, isUnmerged: false, staged: [] },
     {
       name: 'unmerged',
       isSubmodule: false,
       isTracked: true,
+      isUnmerged: true,
       staged: [
         { mode: '100644', oid: ONE },
         { mode: '100644', oid: TWO },

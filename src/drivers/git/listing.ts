@@ -21,6 +21,7 @@ export interface ChangedName {
   readonly isSubmodule: boolean;
   /** It is in the index, merged or not. */
   readonly isTracked: boolean;
+  readonly isUnmerged: boolean;
   /** What the index has in place of what HEAD has; several while it is unmerged. */
   readonly staged: readonly { readonly mode: string; readonly oid: string }[];
 }
@@ -78,6 +79,7 @@ function ordinary(rest: string): ChangedName {
     name,
     isSubmodule: submodule.startsWith('S'),
     isTracked: change[0] !== 'D',
+    isUnmerged: false,
     staged: isStaged ? [{ mode, oid }] : [],
   };
 }
@@ -91,6 +93,7 @@ function unmerged(rest: string): ChangedName {
     name,
     isSubmodule: submodule.startsWith('S'),
     isTracked: true,
+    isUnmerged: true,
     staged: stages.filter(({ mode }) => mode !== NOTHING),
   };
 }

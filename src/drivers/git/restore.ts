@@ -22,20 +22,20 @@ import { makeFolder } from '../../sys/private-file.ts';
 import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
 import { writeDiff } from './diff.ts';
 import { failed } from './git.ts';
-import { readIndexSizes } from './index-file.ts';
+import { INDEX_ARGS, readIndexListing } from './index-listing.ts';
+import type { IndexListing } from './index-listing.ts';
 import type { Listing } from './listing.ts';
 import { foldersOf, inside, textOf } from './names.ts';
-import { folderOf, namesIn } from './worktree-paths.ts';
+import { entryAt, exists, folderOf, namesIn } from './worktree-paths.ts';
 import type { Place } from './worktree-paths.ts';
 import { Refusal } from './git-error.ts';
 import { planRestore } from './restore-plan.ts';
 import type { Entries, Entry } from './restore-plan.ts';
 import { indexPath, OPERATION_FILES, operationPath, readRecord, snapshotNames } from './snapshot.ts';
 import type { SnapshotRecord } from './snapshot.ts';
-import { exists, lookAt } from './state-import.ts';
 import { innerHead } from './snapshotter.ts';
-import type { Taking } from './snapshotter.ts';
-import { TreeWriting } from './tree-writing.ts';
+import type { Snapshotter } from './snapshotter.ts';
+import { TreeWriter } from './tree-writer.ts';
 
 export interface RestoreRequest {
   /** Of this restore (R2). */
@@ -63,28 +63,28 @@ interface RestoreRecord extends Restored {
   readonly isDone: boolean;
 }
 
-export async function restore(place: Place, taking: Taking, request: RestoreRequest): Promise<Restored> {
+export async function restore(place: Place, snapshotter: Snapshotter, request: RestoreRequest): Promise<Restored> {
   const path = join(folderOf(place), 'restores', `${fileName(request.id)}.json`);
   const earlier = readJsonFile(path) as RestoreRecord | null;
   if (earlier?.isDone === true) return resultOf(earlier);
   const target = readRecord(place, request.to);
   await breakLocks(place);
-  const listing = await taking.list();
+  const listing = await snapshotter.list();
   await checkThatItMay(place, { request, target, listing });
 
   const undone = `undone-${highestUndone(place) + 1}`;
-  const now = await taking.take(undone, await tipToKeep(place, target, listing));
+  const now = await snapshotter.take(undone, await tipToKeep(place, target, listing));
   if (earlier === null) await writeDiff(place, { against: place.base, of: now, file: request.before });
-  const sizes = await sizesOf(place, target);
-  const tracked = sizes === null ? null : new Set([...sizes.keys()].flatMap(foldersOf));
+  const index = await indexOf(place, target);
+  const tracked = new Set((index?.names ?? []).flatMap(foldersOf));
   const plan = planRestore({
-    now: await entriesOf(place, taking, now),
+    now: await entriesOf(place, now, now.skipped),
     ignoredNow: now.ignored,
     nestedNow: now.listing.nested,
-    wanted: await entriesOf(place, taking, target),
+    wanted: await entriesOf(place, target, index?.skipped ?? []),
     ignoredThen: target.ignored,
     repositoriesThen: target.repositories.map(({ name }) => name),
-    wasTracked: (folder) => tracked?.has(folder) ?? true,
+    wasTracked: (folder) => tracked.has(folder),
     list: (folder) => listFolder(place, folder),
     isRepository: (folder) => isRepository(place, folder),
   });
@@ -94,14 +94,14 @@ export async function restore(place: Place, taking: Taking, request: RestoreRequ
   writeJsonFile(path, { undone: undones, movedAside, keptIn: [], isDone: false } satisfies RestoreRecord);
 
   await endOperations(place);
-  const source = { tree: target.tree, sizes: sizes ?? new Map<string, number>() };
-  await new TreeWriting(place, atticOf(place, undone)).carryOut(plan, source);
+  const source = { tree: target.tree, sizes: index?.sizes ?? new Map<string, number>() };
+  await new TreeWriter(place, atticOf(place, undone)).carryOut(plan, source);
   await restoreHead(place, target, listing);
   await restoreIndex(place, target);
   if (target.operation !== null) {
     await cp(operationPath(place, target.operation), place.gitDir, { recursive: true });
   }
-  await writeDiff(place, { against: place.base, of: await taking.take('now'), file: request.after });
+  await writeDiff(place, { against: place.base, of: await snapshotter.take('now'), file: request.after });
   const keptIn = undones.map((name) => atticOf(place, name)).filter((folder) => exists(folder));
   writeJsonFile(path, { undone: undones, movedAside, keptIn, isDone: true } satisfies RestoreRecord);
   return { undone: undones, movedAside, keptIn };
@@ -231,14 +231,10 @@ async function tipOf(place: Place, branch: string): Promise<string | null> {
   return status === 0 ? stdout.toString('latin1').trim() : null;
 }
 
-async function entriesOf(place: Place, taking: Taking, record: SnapshotRecord): Promise<Entries> {
+/** `left`: names that a sparse checkout leaves out. */
+async function entriesOf(place: Place, record: SnapshotRecord, left: readonly string[]): Promise<Entries> {
   const own = new Set(record.own);
-  const skipped = new Set<string>();
-  if (record.index !== null) {
-    const path = indexPath(place, record.index);
-    for (const name of (await taking.marksOf(path, await readFile(path))).skipped)
-      if (!own.has(name)) skipped.add(name);
-  }
+  const skipped = new Set(left.filter((name) => !own.has(name)));
   const output = await place.git.run(['ls-tree', '-r', '-z', record.tree], { cwd: place.path });
   const entries = new Map<string, Entry>();
   for (const line of output.toString('latin1').split('\0')) {
@@ -250,8 +246,11 @@ async function entriesOf(place: Place, taking: Taking, record: SnapshotRecord): 
   return entries;
 }
 
-async function sizesOf(place: Place, { index }: SnapshotRecord): Promise<ReadonlyMap<string, number> | null> {
-  return index === null ? new Map() : readIndexSizes(await readFile(indexPath(place, index)), place.oidBytes);
+/** Null if there was no index. */
+async function indexOf(place: Place, { index }: SnapshotRecord): Promise<IndexListing | null> {
+  if (index === null) return null;
+  const call = { cwd: place.path, index: indexPath(place, index) };
+  return readIndexListing(await place.git.run([...INDEX_ARGS, '--debug'], call));
 }
 
 function listFolder(place: Place, folder: string): readonly string[] {
@@ -263,7 +262,7 @@ function listFolder(place: Place, folder: string): readonly string[] {
 
 /** No link is followed: what is behind one is elsewhere. */
 function isRepository(place: Place, folder: string): boolean {
-  for (const above of [...foldersOf(folder), folder]) if (lookAt(place.path, above) !== 'folder') return false;
+  for (const above of [...foldersOf(folder), folder]) if (entryAt(place.path, above) !== 'folder') return false;
   return exists(inside(place.path, `${folder}/.git`));
 }
 

@@ -1,9 +1,9 @@
 // Takes snapshots of one working tree.
 //
-// A clean tree costs one process, `git status`; HEAD's tree is looked up once for each commit. One that is not clean costs
-// one more, for what has changed since the last time: what was read is known again by its inode, size and times, as git
-// does, and not trusted where those are so young that a further change might not show in them. A tree that is as it was
-// the last time costs no more than a clean one.
+// A clean tree costs one process, `git status`; the tree of HEAD is looked up once for each commit. A changed one costs four
+// more (commit-writer.ts). Files that were read before are recognized by inode, size and times, as git does it, unless their
+// times are so recent that another change might not show in them. A tree that has not changed since the last snapshot costs
+// no more than a clean one.
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs';
@@ -11,99 +11,103 @@ import { cp, mkdir, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { ABSENT, isErrno } from '../../sys/errno.ts';
 import { makeFolder } from '../../sys/private-file.ts';
-import { failed } from './git.ts';
-import { readIndexMarks, readMarkList } from './index-file.ts';
-import type { IndexMarks } from './index-file.ts';
+import { CommitWriter } from './commit-writer.ts';
+import type { CommitRequest, Content, StagedChange, TreeChange } from './commit-writer.ts';
+import { INDEX_ARGS, readIndexListing } from './index-listing.ts';
+import type { IndexListing } from './index-listing.ts';
 import { LISTING_ARGS, readListing } from './listing.ts';
 import type { Listing } from './listing.ts';
 import { foldersOf, inside, NameSet } from './names.ts';
-import { namesIn } from './worktree-paths.ts';
-import type { Place } from './worktree-paths.ts';
 import { breakRefLock, indexPath, OPERATION_FILES, operationPath, refOf, writeRecord, writeRef } from './snapshot.ts';
 import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
-import { exists, importState, lookAt } from './state-import.ts';
-import type { Content, ImportRequest } from './state-import.ts';
+import { entryAt, exists, namesIn } from './worktree-paths.ts';
+import type { Place } from './worktree-paths.ts';
 
-/** Of contents that were read. */
-interface Known {
-  readonly print: string;
+/** Blob of a file that was read. */
+interface KnownBlob {
+  readonly fingerprint: string;
   readonly oid: string;
 }
 
-/** All in which the tree differs from HEAD. */
-interface Difference {
-  readonly removed: readonly string[];
-  readonly contents: readonly Content[];
-  /** For those of `contents` that are files: what is to be known of them the next time. */
-  readonly prints: ReadonlyMap<string, string>;
-  /** Names of files where there are folders. */
+/** All differences between HEAD and the working tree. */
+interface Difference extends TreeChange {
+  /** Of the files among the contents, for the next snapshot. */
+  readonly fingerprints: ReadonlyMap<string, string>;
+  /** Folders in place of tracked files. */
   readonly folders: readonly string[];
 }
 
-interface KeptIndex {
-  /** Its name, by which it is known again. */
+interface IndexCopy {
+  /** File name; changes with every change of the index. */
   readonly file: string;
-  readonly marks: IndexMarks;
+  readonly listing: IndexListing;
 }
 
-interface Made {
+/** A new snapshot, with what was read for it. */
+export interface Taken extends SnapshotRecord {
+  readonly listing: Listing;
+  /** Names that a sparse checkout leaves out. */
+  readonly skipped: readonly string[];
+}
+
+interface Written {
   readonly commit: string;
   readonly tree: string;
 }
 
-/** Clocks of file systems go in steps; two changes within one look like one. */
-const YOUNG_MS = 2_000;
+/** File systems keep coarse times: two changes in quick succession may look like one. */
+const RECENT_MS = 2_000;
 
-export class Taking {
+export class Snapshotter {
   readonly #place: Place;
+  readonly #writer: CommitWriter;
   /** Commit → its tree. */
   readonly #trees = new Map<string, string>();
-  #index: KeptIndex | null = null;
-  #known: ReadonlyMap<string, Known> = new Map();
-  #last: (Made & { readonly key: string }) | null = null;
+  #index: IndexCopy | null = null;
+  #blobs: ReadonlyMap<string, KnownBlob> = new Map();
+  #last: (Written & { readonly key: string }) | null = null;
 
   constructor(place: Place) {
     this.#place = place;
+    this.#writer = new CommitWriter(place);
   }
 
   async list(): Promise<Listing> {
     return readListing(await this.#place.git.run(LISTING_ARGS, { cwd: this.#place.path }));
   }
 
-  /** `keep`: further commits that its ref is to keep alive. */
-  async take(name: string, keep: readonly string[] = []): Promise<SnapshotRecord & { readonly listing: Listing }> {
+  /** `keep`: further commits for the ref to keep alive. */
+  async take(name: string, keep: readonly string[] = []): Promise<Taken> {
     const place = this.#place;
-    const ref = refOf(place, name);
+    // Fails for a bad name before anything is done.
+    refOf(place, name);
     breakRefLock(place, name);
-    const [listing, index] = await Promise.all([this.list(), this.#keepIndex()]);
+    const [listing, index] = await Promise.all([this.list(), this.#copyIndex()]);
     const { head, branch } = listing;
-    const marks = index?.marks ?? NO_MARKS;
-    const repositories = await this.#repositories(listing, marks);
-    const difference = this.#difference(listing, marks);
+    const repositories = await this.#repositories(listing, index?.listing ?? null);
+    const difference = this.#difference(listing, index?.listing ?? null);
     const ignored = [...listing.ignored, ...unlisted(difference.folders, listing)];
-    const own = [...difference.prints.keys()];
-    const staged = stagedOf(listing);
-    const isClean = difference.removed.length === 0 && difference.contents.length === 0 && staged === null;
+    const own = [...difference.fingerprints.keys()];
+    const { removed, contents } = difference;
+    const staged = index === null ? null : stagedIn(listing, indexPath(place, index.file));
+    const isClean = removed.length === 0 && contents.length === 0 && staged === null;
 
-    let made: Made;
+    let written: Written;
     if (head !== null && isClean && keep.length === 0) {
-      made = { commit: head, tree: await this.treeOf(head) };
-      this.#known = new Map();
-      await writeRef(place, name, head);
+      written = { commit: head, tree: await this.treeOf(head) };
+      this.#blobs = new Map();
     } else {
-      const { removed, contents } = difference;
-      const key = JSON.stringify([head, removed, contents, staged, keep]);
-      const last = this.#last?.key === key ? this.#last : null;
-      const same = last !== null && contents.every(({ oid }) => oid !== null) ? last : null;
-      if (same !== null) await writeRef(place, name, same.commit);
-      const request = { head, removed, contents, staged, keep, ref, message: `meow: ${name} of ${place.run}` };
-      made = same === null ? await this.#import(request, difference) : { commit: same.commit, tree: same.tree };
+      const message = `meow: ${name} of ${place.run}`;
+      const request = { head, removed, contents, staged, keep, message };
+      written = this.#repeated(request) ?? (await this.#write(request, difference.fingerprints));
     }
-    const operation = await this.#keepOperation();
+    await writeRef(place, name, written.commit);
+    const operation = await this.#copyOperation();
+    const { commit, tree } = written;
     const kept = { index: index?.file ?? null, ignored, repositories, operation };
-    const record: SnapshotRecord = { name, ...made, head, branch, own, ...kept };
+    const record: SnapshotRecord = { name, commit, tree, head, branch, own, ...kept };
     writeRecord(place, record);
-    return { ...record, listing };
+    return { ...record, listing, skipped: index?.listing.skipped ?? [] };
   }
 
   async treeOf(commit: string): Promise<string> {
@@ -114,76 +118,50 @@ export class Taking {
     return tree;
   }
 
-  async marksOf(indexFile: string, bytes: Buffer): Promise<IndexMarks> {
-    const { git, path, oidBytes } = this.#place;
-    const marks = readIndexMarks(bytes, oidBytes);
-    if (typeof marks !== 'string') return marks;
-    return readMarkList(await git.run(['ls-files', '-s', '-v', '-z'], { cwd: path, index: indexFile }));
+  /** The last snapshot's commit, if this one would be the same. */
+  #repeated(request: CommitRequest): Written | null {
+    if (request.contents.some(({ oid }) => oid === null)) return null;
+    return this.#last?.key === keyOf(request) ? this.#last : null;
   }
 
-  async #import(request: Omit<ImportRequest, 'git' | 'path' | 'seconds'>, difference: Difference): Promise<Made> {
-    const { git, path, gitDir } = this.#place;
-    const began = Date.now();
-    const answer = await importState({ ...request, git, path, seconds: Math.floor(began / 1000) });
-    if ('complaint' in answer) {
-      // What git leaves behind on such an occasion.
-      await rm(join(gitDir, `fast_import_crash_${answer.pid}`), { force: true });
-      this.#known = new Map();
-      // What we know to be there may have been collected as garbage meanwhile.
-      if (request.contents.some(({ name, oid }) => oid !== null && difference.prints.has(name))) {
-        const contents = request.contents.map((content) =>
-          difference.prints.has(content.name) ? { ...content, oid: null } : content,
-        );
-        return this.#import({ ...request, contents }, difference);
-      }
-      throw failed(['fast-import'], {
-        status: 128,
-        stdout: Buffer.alloc(0),
-        stderr: answer.complaint,
-        pid: answer.pid,
-      });
-    }
-    const { commit, oids } = answer.imported;
-    const fresh = oids.values();
-    const contents = request.contents.map((content) => ({
-      ...content,
-      oid: content.oid ?? fresh.next().value ?? null,
-    }));
-    this.#known = new Map(
+  async #write(request: CommitRequest, fingerprints: ReadonlyMap<string, string>): Promise<Written> {
+    this.#blobs = new Map();
+    const { commit, tree, contents } = await this.#writer.write(request);
+    this.#blobs = new Map(
       contents.flatMap(({ name, oid }) => {
-        const print = difference.prints.get(name);
-        return print === undefined || oid === null ? [] : [[name, { print, oid }] as const];
+        const fingerprint = fingerprints.get(name);
+        return fingerprint === undefined ? [] : [[name, { fingerprint, oid }] as const];
       }),
     );
-    const tree = answer.imported.tree ?? (await this.treeOf(commit));
-    const { head, removed, staged, keep } = request;
-    this.#last = { key: JSON.stringify([head, removed, contents, staged, keep]), commit, tree };
+    this.#last = { key: keyOf({ ...request, contents }), commit, tree };
     return { commit, tree };
   }
 
-  #difference(listing: Listing, marks: IndexMarks): Difference {
+  #difference(listing: Listing, index: IndexListing | null): Difference {
     const removed = new Set<string>();
     const contents = new Map<string, Content>();
-    const prints = new Map<string, string>();
-    const young = Date.now() - YOUNG_MS;
+    const fingerprints = new Map<string, string>();
+    const recentMs = Date.now() - RECENT_MS;
     const folders: string[] = [];
-    const above = new Map<string, boolean>();
-    /** What is seen through a link is elsewhere. */
+    const isFolderAt = new Map<string, boolean>();
+    /** False if a folder above it is a link, which leads elsewhere. */
     const isInTree = (name: string): boolean =>
       foldersOf(name).every((folder) => {
-        const isFolder = above.get(folder) ?? lookAt(this.#place.path, folder) === 'folder';
-        above.set(folder, isFolder);
+        const isFolder = isFolderAt.get(folder) ?? entryAt(this.#place.path, folder) === 'folder';
+        isFolderAt.set(folder, isFolder);
         return isFolder;
       });
-    /** False where nothing is there that a tree can hold. */
+    /** False if there is nothing that a tree can hold. */
     const look = (name: string): boolean => {
       if (!isInTree(name)) return false;
-      const found = lookAt(this.#place.path, name);
+      const found = entryAt(this.#place.path, name);
       if (found === 'folder') folders.push(name);
       if (found === null || found === 'folder') return false;
-      const known = this.#known.get(name);
-      contents.set(name, { name, mode: found.mode, oid: known?.print === found.print ? known.oid : null });
-      prints.set(name, found.changedAt > young ? `${found.print} young` : found.print);
+      const known = this.#blobs.get(name);
+      const oid = known?.fingerprint === found.fingerprint ? known.oid : null;
+      contents.set(name, { name, mode: found.mode, oid });
+      // No file has such a fingerprint, so it is read again the next time.
+      fingerprints.set(name, found.changedAtMs > recentMs ? `${found.fingerprint} recent` : found.fingerprint);
       return true;
     };
     for (const { name, isSubmodule, isTracked, staged } of listing.changed) {
@@ -198,18 +176,18 @@ export class Taking {
       }
     }
     for (const name of listing.untracked) look(name);
-    for (const name of marks.assumed) if (!look(name)) removed.add(name);
-    for (const name of marks.skipped) look(name);
+    for (const name of index?.assumed ?? []) if (!look(name)) removed.add(name);
+    for (const name of index?.skipped ?? []) look(name);
     return {
       removed: [...removed].filter((name) => !contents.has(name)),
       contents: [...contents.values()],
-      prints,
+      fingerprints,
       folders,
     };
   }
 
-  async #repositories(listing: Listing, marks: IndexMarks): Promise<readonly InnerRepository[]> {
-    const submodules = marks.submodules.map((name) => ({ kind: 'submodule' as const, name }));
+  async #repositories(listing: Listing, index: IndexListing | null): Promise<readonly InnerRepository[]> {
+    const submodules = (index?.submodules ?? []).map((name) => ({ kind: 'submodule' as const, name }));
     const nested = listing.nested.map((name) => ({ kind: 'nested' as const, name }));
     const found = await Promise.all(
       [...submodules, ...nested].map(async ({ kind, name }) => {
@@ -220,10 +198,10 @@ export class Taking {
     return found.flat();
   }
 
-  /** The file is replaced whenever it changes, never written to: what was opened stays what it is. */
-  async #keepIndex(): Promise<KeptIndex | null> {
+  /** Git replaces the index and never writes into it, so an open file does not change. */
+  async #copyIndex(): Promise<IndexCopy | null> {
     const place = this.#place;
-    const opened = openIfThere(join(place.gitDir, 'index'));
+    const opened = openIfExists(join(place.gitDir, 'index'));
     if (opened === null) return null;
     let bytes: Buffer;
     let file: string;
@@ -239,16 +217,18 @@ export class Taking {
     }
     const path = indexPath(place, file);
     if (!exists(path)) {
-      if (readIndexMarks(bytes, place.oidBytes) === 'split') bytes = await this.#joined(bytes, seconds);
+      const isSplit = namesIn(place.gitDir).some((name) => name.startsWith('sharedindex.'));
+      if (isSplit) bytes = await this.#joined(bytes, seconds);
       makeFolder(dirname(path));
       writeIndex(`${path}.new`, bytes, seconds);
       renameSync(`${path}.new`, path);
     }
-    this.#index = { file, marks: await this.marksOf(path, readFileSync(path)) };
+    const output = await place.git.run(INDEX_ARGS, { cwd: place.path, index: path });
+    this.#index = { file, listing: readIndexListing(output) };
     return this.#index;
   }
 
-  /** An index in one file. Beside the other, where git finds its second part, which it deletes some day. */
+  /** A split index in one file. Git finds the shared part only beside the index, and deletes it some day. */
   async #joined(bytes: Buffer, seconds: number): Promise<Buffer> {
     const { git, gitDir, path: cwd } = this.#place;
     const index = join(gitDir, 'index.meow-joined');
@@ -260,7 +240,7 @@ export class Taking {
     return joined;
   }
 
-  async #keepOperation(): Promise<string | null> {
+  async #copyOperation(): Promise<string | null> {
     const place = this.#place;
     const names = namesIn(place.gitDir).filter((name) => OPERATION_FILES.has(name));
     if (names.length === 0) return null;
@@ -273,13 +253,18 @@ export class Taking {
   }
 }
 
-/** Git trusts what it knows of a file if that is older than the index. So a copy must never seem younger than it is. */
+/** Equal for two snapshots of the same state. */
+function keyOf({ head, removed, contents, staged, keep }: CommitRequest): string {
+  return JSON.stringify([head, removed, contents, staged?.removed, staged?.contents, keep]);
+}
+
+/** Git trusts the cached times of files that are older than the index, so a copy must not be newer than the original. */
 function writeIndex(path: string, bytes: Buffer, seconds: number): void {
   writeFileSync(path, bytes, { mode: 0o600 });
   utimesSync(path, seconds, seconds);
 }
 
-function openIfThere(path: string): number | null {
+function openIfExists(path: string): number | null {
   try {
     return openSync(path, 'r');
   } catch (error) {
@@ -288,21 +273,19 @@ function openIfThere(path: string): number | null {
   }
 }
 
-const NO_MARKS: IndexMarks = { assumed: [], skipped: [], submodules: [] };
-
-/** Undefined where there is no repository; null where it has no commit. */
+/** Undefined if there is no repository; null if it has no commit. */
 export async function innerHead(place: Place, name: string): Promise<string | null | undefined> {
   const gitDir = Buffer.concat([inside(place.path, name), Buffer.from('/.git')]);
   if (!exists(gitDir)) return undefined;
   const args = ['--git-dir', '.git', 'rev-parse', '--verify', '--quiet', 'HEAD'];
-  // A folder whose name is no UTF-8 cannot be told to Node as one to work in.
+  // Node cannot use a working directory whose name is not UTF-8.
   const cwd = inside(place.path, name).toString('utf8');
   if (!exists(cwd)) return null;
   const answer = await place.git.ask(args, { cwd });
   return answer.status === 0 ? answer.stdout.toString('latin1').trim() : null;
 }
 
-/** Ignored folders where tracked files should be: git tells of neither. */
+/** Ignored folders in place of tracked files, which git does not list. */
 function unlisted(folders: readonly string[], { untracked, nested, ignored }: Listing): readonly string[] {
   if (folders.length === 0) return [];
   const listed = new NameSet([...untracked, ...nested.map((name) => `${name}/`), ...ignored]);
@@ -311,11 +294,12 @@ function unlisted(folders: readonly string[], { untracked, nested, ignored }: Li
     .filter((name) => !listed.isWithin(name.slice(0, -1)) && !listed.covers(name));
 }
 
-/** Unmerged ones under names of their own: it is for keeping them, and for looking at. */
-function stagedOf({ changed }: Listing): { removed: readonly string[]; contents: readonly Content[] } | null {
+/** Null if nothing is staged. Unmerged stages get names of their own: they are kept for people and from garbage collection. */
+function stagedIn({ changed }: Listing, index: string): StagedChange | null {
   const removed = changed.filter(({ isTracked }) => !isTracked).map(({ name }) => name);
+  const unmerged = changed.filter(({ isUnmerged }) => isUnmerged).map(({ name }) => name);
   const contents = changed.flatMap(({ name, staged }) =>
     staged.map(({ mode, oid }, stage) => ({ name: staged.length === 1 ? name : `${name}~${stage + 1}`, mode, oid })),
   );
-  return removed.length === 0 && contents.length === 0 ? null : { removed, contents };
+  return removed.length === 0 && contents.length === 0 ? null : { index, removed, unmerged, contents };
 }

@@ -11,11 +11,13 @@
 //
 // All of it outlives engines, and goes with `meow gc`.
 
-import { readdirSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
 import { join } from 'node:path';
 import { assert } from '../../base/assert.ts';
 import { ABSENT, isErrno } from '../../sys/errno.ts';
 import type { Git } from './git.ts';
+import { inside } from './names.ts';
 
 export interface Place {
   readonly git: Git;
@@ -56,6 +58,38 @@ export function namesIn(folder: string): readonly string[] {
     return readdirSync(folder);
   } catch (error) {
     if (isErrno(error, ...ABSENT)) return [];
+    throw error;
+  }
+}
+
+/** A file or link that git can hold: its mode for git, and a fingerprint that every change changes. */
+export interface FoundEntry {
+  readonly mode: string;
+  readonly fingerprint: string;
+  readonly changedAtMs: number;
+}
+
+/** Null if nothing is there, or something that git cannot hold. */
+export function entryAt(path: string, name: string): FoundEntry | 'folder' | null {
+  const found = statIfExists(inside(path, name));
+  if (found === null) return null;
+  if (found.isDirectory()) return 'folder';
+  if (!found.isFile() && !found.isSymbolicLink()) return null;
+  const mode = found.isSymbolicLink() ? '120000' : (found.mode & 0o100n) === 0n ? '100644' : '100755';
+  const fingerprint = [mode, found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join(' ');
+  return { mode, fingerprint, changedAtMs: Number(found.ctimeMs) };
+}
+
+export function exists(path: string | Buffer): boolean {
+  return statIfExists(path) !== null;
+}
+
+function statIfExists(path: string | Buffer): BigIntStats | null {
+  try {
+    // Exceptions are slow, and many of these paths do not exist.
+    return lstatSync(path, { bigint: true, throwIfNoEntry: false }) ?? null;
+  } catch (error) {
+    if (isErrno(error, 'ENOTDIR')) return null;
     throw error;
   }
 }

@@ -15,7 +15,7 @@ import { isProtected, restore } from './restore.ts';
 import type { Restored, RestoreRequest } from './restore.ts';
 import { readRecord, refOf, writeRecord, writeRef } from './snapshot.ts';
 import type { Snapshot, SnapshotRecord } from './snapshot.ts';
-import { Taking } from './snapshotter.ts';
+import { Snapshotter } from './snapshotter.ts';
 
 export interface WorktreeStatus {
   readonly head: string | null;
@@ -30,11 +30,11 @@ export type Since =
 
 export class Worktree {
   readonly #place: Place;
-  readonly #taking: Taking;
+  readonly #snapshotter: Snapshotter;
 
   constructor(place: Place) {
     this.#place = place;
-    this.#taking = new Taking(place);
+    this.#snapshotter = new Snapshotter(place);
   }
 
   get path(): string {
@@ -58,7 +58,7 @@ export class Worktree {
 
   /** `name`: letters, digits, `_`, `-` and `#`. An earlier one of that name is replaced. */
   snapshot(name: string): Promise<Result<Snapshot, GitProblem>> {
-    return answering(async () => told(await this.#taking.take(name)));
+    return answering(async () => told(await this.#snapshotter.take(name)));
   }
 
   /** The same under another name, without a look at the tree: where nothing has worked there since, it is a snapshot of now. */
@@ -77,7 +77,7 @@ export class Worktree {
       const after = readRecord(this.#place, to);
       if (since.kind === 'snapshot') return changesBetween(this.#place, readRecord(this.#place, since.name), after);
       const submodules = after.repositories.filter(({ kind }) => kind === 'submodule');
-      const before = { tree: await this.#taking.treeOf(since.commit), repositories: submodules };
+      const before = { tree: await this.#snapshotter.treeOf(since.commit), repositories: submodules };
       return changesBetween(this.#place, before, after);
     });
   }
@@ -119,18 +119,18 @@ export class Worktree {
   /** All that the tree has now, against a commit, as a patch in a file. */
   diff(request: { readonly against: string; readonly to: string }): Promise<Result<void, GitProblem>> {
     return answering(async () => {
-      const now = await this.#taking.take('now');
+      const now = await this.#snapshotter.take('now');
       await writeDiff(this.#place, { against: request.against, of: now, file: request.to });
     });
   }
 
   restore(request: RestoreRequest): Promise<Result<Restored, GitProblem>> {
-    return answering(() => restore(this.#place, this.#taking, request));
+    return answering(() => restore(this.#place, this.#snapshotter, request));
   }
 
   status(): Promise<Result<WorktreeStatus, GitProblem>> {
     return answering(async () => {
-      const { head, branch, changed, untracked, nested } = await this.#taking.list();
+      const { head, branch, changed, untracked, nested } = await this.#snapshotter.list();
       const names = new Set([...changed.map(({ name }) => name), ...untracked, ...nested]);
       return { head, branch, paths: [...names].map(textOf) };
     });

@@ -5,16 +5,15 @@
 
 import { cp, mkdir, open, readdir, rename, rm, rmdir, stat, symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Readable } from 'node:stream';
 import { ABSENT, isErrno } from '../../sys/errno.ts';
-import { BlobOutput } from './blob-output.ts';
 import { withoutEnd } from './git.ts';
 import { bytesOf, foldersOf, inside } from './names.ts';
-import { folderOf } from './worktree-paths.ts';
+import { entryAt, exists, folderOf } from './worktree-paths.ts';
 import type { Place } from './worktree-paths.ts';
 import { Refusal } from './git-error.ts';
 import { LINK, REPOSITORY } from './restore-plan.ts';
 import type { RestorePlan } from './restore-plan.ts';
-import { exists, lookAt } from './state-import.ts';
 
 interface Source {
   readonly tree: string;
@@ -22,7 +21,7 @@ interface Source {
   readonly sizes: ReadonlyMap<string, number>;
 }
 
-export class TreeWriting {
+export class TreeWriter {
   readonly #place: Place;
   /** Where things are moved to; a folder of the run's. */
   readonly #attic: string;
@@ -110,7 +109,7 @@ export class TreeWriting {
   /** Folders above it, and nothing in its place. */
   async #makeWay(name: string): Promise<void> {
     for (const folder of foldersOf(name)) await this.#makeFolderOf(folder);
-    const there = lookAt(this.#place.path, name);
+    const there = entryAt(this.#place.path, name);
     if (there === null) await this.#moveAside(name);
     else if (there !== 'folder') await this.#unlink(name);
     else if (!(await this.#removeHollow(inside(this.#place.path, name)))) await this.#moveAside(name);
@@ -120,7 +119,7 @@ export class TreeWriting {
     if (this.#folders.has(name)) return;
     for (const folder of [...foldersOf(name), name]) {
       if (this.#folders.has(folder)) continue;
-      if (lookAt(this.#place.path, folder) !== 'folder') {
+      if (entryAt(this.#place.path, folder) !== 'folder') {
         await this.#moveAside(folder);
         await mkdir(inside(this.#place.path, folder));
       }
@@ -198,4 +197,47 @@ async function whole(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
   const all: Buffer[] = [];
   for await (const chunk of chunks) all.push(chunk);
   return Buffer.concat(all);
+}
+
+/** Output of `git cat-file --batch`, blob by blob, without holding a whole blob in memory. */
+class BlobOutput {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(output: Readable) {
+    this.#chunks = output[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  }
+
+  /** Of the next one: a line `OID blob SIZE`. */
+  async size(): Promise<number> {
+    while (!this.#rest.includes(0x0a)) this.#rest = Buffer.concat([this.#rest, await this.#more()]);
+    const end = this.#rest.indexOf(0x0a);
+    const line = this.#rest.toString('latin1', 0, end);
+    this.#rest = this.#rest.subarray(end + 1);
+    const size = /^[0-9a-f]+ blob (\d+)$/.exec(line)?.[1];
+    if (size !== undefined) return Number(size);
+    throw new Refusal(
+      'no-snapshot',
+      `the repository has lost a part of the snapshot (${line})`,
+      'an object was deleted by hand, or the disk is damaged: see `git fsck`',
+    );
+  }
+
+  /** So many bytes, and the end of the line behind them. To be read to the end before the next. */
+  async *bytes(size: number): AsyncGenerator<Buffer> {
+    for (let left = size; left > 0; ) {
+      const chunk = this.#rest.length > 0 ? this.#rest : await this.#more();
+      this.#rest = chunk.subarray(Math.min(left, chunk.length));
+      yield chunk.subarray(0, left);
+      left -= Math.min(left, chunk.length);
+    }
+    if (this.#rest.length === 0) this.#rest = await this.#more();
+    this.#rest = this.#rest.subarray(1);
+  }
+
+  async #more(): Promise<Buffer> {
+    const { done, value } = await this.#chunks.next();
+    if (done !== true) return value;
+    throw new Refusal('git-failed', 'git cat-file ended early', 'see `git fsck`, then try again');
+  }
 }
