@@ -127,7 +127,7 @@ describe('a turn that ends without what was asked for', () => {
   test('is asked three times, and then given up', async () => {
     const outcome = await rig.start(rig.prompting('worker', [{ again: [] }], { expects }));
     expect(outcome).toMatchObject({ kind: 'failure', failure: { kind: 'output-missing', session } });
-    expect(failureOf(outcome)).toBe('agent worker has come to rest without reporting: file');
+    expect(failureOf(outcome)).toBe('agent worker finished its turn without reporting: file');
     expect(rig.received('session/prompt')).toHaveLength(4);
   });
 
@@ -144,8 +144,8 @@ describe('a turn that ends without what was asked for', () => {
   });
 
   test.each([
-    ['cancelled', 'left its work'],
-    ['refusal', 'refuses to go on: Never.'],
+    ['cancelled', 'its turn was cancelled'],
+    ['refusal', 'refuses to continue: Never.'],
     ['max_tokens', 'max_tokens'],
     ['max_turn_requests', 'max_turn_requests'],
     ['something new', 'something new'],

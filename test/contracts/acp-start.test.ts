@@ -60,7 +60,7 @@ describe('an agent that is started', () => {
   test('may want a login, and says how', async () => {
     const outcome = await rig.start(rig.spawning('worker', { env: { LOGIN: 'You must log in' } }));
     expect(outcome).toMatchObject(failedWith('spawn-failed'));
-    expect(failureOf(outcome)).toContain('You must log in (it knows these ways to log in: Log in with a browser)');
+    expect(failureOf(outcome)).toContain('You must log in (it offers these logins: Log in with a browser)');
     expect(rig.left()).toEqual([]);
   });
 

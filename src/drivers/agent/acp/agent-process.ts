@@ -1,5 +1,5 @@
-// The process of an agent: a shell that leads its session and records how it ended (agent-shell.ts), in this life of the
-// engine or an earlier one. Rules host/1, host/3 and host/4.
+// The process of an agent: a shell that leads its session and records its exit (agent-shell.ts), started by this engine or by
+// an earlier one; and how to stop it. Rules host/1, host/3 and host/4.
 
 import { join } from 'node:path';
 import type { AgentStart } from '../files.ts';
@@ -11,30 +11,33 @@ import { crash } from '../../../sys/throw-uncaught.ts';
 import { livingLeader, whenGone } from '../../session-leader.ts';
 import { startProcess } from '../../../sys/process.ts';
 import { endProcesses } from '../../../sys/kill-process-tree.ts';
+import type { Ending } from '../../../sys/kill-process-tree.ts';
+import type { StopWays } from '../../../ir/adapter.ts';
+import { isErrno } from '../../../sys/errno.ts';
 import { readExit, readProcess } from '../../step-folder.ts';
 import type { Shell } from '../../recording-shell.ts';
 import { NOT_BEGUN } from '../../recording-shell.ts';
 
-export interface LedRequest {
+export interface ProcessRequest {
   readonly shell: Shell;
   /** A program and its arguments. */
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
 }
 
-export class LedProcess {
+export class AgentProcess {
   readonly ended: Promise<AgentExit>;
   readonly #start: AgentStart;
-  readonly #gone: () => void;
-  #tellEnd: (exit: AgentExit) => void = () => undefined;
+  readonly #onGone: () => void;
+  #resolveEnd: (exit: AgentExit) => void = () => undefined;
   #alive = true;
 
-  /** `gone`: called once, before it counts as gone. */
-  constructor(start: AgentStart, gone: () => void) {
+  /** `onGone`: called once, before `alive` becomes false. */
+  constructor(start: AgentStart, onGone: () => void) {
     this.#start = start;
-    this.#gone = gone;
+    this.#onGone = onGone;
     this.ended = new Promise((resolve) => {
-      this.#tellEnd = resolve;
+      this.#resolveEnd = resolve;
     });
   }
 
@@ -42,7 +45,7 @@ export class LedProcess {
     return this.#alive;
   }
 
-  begin({ shell, command, environment }: LedRequest): void {
+  begin({ shell, command, environment }: ProcessRequest): void {
     const { folder, workdir } = this.#start;
     let ownPid = 0;
     startProcess(agentShellRequest({ shell, command, workdir, folder: folder.path, environment }), {
@@ -54,7 +57,7 @@ export class LedProcess {
     });
   }
 
-  /** Somebody else's child. */
+  /** Follows a process that another engine started. */
   adopt(): void {
     const { folder, marker } = this.#start;
     const leader = livingLeader(readProcess(folder), marker);
@@ -62,12 +65,12 @@ export class LedProcess {
     else whenGone(leader, folder, (status) => this.#end(status, null));
   }
 
-  /** It never was. */
+  /** The process could not be started. */
   refuse(reason: string): void {
     this.#end(null, reason);
   }
 
-  /** Of two shells for one start, one begins (W1): ours may have been the other. */
+  /** Of two shells for one start only one runs (W1), and it may not be ours. */
   #leaderEnded(pid: number, status: number): void {
     const record = readProcess(this.#start.folder);
     const isOurs = record.kind === 'written' && record.pid === pid;
@@ -77,16 +80,53 @@ export class LedProcess {
   }
 
   #end(status: number | null, refusal: string | null): void {
-    const tell = async (): Promise<void> => {
+    const finish = async (): Promise<void> => {
       const { folder, marker } = this.#start;
-      // A shell that could not record the end of its agent may have left it alive.
+      // A shell that could not record the agent's exit may have left the agent alive.
       if (readExit(folder) === null && refusal === null && !wasEndedByUs(this.#start)) {
         await endProcesses({ marker, leader: null }, { graceMs: 0 }).done;
       }
-      this.#gone();
+      this.#onGone();
       this.#alive = false;
-      this.#tellEnd({ status, refusal, output: tail(folder) });
+      this.#resolveEnd({ status, refusal, output: tail(folder) });
     };
-    tell().catch(crash);
+    finish().catch(crash);
   }
+}
+
+/** Stops an agent by the signal that its adapter names, then kills what is left of it (kill-process-tree.ts). */
+export function endBySignal(signal: StopWays['signal'], start: AgentStart, graceMs: number): Ending {
+  const { folder, marker } = start;
+  const leader = livingLeader(readProcess(folder), marker);
+  const target = { marker, leader: leader?.pid ?? null };
+  // `endProcesses` sends SIGTERM anyway.
+  if (signal === 'SIGTERM' || leader === null || graceMs === 0) return endProcesses(target, { graceMs });
+  try {
+    process.kill(-leader.group, signal);
+  } catch (error) {
+    // Already gone.
+    if (!isErrno(error, 'ESRCH')) throw error;
+  }
+  let rest: Ending | null = null;
+  let proceed: () => void = () => undefined;
+  const over = new Promise<void>((resolve) => {
+    proceed = resolve;
+  });
+  const timer = setTimeout(proceed, graceMs);
+  whenGone(leader, folder, proceed);
+  const done = over.then(() => {
+    clearTimeout(timer);
+    rest = endProcesses(target, { graceMs: 0 });
+    return rest.done;
+  });
+  return {
+    atOnce() {
+      proceed();
+      rest?.atOnce();
+    },
+    look() {
+      rest?.look();
+    },
+    done,
+  };
 }

@@ -1,20 +1,19 @@
-// An agent that is talked to by the Agent Client Protocol: one session, and one prompt in it at a time. A turn that has
-// ended without a report is asked again for what is missing, a few times.
+// An agent that speaks the Agent Client Protocol: one session, with one prompt in flight. If a turn ends without a report,
+// the agent is asked again for what is missing, a few times.
 //
-// Everything that is sent has an id that is derived from what it is sent for, so that it is sent once in all lives of the
-// engine (once-writer.ts):
+// The id of each line is derived from its purpose, so that it is sent once across all lives of the engine (once-writer.ts):
 //
-//   initialize, session      how it begins
+//   initialize, session      handshake
 //   prompt MESSAGE           a message that was handed over
-//   again N MESSAGE          the same turn, asked for what is missing
-//   cancel REQUEST           of either
+//   again N MESSAGE          asks for the missing outputs of the same message
+//   cancel REQUEST           cancels either
 //   key MESSAGE              a key that was pressed
-//   answer ID                to what the agent asks of us
+//   answer ID                to a request of the agent
 
 import { join } from 'node:path';
+import type { McpServer, RequestPermissionResponse } from '@agentclientprotocol/sdk/unstable';
 import { present } from '../../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import type { JsonMap } from '../../../base/json.ts';
 import type { DialogVerdict, Note } from '../../../engine/ports.ts';
 import type { AcpProfile, Adapter } from '../../../ir/adapter.ts';
 import { success } from '../../../ir/effect.ts';
@@ -35,34 +34,35 @@ import type {
   Readiness,
   WorkEnd,
 } from '../host.ts';
-import { writePrivate } from '../../../sys/private-file.ts';
+import { makeFolder, writePrivate } from '../../../sys/private-file.ts';
+import { capture } from '../../capture-outputs.ts';
+import type { Captured } from '../../capture-outputs.ts';
+import { stepFolder } from '../../step-folder.ts';
 import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
 import { sumOf } from '../headless/spending.ts';
+import { timeLimit, within } from '../../../sys/with-timeout.ts';
+import type { TimeLimit } from '../../../sys/with-timeout.ts';
 import { Connection } from './connection.ts';
 import { Dialogs } from './dialogs.ts';
 import type { Question } from './dialogs.ts';
 import { INITIALIZE, sessionOf, sessionRequest } from './handshake.ts';
-import type { SessionWish } from './handshake.ts';
-import type { LedRequest } from './agent-process.ts';
-import { timeLimit, within } from '../../../sys/with-timeout.ts';
-import type { TimeLimit } from '../../../sys/with-timeout.ts';
+import type { SessionChoice } from './handshake.ts';
+import type { ProcessRequest } from './agent-process.ts';
 import { byRule, byVerdict, CANCELLED, isOwnTool, permissionDialog, selected } from './permission.ts';
-import { keptResult } from './result.ts';
-import { answerLine, METHOD_NOT_FOUND, notificationLine, refusalLine, requestLine } from './rpc.ts';
-import type { RpcRequest } from './rpc.ts';
+import { answerLine, cancelLine, errorLine, METHOD_NOT_FOUND, requestLine } from './rpc.ts';
+import type { AgentRequest, RpcRequest } from './rpc.ts';
 import type { Answered } from './conversation.ts';
-import { PERMISSION } from './conversation.ts';
-import { turnEnd } from './turn-end.ts';
+import { PERMISSION, turnEnd } from './conversation.ts';
 
-/** In the folder of a start: made when it could take a prompt for the first time. */
+/** In the folder of a start: exists once the agent was ready for a prompt. */
 export const READY = 'ready';
 
 export interface AcpAgentOptions {
   readonly adapter: Adapter;
   readonly runFolder: string;
-  readonly wish: SessionWish;
-  readonly mcpServers: readonly JsonMap[];
-  /** Resolves when all that agents have left for the run by now has been heard. */
+  readonly choice: SessionChoice;
+  readonly mcpServers: readonly McpServer[];
+  /** Resolves when every message that agents have left for the run so far has been handled. */
   readonly heard: () => Promise<void>;
 }
 
@@ -73,41 +73,41 @@ export class AcpAgent implements HostedAgent {
   readonly terminal = null;
   readonly #options: AcpAgentOptions;
   readonly #connection: Connection;
-  readonly #dialogs: Dialogs<Asking>;
-  /** What was sent for a message, by its id. */
+  readonly #dialogs: Dialogs<PermissionQuestion>;
+  /** Ids of the prompts sent for each message. */
   readonly #requests = new Map<string, string[]>();
   readonly #sessionWatchers: ((session: string) => void)[] = [];
-  #greeted: Promise<Readiness> = Promise.resolve(GONE);
+  #handshake: Promise<Readiness> = Promise.resolve(GONE);
   #session: string | null;
-  /** The prompt that is being written, and the last that was. */
+  /** Ids of the prompt being written and of the last one sent. */
   #sending: string | null = null;
   #lastPrompt: string | null = null;
 
   constructor(start: AgentStart, options: AcpAgentOptions) {
-    const { wish } = options;
+    const { choice } = options;
     this.start = start;
     this.#options = options;
     this.#session = start.session;
     this.#dialogs = new Dialogs(
-      () => this.#firstAsking(),
+      () => this.#firstQuestion(),
       ({ request }, verdict) => this.#answer(request, selected(byVerdict(request, verdict))),
     );
-    this.#connection = new Connection(start, wish.resumeSession === null, () => this.#serve());
-    for (const id of this.#connection.pen.sent()) this.#remember(id);
+    this.#connection = new Connection(start, choice.resumeSession === null, () => this.#serve());
+    for (const id of this.#connection.writer.sent()) this.#remember(id);
   }
 
-  begin(request: LedRequest): void {
+  begin(request: ProcessRequest): void {
     this.#connection.process.begin(request);
     this.#open();
   }
 
-  /** Somebody else's child. */
+  /** Follows a process that another engine started. */
   adopt(): void {
     this.#connection.process.adopt();
     this.#open();
   }
 
-  /** It cannot be begun. */
+  /** The agent cannot be started. */
   refuse(reason: string): void {
     this.#connection.process.refuse(reason);
   }
@@ -125,7 +125,7 @@ export class AcpAgent implements HostedAgent {
   }
 
   async ready(timeoutMs: number): Promise<Readiness> {
-    return (await within(this.#greeted, { timeoutMs })) ?? { kind: 'unready', reason: 'it did not answer' };
+    return (await within(this.#handshake, { timeoutMs })) ?? { kind: 'unready', reason: 'it did not answer' };
   }
 
   watchSession(told: (session: string) => void): void {
@@ -135,20 +135,20 @@ export class AcpAgent implements HostedAgent {
 
   async hand(message: AgentMessage, { timeoutMs, note, givenUp }: HandRequest): Promise<Handover> {
     if (!this.alive) return AGENT_GONE;
-    const greeted = (await within(this.#greeted, { timeoutMs, givenUp })) ?? LATE;
-    if (greeted.kind === 'gone') return AGENT_GONE;
-    if (greeted.kind === 'unready') return notTaken(greeted.reason);
+    const readiness = (await within(this.#handshake, { timeoutMs, givenUp })) ?? LATE;
+    if (readiness.kind === 'gone') return AGENT_GONE;
+    if (readiness.kind === 'unready') return notTaken(readiness.reason);
     if (message.kind === 'key') return this.#press(message, { timeoutMs, givenUp });
-    const { pen } = this.#connection;
+    const { writer } = this.#connection;
     const request = `prompt ${message.id}`;
-    if (pen.hasSent(request)) return TAKEN;
-    if (pen.wasWithdrawn(request)) return notTaken(LATE.reason);
+    if (writer.hasSent(request)) return TAKEN;
+    if (writer.wasWithdrawn(request)) return notTaken(LATE.reason);
     const isQueued = this.#busyWith() !== null;
     if (isQueued) void note({ delivery: 'queued' });
-    // What it asks in a turn that nobody else waits for is asked of whoever comes next.
-    const silence = isQueued ? this.#dialogs.listen(note) : null;
+    // Questions of the turn in flight go to whoever waits next.
+    const stopListening = isQueued ? this.#dialogs.listen(note) : null;
     const handover = await this.#prompt(request, answeredText(message), { timeoutMs, givenUp });
-    silence?.();
+    stopListening?.();
     return handover;
   }
 
@@ -162,14 +162,14 @@ export class AcpAgent implements HostedAgent {
       over.addEventListener('abort', () => resolve(), { once: true });
       if (over.aborted) resolve();
     });
-    const silence = this.#dialogs.listen(note);
+    const stopListening = this.#dialogs.listen(note);
     try {
       for (;;) {
         const request = present(this.#lastFor(message.id), `not handed over: ${message.id}`);
         const answered = await this.#answerTo(request, { givenUp });
-        // That it is gone is told by whoever attends it.
+        // The exit is reported by whoever follows `ended`.
         if (answered === null) return never();
-        // Its report may be on its way.
+        // Its report may be in the inbox.
         await this.#options.heard();
         if (over.aborted) return never();
         const end = await this.#workEnd(message, request, answered);
@@ -177,10 +177,10 @@ export class AcpAgent implements HostedAgent {
         const asked = await this.#askAgain(message, givenUp);
         if (asked.kind === 'agent-gone' || over.aborted) return never();
         if (asked.kind === 'not-taken')
-          return this.#failed(message, 'not-delivered', `was not asked again: ${asked.reason}`);
+          return this.#failed(message, 'not-delivered', `could not be asked again: ${asked.reason}`);
       }
     } finally {
-      silence();
+      stopListening();
     }
   }
 
@@ -204,18 +204,18 @@ export class AcpAgent implements HostedAgent {
 
   #open(): void {
     this.#connection.open(this.start.folder.path);
-    this.#greeted = this.#greet();
+    this.#handshake = this.#shakeHands();
   }
 
-  async #greet(): Promise<Readiness> {
-    const { wish, mcpServers } = this.#options;
-    const hello = await this.#ask('initialize', 'initialize', INITIALIZE);
+  async #shakeHands(): Promise<Readiness> {
+    const { choice, mcpServers } = this.#options;
+    const hello = await this.#ask('initialize', { method: 'initialize', params: INITIALIZE });
     if (hello === null) return this.#unready();
-    const request = sessionRequest(hello, wish, { workdir: this.start.workdir, mcpServers });
+    const request = sessionRequest(hello, choice, { workdir: this.start.workdir, mcpServers });
     if (!request.ok) return { kind: 'unready', reason: request.error };
-    const answered = await this.#ask('session', request.value.method, request.value.params);
+    const answered = await this.#ask('session', request.value);
     if (answered === null) return this.#unready();
-    const session = sessionOf(answered, wish, hello);
+    const session = sessionOf(answered, choice, hello);
     if (!session.ok) return { kind: 'unready', reason: session.error };
     if (session.value !== this.#session) for (const told of this.#sessionWatchers) told(session.value);
     this.#session = session.value;
@@ -224,31 +224,32 @@ export class AcpAgent implements HostedAgent {
   }
 
   #unready(): Readiness {
-    return this.alive ? { kind: 'unready', reason: 'what is said to it cannot be kept' } : GONE;
+    return this.alive ? { kind: 'unready', reason: 'lines for it cannot be recorded' } : GONE;
   }
 
-  /** Null where it is gone, or cannot be asked. */
-  async #ask(id: string, method: string, params: JsonMap): Promise<Answered | null> {
-    const { pen } = this.#connection;
-    const written = await pen.write(id, requestLine(id, method, params));
+  /** Null if the agent is gone, or the line could not be sent. */
+  async #ask(id: string, request: AgentRequest): Promise<Answered | null> {
+    const { writer } = this.#connection;
+    const written = await writer.write(id, requestLine(id, request));
     return written.kind === 'sent' ? this.#answerTo(id) : null;
   }
 
-  /** Null if the agent exits or the time is over first. */
+  /** Null if the agent is gone, or the limit is reached first. */
   #answerTo(request: string, limit?: TimeLimit): Promise<Answered | null> {
-    return this.#connection.when(() => this.#connection.talk.answers.get(request) ?? null, limit);
+    return this.#connection.when(() => this.#connection.conversation.answers.get(request) ?? null, limit);
   }
 
-  /** When it is idle. The time is for being taken then. */
+  /** Sends a prompt once the agent is idle. The timeout starts then. */
   async #prompt(request: string, text: string, limit: PromptLimit): Promise<Handover> {
-    const { pen } = this.#connection;
+    const { writer } = this.#connection;
     const { givenUp } = limit;
     const claimed = await this.#connection.when(() => this.#claim(request), { givenUp });
     if (claimed === null) return this.alive ? notTaken(LATE.reason) : AGENT_GONE;
     const sessionId = present(this.#session, 'a prompt without a session');
-    const line = requestLine(request, 'session/prompt', { sessionId, prompt: [{ type: 'text', text }] });
+    const params = { sessionId, prompt: [{ type: 'text' as const, text }] };
+    const line = requestLine(request, { method: 'session/prompt', params });
     const { ended, cancel } = timeLimit(limit);
-    const written = await pen.write(request, line, ended);
+    const written = await writer.write(request, line, ended);
     cancel();
     this.#sending = null;
     if (written.kind === 'sent') this.#remember(request);
@@ -257,7 +258,7 @@ export class AcpAgent implements HostedAgent {
     return written.kind === 'sent' ? TAKEN : notTaken(written.reason);
   }
 
-  /** Of several that wait, one. */
+  /** Lets one of several waiting prompts go. */
   #claim(request: string): true | null {
     if (this.#busyWith() !== null) return null;
     this.#sending = request;
@@ -266,7 +267,9 @@ export class AcpAgent implements HostedAgent {
 
   #busyWith(): string | null {
     if (this.#sending !== null) return this.#sending;
-    return this.#lastPrompt === null || this.#connection.talk.answers.has(this.#lastPrompt) ? null : this.#lastPrompt;
+    return this.#lastPrompt === null || this.#connection.conversation.answers.has(this.#lastPrompt)
+      ? null
+      : this.#lastPrompt;
   }
 
   #remember(id: string): void {
@@ -282,7 +285,7 @@ export class AcpAgent implements HostedAgent {
     return this.#requests.get(message)?.at(-1) ?? null;
   }
 
-  /** Null: it is to be asked again. */
+  /** Null if the agent must be asked again. */
   async #workEnd(message: PromptMessage, request: string, answered: Answered): Promise<WorkEnd | null> {
     const known = this.#limitKept(request);
     if (known !== null) return { kind: 'limit', limit: known };
@@ -293,21 +296,21 @@ export class AcpAgent implements HostedAgent {
         return end;
       case 'broken':
         return this.#failed(message, 'exit-nonzero', end.reason);
-      case 'rested': {
+      case 'finished': {
         const missing = message.expects.filter(({ required }) => required).map(({ name }) => name);
         if (missing.length === 0) {
-          const { outputs, kept } = await keptResult(message, answered.text, this.#options.runFolder);
+          const { outputs, kept } = await capturedResult(message, answered.text, this.#options.runFolder);
           const more = { kept, session: this.#session, usage: this.#usageOf(message.id) };
           return { kind: 'over', outcome: success(outputs, more) };
         }
         const asked = (this.#requests.get(message.id)?.length ?? 1) - 1;
         if (asked < AGAIN_MAX) return null;
-        return this.#failed(message, 'output-missing', `has come to rest without reporting: ${missing.join(', ')}`);
+        return this.#failed(message, 'output-missing', `finished its turn without reporting: ${missing.join(', ')}`);
       }
     }
   }
 
-  /** `reason`: a part of a sentence, about the agent. */
+  /** `reason`: predicate of a sentence about the agent. */
   #failed({ id }: PromptMessage, kind: FailureKind, reason: string): WorkEnd {
     const more = { session: this.#session, usage: this.#usageOf(id) };
     return {
@@ -317,16 +320,16 @@ export class AcpAgent implements HostedAgent {
   }
 
   #askAgain({ id, mode, expects }: PromptMessage, givenUp: Promise<unknown>): Promise<Handover> {
-    const text = promptText('The step that you were given has not been reported yet.', mode, expects);
+    const text = promptText('You have not reported your step yet.', mode, expects);
     return this.#prompt(`again ${this.#requests.get(id)?.length ?? 1} ${id}`, text, { givenUp });
   }
 
-  /** What it means is relative to when it was said: it is kept when it is first understood. */
+  /** Recorded when first parsed, because a relative time depends on when it was reported. */
   #keepLimit(request: string, limit: AgentLimit): void {
     try {
       writeJsonFile(this.#path(LIMIT), { request, ...limit });
     } catch (error) {
-      // The next life understands it anew, and may be a little late.
+      // The next engine parses it again, and may be a little late.
       if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
     }
   }
@@ -340,51 +343,51 @@ export class AcpAgent implements HostedAgent {
     try {
       writePrivate(this.#path(READY), '');
     } catch (error) {
-      // Whoever finds it gone will think that it never was ready.
+      // Then a later engine will assume that the agent never was ready.
       if (!isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) throw error;
     }
   }
 
   #usageOf(message: string): Usage | null {
-    const { answers } = this.#connection.talk;
+    const { answers } = this.#connection.conversation;
     const requests = this.#requests.get(message) ?? [];
     return sumOf(requests.flatMap((request) => answers.get(request)?.usage ?? []));
   }
 
   async #press({ id, key }: KeyMessage, limit: TimeLimit): Promise<Handover> {
-    if (!isInterrupt(key)) return notTaken(`it has no terminal in which ${key} could be pressed`);
-    if (this.#busyWith() === null || this.#connection.pen.hasSent(`key ${id}`)) return TAKEN;
+    if (!isInterrupt(key)) return notTaken(`it has no terminal to press ${key} in`);
+    if (this.#busyWith() === null || this.#connection.writer.hasSent(`key ${id}`)) return TAKEN;
     const pressed = await within(this.#cancel(`key ${id}`), limit);
     if (!this.alive) return AGENT_GONE;
     return pressed === null ? notTaken(LATE.reason) : TAKEN;
   }
 
-  /** Makes it leave its present turn. What it asks in it needs no answer any more, and gets one. */
+  /** Cancels the present turn, and answers its open permission requests, as the protocol demands. */
   async #cancel(id: string): Promise<true> {
-    if ((await this.#greeted).kind !== 'ready') return true;
-    const { pen, talk } = this.#connection;
+    if ((await this.#handshake).kind !== 'ready') return true;
+    const { writer, conversation } = this.#connection;
     const sessionId = present(this.#session, 'a turn without a session');
-    await pen.write(id, notificationLine('session/cancel', { sessionId }));
-    for (const request of talk.requests.values()) {
+    await writer.write(id, cancelLine({ sessionId }));
+    for (const request of conversation.requests.values()) {
       if (request.method === PERMISSION) this.#answer(request, CANCELLED);
     }
     return true;
   }
 
-  /** Answers what it asks, save what a person must decide. */
+  /** Answers the agent's requests, except those that a person must decide. */
   #serve(): void {
-    const { pen, talk } = this.#connection;
-    for (const [key, request] of talk.requests) {
-      if (pen.hasSent(answerId(request))) talk.requests.delete(key);
+    const { writer, conversation } = this.#connection;
+    for (const [key, request] of conversation.requests) {
+      if (writer.hasSent(answerId(request))) conversation.requests.delete(key);
       else if (request.method !== PERMISSION) {
-        const line = refusalLine(request.id, METHOD_NOT_FOUND, `Method not found: ${request.method}`);
-        void pen.write(answerId(request), line);
+        const line = errorLine(request.id, METHOD_NOT_FOUND, `Method not found: ${request.method}`);
+        void writer.write(answerId(request), line);
       } else {
         const rule = this.#ruleFor(request);
         if (rule !== 'ask') this.#answer(request, selected(byRule(request, rule)));
       }
     }
-    this.#dialogs.look();
+    this.#dialogs.update();
   }
 
   #ruleFor(request: RpcRequest): AcpProfile['permission'] {
@@ -392,15 +395,15 @@ export class AcpAgent implements HostedAgent {
     return isOwnTool(request) ? 'allow' : permission;
   }
 
-  #answer(request: RpcRequest, result: JsonMap): void {
-    const written = this.#connection.pen.write(answerId(request), answerLine(request.id, result));
+  #answer(request: RpcRequest, result: RequestPermissionResponse): void {
+    const written = this.#connection.writer.write(answerId(request), answerLine(request.id, result));
     void written.then(({ kind }) => {
       if (kind === 'sent') this.#connection.wake();
     });
   }
 
-  #firstAsking(): Asking | null {
-    for (const [key, request] of this.#connection.talk.requests) {
+  #firstQuestion(): PermissionQuestion | null {
+    for (const [key, request] of this.#connection.conversation.requests) {
       if (request.method !== PERMISSION || this.#ruleFor(request) !== 'ask') continue;
       return { key, request, dialog: permissionDialog(request) };
     }
@@ -412,20 +415,20 @@ export class AcpAgent implements HostedAgent {
   }
 }
 
-type PromptLimit = TimeLimit & { readonly givenUp: Promise<unknown> };
+type PromptLimit = TimeLimit & Required<Pick<TimeLimit, 'givenUp'>>;
 
-interface Asking extends Question {
+interface PermissionQuestion extends Question {
   readonly request: RpcRequest;
 }
 
 const LIMIT = 'acp-limit';
 
 const GONE: Readiness = { kind: 'gone' };
-const LATE = { kind: 'unready', reason: 'its time was up' } as const;
+const LATE = { kind: 'unready', reason: 'timed out' } as const;
 const TAKEN: Handover = { kind: 'taken' };
 const AGENT_GONE: Handover = { kind: 'agent-gone' };
 
-/** Each its own: what waits for it is forgotten with it. */
+/** A new promise each time, so that nothing that waits for it is retained. */
 function never(): Promise<never> {
   return new Promise(() => {});
 }
@@ -437,3 +440,16 @@ function notTaken(reason: string): Handover {
 function answerId({ id }: RpcRequest): string {
   return `answer ${JSON.stringify(id)}`;
 }
+
+/** The agent's answer as the output `result`. A file holds it if it is too large for the journal. */
+async function capturedResult({ id, step }: PromptMessage, text: string, runFolder: string): Promise<Captured> {
+  if (Buffer.byteLength(text) <= JOURNAL_BYTES_MAX) return { outputs: { result: text }, kept: [], problems: [] };
+  const folder = stepFolder(runFolder, step, Number(id.slice(id.lastIndexOf('#') + 1)));
+  makeFolder(folder.path);
+  const path = join(folder.path, 'answer');
+  writePrivate(path, text);
+  const result = { name: 'result', from: { kind: 'file', path }, type: 'any', required: true } as const;
+  return capture([result], { runFolder, folder, cwd: folder.path, status: 0 });
+}
+
+const JOURNAL_BYTES_MAX = 1_000_000;

@@ -1,75 +1,75 @@
-// All that is between us and the process of an agent: what we write to it, what it has written, and whether it lives. What
-// both have said is kept in the folder of its start, so that another life of the engine takes up the same connection.
+// Connection to the process of an agent: the writer of its input, the conversation read from its output, and its life. Both
+// directions are kept in the folder of the agent's start, so that a later engine continues the same connection.
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { AgentStart } from '../files.ts';
-import { watchPath } from '../../../sys/watch.ts';
-import { LedProcess } from './agent-process.ts';
-import { LineTail } from './line-tail.ts';
 import { timeLimit } from '../../../sys/with-timeout.ts';
 import type { TimeLimit } from '../../../sys/with-timeout.ts';
-import { Pen, PIPE } from './once-writer.ts';
+import { watchPath } from '../../../sys/watch.ts';
+import type { AgentStart } from '../files.ts';
+import { AgentProcess } from './agent-process.ts';
+import { Conversation } from './conversation.ts';
+import { LineTail } from './line-tail.ts';
+import { OnceWriter, PIPE } from './once-writer.ts';
 import { messagesIn } from './rpc.ts';
-import { Talk } from './conversation.ts';
 
 export class Connection {
-  readonly process: LedProcess;
-  readonly pen: Pen;
-  readonly talk: Talk;
+  readonly process: AgentProcess;
+  readonly writer: OnceWriter;
+  readonly conversation: Conversation;
   readonly #tail: LineTail;
   readonly #waiting = new Set<() => void>();
-  readonly #changed: () => void;
+  readonly #onChange: () => void;
   #closeWatch: () => void = () => undefined;
   #isSettled = false;
 
-  /** `changed`: all that the agent has said by now is in the talk, and something may follow from it. */
-  constructor(start: AgentStart, isFresh: boolean, changed: () => void) {
+  /** `onChange`: called when the conversation has everything that the agent has written so far. */
+  constructor(start: AgentStart, isFresh: boolean, onChange: () => void) {
     const { path } = start.folder;
-    this.#changed = changed;
-    this.talk = new Talk(isFresh);
-    this.pen = new Pen(path);
+    this.#onChange = onChange;
+    this.conversation = new Conversation(isFresh);
+    this.writer = new OnceWriter(path);
     this.#tail = new LineTail(join(path, 'stdout'), {
       line: (bytes) => {
-        for (const message of messagesIn(bytes)) this.talk.take(message);
+        for (const message of messagesIn(bytes)) this.conversation.add(message);
       },
       settled: () => {
         this.#isSettled = true;
         this.wake();
       },
     });
-    this.process = new LedProcess(start, () => {
+    this.process = new AgentProcess(start, () => {
       this.#closeWatch();
       this.#tail.finish();
-      this.pen.close();
-      // Whoever reads all files of a run is not to wait for somebody to write into this one.
+      this.writer.close();
+      // A program that reads all files of a run would block on a pipe without a writer.
       rmSync(join(path, PIPE), { force: true });
     });
     void this.process.ended.then(() => this.wake());
   }
 
-  /** To be called when the process has been begun, or found. */
+  /** To be called when the process has been started or found. */
   open(folder: string): void {
-    const look = (): void => {
-      this.#tail.look();
-      this.pen.look();
+    const update = (): void => {
+      this.#tail.update();
+      this.writer.update();
     };
-    const watcher = watchPath(folder, look, { background: true });
-    const looks = watcher === null ? setInterval(look, LOOK_UNWATCHED_MS).unref() : undefined;
+    const watcher = watchPath(folder, update, { background: true });
+    const poll = watcher === null ? setInterval(update, POLL_MS).unref() : undefined;
     this.#closeWatch = () => {
       watcher?.close();
-      clearInterval(looks);
+      clearInterval(poll);
     };
-    look();
+    update();
   }
 
   wake(): void {
-    this.#changed();
+    this.#onChange();
     for (const wake of this.#waiting) wake();
   }
 
-  /** What `look` finds in the talk, as soon as it finds something; null if the agent exits or the time is over first. */
-  when<T>(look: () => T | null, limit: TimeLimit = {}): Promise<T | null> {
+  /** Resolves as soon as `find` returns a value; null if the agent is gone or the limit is reached first. */
+  when<T>(find: () => T | null, limit: TimeLimit = {}): Promise<T | null> {
     return new Promise((resolve) => {
       const { ended, cancel } = timeLimit(limit);
       const end = (found: T | null): void => {
@@ -78,7 +78,7 @@ export class Connection {
         resolve(found);
       };
       const wake = (): void => {
-        const found = look();
+        const found = find();
         if (found !== null || !this.process.alive) end(found);
       };
       this.#waiting.add(wake);
@@ -88,5 +88,5 @@ export class Connection {
   }
 }
 
-/** Where the system has no watches left. */
-const LOOK_UNWATCHED_MS = 50;
+/** If the system has no file watches left. */
+const POLL_MS = 50;

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import type { JsonMap } from '../../../base/json.ts';
 import { messagesIn } from './rpc.ts';
-import { Talk } from './conversation.ts';
+import { Conversation } from './conversation.ts';
 
-function talkOf(lines: readonly (JsonMap | readonly JsonMap[])[], isFresh = true): Talk {
-  const talk = new Talk(isFresh);
-  for (const line of lines) for (const message of messagesIn(Buffer.from(JSON.stringify(line)))) talk.take(message);
-  return talk;
+function talkOf(lines: readonly (JsonMap | readonly JsonMap[])[], isFresh = true): Conversation {
+  const conversation = new Conversation(isFresh);
+  for (const line of lines)
+    for (const message of messagesIn(Buffer.from(JSON.stringify(line)))) conversation.add(message);
+  return conversation;
 }
 
 const update = (value: JsonMap): JsonMap => ({ method: 'session/update', params: { update: value } });

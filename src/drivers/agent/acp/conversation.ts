@@ -1,14 +1,17 @@
-// What an agent has said, line by line, as far as anybody must know it: its answers to us, what it asks of us, and how its
-// present turn goes. Pure: the same lines make the same talk, in every life of the engine.
+// Fold of the lines that an agent has written: its answers, its open requests, its present turn and how turns end. Pure: the
+// same lines make the same conversation, in every life of the engine.
 //
-// The text of a turn is its last message: what was said before a tool was used is not the answer. Its tokens are told by
-// themselves. Its cost is told as the sum of its session so far, and is the difference to what was told before; where that
-// is not known, neither is the cost.
+// The text of a turn is its last message: text before a tool call is not the answer. Tokens are reported for each turn. Cost
+// is reported as the total of the session, so a turn costs the difference; unknown if the total before it is unknown.
 
+import type { PromptResponse, SessionUpdate, StopReason } from '@agentclientprotocol/sdk/unstable';
 import type { Json, JsonMap } from '../../../base/json.ts';
 import { isJsonMap } from '../../../base/json.ts';
+import type { LimitPattern } from '../../../ir/adapter.ts';
 import type { Usage } from '../../../ir/usage.ts';
-import type { Incoming, RpcError, RpcRequest } from './rpc.ts';
+import { limitIn } from '../headless/limit.ts';
+import type { AgentLimit } from '../host.ts';
+import type { Incoming, RpcError, RpcRequest, Unchecked } from './rpc.ts';
 
 /** To a request of ours. */
 export interface Answered {
@@ -21,109 +24,152 @@ export interface Answered {
 
 export const PERMISSION = 'session/request_permission';
 
-export class Talk {
+export class Conversation {
   /** By our ids. */
   readonly answers = new Map<string, Answered>();
-  /** What the agent has asked, and as far as it shows still wants to know: by its ids as JSON. */
+  /** Requests of the agent that are still open, by their ids as JSON. */
   readonly requests = new Map<string, RpcRequest>();
-  /** What has been told of the tools of the present turn, by their ids. */
+  /** Tool calls of the present turn, by their ids. */
   readonly #tools = new Map<string, JsonMap>();
   #text: string[] = [];
-  #message: Json | undefined;
+  #messageId: Json | undefined;
   #isTextOver = true;
   #cost: number | null = null;
   #costBefore: number | null;
 
-  /** `isFresh`: its session begins with it. */
+  /** `isFresh`: the session is new, so it has cost nothing yet. */
   constructor(isFresh: boolean) {
     this.#costBefore = isFresh ? 0 : null;
   }
 
-  take(message: Incoming): void {
+  add(message: Incoming): void {
     switch (message.kind) {
       case 'answer':
-        if (typeof message.id === 'string') this.#answered(message.id, message.result, message.error);
+        if (typeof message.id === 'string') this.#onAnswer(message.id, message.result, message.error);
         return;
       case 'request':
-        this.requests.set(JSON.stringify(message.id), message.method === PERMISSION ? this.#whole(message) : message);
+        this.requests.set(
+          JSON.stringify(message.id),
+          message.method === PERMISSION ? this.#withToolCall(message) : message,
+        );
         return;
       case 'notification':
         if (message.method === 'session/update' && isJsonMap(message.params['update']))
-          this.#heard(message.params['update']);
+          this.#onUpdate(message.params['update']);
         return;
     }
   }
 
-  #answered(id: string, result: Json, error: RpcError | null): void {
-    const told = isJsonMap(result) ? result : {};
+  #onAnswer(id: string, value: Json, error: RpcError | null): void {
+    const result = isJsonMap(value) ? value : {};
     const usd = this.#cost === null || this.#costBefore === null ? null : this.#cost - this.#costBefore;
-    const usage = { usd: usd !== null && usd >= 0 ? usd : null, tokens: tokensIn(told) };
-    this.answers.set(id, { result: told, error, text: this.#text.join(''), usage });
+    const usage = { usd: usd !== null && usd >= 0 ? usd : null, tokens: tokensIn(result) };
+    this.answers.set(id, { result, error, text: this.#text.join(''), usage });
     this.#costBefore = this.#cost ?? this.#costBefore;
     this.#text = [];
     this.#isTextOver = true;
     this.#tools.clear();
-    // Nobody waits for leave in a turn that is over.
+    // The turn is over, so nobody waits for a permission any more.
     for (const [key, { method }] of this.requests) if (method === PERMISSION) this.requests.delete(key);
   }
 
-  #heard(update: JsonMap): void {
-    switch (update['sessionUpdate']) {
+  #onUpdate(update: Unchecked<SessionUpdate>): void {
+    switch (update.sessionUpdate as SessionUpdate['sessionUpdate']) {
       case 'agent_message_chunk': {
         const { content, messageId } = update;
         if (!isJsonMap(content) || typeof content['text'] !== 'string') return;
-        if (this.#isTextOver || messageId !== this.#message) this.#text = [];
+        if (this.#isTextOver || messageId !== this.#messageId) this.#text = [];
         this.#isTextOver = false;
-        this.#message = messageId;
+        this.#messageId = messageId;
         this.#text.push(content['text']);
         return;
       }
       case 'tool_call':
         this.#isTextOver = true;
-        this.#toolTold(update);
+        this.#onToolCall(update);
         return;
       case 'tool_call_update':
-        this.#toolTold(update);
+        this.#onToolCall(update);
         return;
       case 'usage_update': {
-        const cost = update['cost'];
+        const { cost } = update;
         if (isJsonMap(cost) && cost['currency'] === 'USD' && typeof cost['amount'] === 'number')
           this.#cost = cost['amount'];
         return;
       }
       default:
-        // Plans, thoughts, modes: nobody here needs to know.
+        // Plans, thoughts and modes are not used.
         return;
     }
   }
 
-  #toolTold(update: JsonMap): void {
-    const id = update['toolCallId'];
+  #onToolCall(update: Unchecked<SessionUpdate>): void {
+    const id = update.toolCallId;
     if (typeof id === 'string') this.#tools.set(id, { ...this.#tools.get(id), ...withoutNulls(update) });
   }
 
-  /** A request for leave to use a tool, with all that has been told of the tool by now. */
-  #whole(request: RpcRequest): RpcRequest {
-    const asked = request.params['toolCall'];
-    if (!isJsonMap(asked)) return request;
-    const id = asked['toolCallId'];
-    const toolCall = { ...(typeof id === 'string' ? this.#tools.get(id) : {}), ...withoutNulls(asked) };
+  /** A permission request, with everything reported about its tool call so far. */
+  #withToolCall(request: RpcRequest): RpcRequest {
+    const given = request.params['toolCall'];
+    if (!isJsonMap(given)) return request;
+    const id = given['toolCallId'];
+    const toolCall = { ...(typeof id === 'string' ? this.#tools.get(id) : {}), ...withoutNulls(given) };
     return { ...request, params: { ...request.params, toolCall } };
   }
 }
 
-function withoutNulls(map: JsonMap): JsonMap {
-  return Object.fromEntries(Object.entries(map).filter(([, value]) => value !== null));
+function withoutNulls(map: Readonly<Record<string, Json | undefined>>): JsonMap {
+  const entries = Object.entries(map).filter(([, value]) => value !== null && value !== undefined);
+  return Object.fromEntries(entries) as JsonMap;
 }
 
-/** Of one turn: as the protocol has it, or in the words of those that came before it had any. */
-function tokensIn(result: JsonMap): number | null {
-  const meta = isJsonMap(result['_meta']) ? result['_meta'] : {};
-  for (const usage of [result['usage'], meta['usage']]) {
+/** Tokens of one turn: where the protocol has them, or where agents put them before it had any. */
+function tokensIn(result: Unchecked<PromptResponse>): number | null {
+  const meta = isJsonMap(result._meta) ? result._meta : {};
+  for (const usage of [result.usage, meta['usage']]) {
     if (isJsonMap(usage) && typeof usage['totalTokens'] === 'number') return usage['totalTokens'];
   }
   const count = isJsonMap(meta['quota']) ? meta['quota']['token_count'] : undefined;
   if (!isJsonMap(count)) return null;
   const { input_tokens: input, output_tokens: output } = count;
   return typeof input === 'number' && typeof output === 'number' ? input + output : null;
+}
+
+export type TurnEnd =
+  /** The agent has finished, as far as it knows. */
+  | { readonly kind: 'finished' }
+  | { readonly kind: 'limit'; readonly limit: AgentLimit }
+  /** `reason`: predicate of a sentence about the agent. */
+  | { readonly kind: 'broken'; readonly reason: string };
+
+/** Classifies the answer to a prompt. `now`: milliseconds since 1970. */
+export function turnEnd(
+  { result, error, text, usage }: Answered,
+  limits: readonly LimitPattern[],
+  now: number,
+): TurnEnd {
+  // Some agents report a limit as if it were an answer. An answer that has used tokens is an answer.
+  const words = error?.message ?? (usage.tokens === null ? text : '');
+  const limit = limitIn(words, limits, now);
+  if (limit !== null) return { kind: 'limit', limit };
+  if (error !== null) return broken(`ended its turn with an error: ${error.message}`);
+  const { stopReason }: Unchecked<PromptResponse> = result;
+  switch (stopReason as StopReason) {
+    case 'end_turn':
+      return { kind: 'finished' };
+    case 'cancelled':
+      return broken('stopped because its turn was cancelled');
+    case 'refusal':
+      return broken(text === '' ? 'refuses to continue' : `refuses to continue: ${text}`);
+    case 'max_tokens':
+      return broken('has used all the tokens of a turn (max_tokens)');
+    case 'max_turn_requests':
+      return broken('has made all the model requests of a turn (max_turn_requests)');
+    default:
+      return broken(`ended its turn for an unknown reason: ${JSON.stringify(stopReason ?? null)}`);
+  }
+}
+
+function broken(reason: string): TurnEnd {
+  return { kind: 'broken', reason };
 }

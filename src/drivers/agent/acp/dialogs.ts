@@ -1,11 +1,11 @@
-// What an agent asks people, one question at a time: told to whoever waits for the agent, and answered by what is decided
-// about that very question.
+// Questions of an agent to people, one at a time: shown to whoever waits for the agent, and answered by a decision about
+// exactly that question.
 
 import type { DialogVerdict, Note } from '../../../engine/ports.ts';
 import type { Dialog } from '../../../ir/effect.ts';
 
 export interface Question {
-  /** Of the request. */
+  /** Identifies the request. */
   readonly key: string;
   readonly dialog: Dialog;
 }
@@ -17,32 +17,32 @@ export class Dialogs<T extends Question> {
   #shown: { readonly key: string; readonly listener: Note } | null = null;
   #verdict: DialogVerdict | null = null;
 
-  /** `first`: the question that is to be answered next. */
+  /** `first`: the next question to answer. */
   constructor(first: () => T | null, answer: (question: T, verdict: DialogVerdict) => void) {
     this.#first = first;
     this.#answer = answer;
   }
 
-  /** The first that listens is told. Returns how to leave. */
+  /** Only the first listener is notified. Returns a function that stops listening. */
   listen(note: Note): () => void {
-    // Two may be told by the same function.
+    // Two listeners may be the same function.
     const listener: Note = (progress) => note(progress);
     this.#listeners.add(listener);
-    this.look();
+    this.update();
     return () => {
       this.#listeners.delete(listener);
-      this.look();
+      this.update();
     };
   }
 
-  /** May come before the question has been heard again. */
+  /** After a restart, a decision may arrive before the question does. */
   decide(verdict: DialogVerdict): void {
     this.#verdict = verdict;
-    this.look();
+    this.update();
   }
 
-  /** There may be another question, or none any more. */
-  look(): void {
+  /** To be called when the open question may have changed. */
+  update(): void {
     const question = this.#first();
     const [listener] = this.#listeners;
     const shown = this.#shown;

@@ -1,12 +1,12 @@
-// Agents that speak the Agent Client Protocol: each a process of its own that reads from a pipe in the folder of its start
-// and writes to a file there. It needs nothing of the engine: a shell holds the pipe open on both ends, so that it never
-// ends, and the file takes whatever is written. Rules host/1 to host/6.
+// Host of agents that speak the Agent Client Protocol. Each is a process of its own that reads from a pipe in the folder of
+// its start and writes to a file there. It runs without the engine: a shell holds both ends of the pipe open, so that it
+// never ends, and the file takes all output. Rules host/1 to host/6.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { McpServer } from '@agentclientprotocol/sdk/unstable';
 import { present } from '../../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import type { JsonMap } from '../../../base/json.ts';
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
 import type { Adapter } from '../../../ir/adapter.ts';
@@ -23,27 +23,27 @@ import { makeFolder } from '../../../sys/private-file.ts';
 import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
 import { findShell } from '../../recording-shell.ts';
 import { AcpAgent, READY } from './agent.ts';
-import { endBySignal } from './ending.ts';
-import type { SessionWish } from './handshake.ts';
-import type { LedRequest } from './agent-process.ts';
+import type { SessionChoice } from './handshake.ts';
+import { endBySignal } from './agent-process.ts';
+import type { ProcessRequest } from './agent-process.ts';
 import { PIPE, PIPE_OPEN } from './once-writer.ts';
 import { OWN_SERVER } from './permission.ts';
 
 export interface AcpHostOptions extends RunSurroundings {
   readonly adapter: Adapter;
-  /** Resolves when all that agents have left for the run by now has been heard. */
+  /** Resolves when every message that agents have left for the run so far has been handled. */
   readonly heard: () => Promise<void>;
 }
 
 export function acpHost(options: AcpHostOptions): AgentHost {
   const { adapter, runFolder, heard } = options;
   const { signal } = present(adapter.acp, `the adapter ${adapter.name} has no acp`);
-  /** Two writers to one pipe would be one too many. */
+  /** One object for each agent, because its pipe must have one writer. */
   const known = new Map<string, AcpAgent>();
 
-  const agentOf = (start: AgentStart, wish: SessionWish): AcpAgent => {
+  const agentOf = (start: AgentStart, choice: SessionChoice): AcpAgent => {
     const mcpServers = serversFor(holeValues(adapter, options, placeOf(start)));
-    const agent = new AcpAgent(start, { adapter, runFolder, wish, mcpServers, heard });
+    const agent = new AcpAgent(start, { adapter, runFolder, choice, mcpServers, heard });
     known.set(start.marker, agent);
     void agent.ended.then(() => {
       if (known.get(start.marker) === agent) known.delete(start.marker);
@@ -53,7 +53,7 @@ export function acpHost(options: AcpHostOptions): AgentHost {
 
   return {
     start: (request) => {
-      const agent = agentOf(request.start, wishOf(request));
+      const agent = agentOf(request.start, choiceOf(request));
       const begin = preparedStart(request, options);
       if (begin.ok) agent.begin(begin.value);
       else agent.refuse(begin.error);
@@ -67,15 +67,15 @@ export function acpHost(options: AcpHostOptions): AgentHost {
 function found(
   start: AgentStart,
   known: AcpAgent | null,
-  agentOf: (start: AgentStart, wish: SessionWish) => AcpAgent,
+  agentOf: (start: AgentStart, choice: SessionChoice) => AcpAgent,
 ): FoundAgent {
   const { folder, marker } = start;
-  // Read once: it may be written between two looks at it.
+  // Read once, because it may be written at any moment.
   const record = readProcess(folder);
   if (livingLeader(record, marker) !== null) {
     if (known !== null) return { kind: 'alive', agent: known };
-    const wish = readJsonFile(join(folder.path, WISH)) as SessionWish | null;
-    const agent = agentOf(start, present(wish, `an agent without a wish: ${folder.path}`));
+    const choice = readJsonFile(join(folder.path, CHOICE)) as SessionChoice | null;
+    const agent = agentOf(start, present(choice, `an agent without a session choice: ${folder.path}`));
     agent.adopt();
     return { kind: 'alive', agent };
   }
@@ -84,15 +84,15 @@ function found(
   return { kind: 'gone', wasReady: existsSync(join(folder.path, READY)), exit };
 }
 
-/** In the folder of a start: what it was started for. */
-const WISH = 'acp-wish';
+/** In the folder of a start. */
+const CHOICE = 'acp-wish';
 
-function wishOf({ resumeSession, forks }: StartRequest): SessionWish {
+function choiceOf({ resumeSession, forks }: StartRequest): SessionChoice {
   return { resumeSession, forks };
 }
 
-/** An error says why it cannot be begun. */
-function preparedStart(request: StartRequest, options: AcpHostOptions): Result<LedRequest, string> {
+/** An error says why the agent cannot be started. */
+function preparedStart(request: StartRequest, options: AcpHostOptions): Result<ProcessRequest, string> {
   const { start, environment, resumeSession, args } = request;
   const { adapter } = options;
   const shell = findShell('sh', `${environment['PATH'] ?? ''}:/bin:/usr/bin`);
@@ -108,7 +108,7 @@ function preparedStart(request: StartRequest, options: AcpHostOptions): Result<L
     makeFolder(start.folder.path);
     const laidOut = layOut(adapter, values, options.environment);
     if (!laidOut.ok) return laidOut;
-    writeJsonFile(join(start.folder.path, WISH), wishOf(request));
+    writeJsonFile(join(start.folder.path, CHOICE), choiceOf(request));
   } catch (error) {
     if (isErrno(error, ...REFUSED, ...EXHAUSTED, ...ABSENT)) return err(error.message);
     throw error;
@@ -117,10 +117,7 @@ function preparedStart(request: StartRequest, options: AcpHostOptions): Result<L
   return ok({ shell, command: [shell.path, '-c', script, shell.name], environment });
 }
 
-/**
- * A shell that holds the pipe open on both ends for as long as the command runs. Like the one that leads it, it is not
- * ended by what ends the command.
- */
+/** A shell that holds both ends of the pipe open while the command runs, and survives the signals that end the command. */
 function withPipe(command: string, folder: string): string {
   const [pipe, open] = [shellWord(join(folder, PIPE)), shellWord(join(folder, PIPE_OPEN))];
   return [
@@ -131,8 +128,8 @@ function withPipe(command: string, folder: string): string {
   ].join('\n');
 }
 
-/** The run's own, so that it is reached from any sandbox. */
-function serversFor({ meow, agent, workflow_id, socket, inbox }: HoleValues): readonly JsonMap[] {
+/** The run's own MCP server, which can be reached from any sandbox. */
+function serversFor({ meow, agent, workflow_id, socket, inbox }: HoleValues): readonly McpServer[] {
   if (meow === undefined) return [];
   const flags = { agent, workflow: workflow_id, socket, inbox };
   const args = Object.entries(flags).flatMap(([flag, value]) => (value === undefined ? [] : [`--${flag}`, value]));

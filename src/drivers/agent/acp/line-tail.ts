@@ -1,8 +1,7 @@
-// A growing file, line by line, from its beginning: whoever opens it anew hears all of it again. Who writes it tells us
-// nothing: `look` is to be called whenever it may have grown.
+// Follows a growing file line by line, from its beginning. The caller calls `update` whenever the file may have grown.
 //
-// Lines have any length; one that would not fit into memory is passed over. What is behind the last line end has not been
-// said yet. A long file is read in turns, so that others have theirs.
+// A line that does not fit into memory is skipped. Text without a line end is not a line yet. A long file is read in slices,
+// so that other work goes on in between.
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { ABSENT, isErrno } from '../../../sys/errno.ts';
@@ -10,7 +9,7 @@ import { ABSENT, isErrno } from '../../../sys/errno.ts';
 export interface TailEvents {
   /** Without its end. */
   line(bytes: Buffer): void;
-  /** All that was there has been told. */
+  /** Everything written so far has been reported. */
   settled(): void;
 }
 
@@ -19,7 +18,7 @@ export class LineTail {
   readonly #events: TailEvents;
   readonly #chunk = Buffer.allocUnsafe(CHUNK_BYTES);
   #file: number | null = null;
-  /** Of a line whose end is still to come. */
+  /** Of the line that has no end yet. */
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #reading = false;
@@ -30,14 +29,14 @@ export class LineTail {
     this.#events = events;
   }
 
-  look(): void {
-    if (!this.#reading && !this.#closed) this.#turn();
+  update(): void {
+    if (!this.#reading && !this.#closed) this.#slice();
   }
 
-  /** At once, to the end, and no further. */
+  /** Reads synchronously to the end, then closes. */
   finish(): void {
     if (this.#closed) return;
-    while (this.#read(TURN_BYTES));
+    while (this.#read(SLICE_BYTES));
     this.#events.settled();
     this.close();
   }
@@ -48,18 +47,18 @@ export class LineTail {
     this.#file = null;
   }
 
-  #turn(): void {
+  #slice(): void {
     this.#reading = false;
     if (this.#closed) return;
-    if (this.#read(TURN_BYTES)) {
+    if (this.#read(SLICE_BYTES)) {
       this.#reading = true;
-      setImmediate(() => this.#turn());
+      setImmediate(() => this.#slice());
     } else {
       this.#events.settled();
     }
   }
 
-  /** Whether there may be more. */
+  /** True if there may be more. */
   #read(atMost: number): boolean {
     this.#file ??= opened(this.#path);
     if (this.#file === null) return false;
@@ -88,7 +87,7 @@ export class LineTail {
   #add(piece: Buffer): void {
     if (piece.length === 0) return;
     this.#pieceBytes += piece.length;
-    // The chunk is used again.
+    // Copied, because the chunk is reused.
     if (this.#pieceBytes > LINE_BYTES_MAX) this.#pieces = [];
     else this.#pieces.push(Buffer.from(piece));
   }
@@ -96,10 +95,10 @@ export class LineTail {
 
 const NEWLINE = 0x0a;
 const CHUNK_BYTES = 65_536;
-const TURN_BYTES = 1_048_576;
+const SLICE_BYTES = 1_048_576;
 const LINE_BYTES_MAX = 128 * 1024 * 1024;
 
-/** Null where it is not there yet. */
+/** Null if it does not exist yet. */
 function opened(path: string): number | null {
   try {
     return openSync(path, 'r');

@@ -1,13 +1,13 @@
-// Writes messages, one in a line, into the pipe that an agent reads, each once by its id: in this life of the engine and
-// in all others. A record beside the pipe tells the next life how far this one has come.
+// Writes lines into the pipe that an agent reads, each exactly once by its id, across all lives of the engine. A record
+// beside the pipe tells the next engine how far this one got.
 //
-// N1  `begun` is recorded before the first byte of a line, `whole` when all its bytes are in the pipe and before the line
-//     end, `sent` after that.
-// N2  An agent hears a line when it has its end. So a line that is not `whole` was not heard; and one that is `whole` is
-//     heard at the latest when its next writer ends it. An empty line says nothing.
-// N3  What was left in the pipe without being whole is spoilt, so that it cannot become a message, before anything else is
-//     written.
-// N4  Nothing here waits for the agent to read: what does not fit into the pipe is written when there is room.
+// once-writer/1  `begun` is recorded before the first byte of a line, `whole` when all its bytes are in the pipe and before
+//                the line end, `sent` after that.
+// once-writer/2  An agent reads a line when the line has its end. So a line that is not `whole` was not read, and one that is
+//                `whole` is read at the latest when the next writer ends it. Agents ignore empty lines.
+// once-writer/3  An incomplete line left in the pipe is made invalid, so that it cannot become a message, before anything
+//                else is written.
+// once-writer/4  Nothing here waits for the agent to read: what does not fit into the pipe is written when there is room.
 
 import { closeSync, constants, openSync, readFileSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
@@ -16,43 +16,43 @@ import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import { crash } from '../../../sys/throw-uncaught.ts';
 import { openPrivate } from '../../../sys/private-file.ts';
 
-/** In the folder of a start: the pipe, what is made when somebody has it open for reading, and the record. */
+/** In the folder of a start: the pipe, a file that exists once a reader has opened it, and the record. */
 export const PIPE = 'acp-in';
 export const PIPE_OPEN = 'acp-in.open';
 const RECORD = 'acp-in.sent';
 
 export type Written =
-  /** The agent has it, unless it has died meanwhile. */
+  /** The agent has it, unless the agent has died. */
   | { readonly kind: 'sent' }
-  /** It will never have it. `reason`: a part of a sentence. */
+  /** The agent will never have it. `reason`: a clause. */
   | { readonly kind: 'not-sent'; readonly reason: string };
 
 type Stage = 'begun' | 'whole' | 'sent' | 'withdrawn';
 
-export class Pen {
+export class OnceWriter {
   readonly #folder: string;
   readonly #stages = new Map<string, Stage>();
-  readonly #waiting: Letter[] = [];
+  readonly #waiting: PendingLine[] = [];
   readonly #known = new Map<string, Promise<Written>>();
   #socket: Socket | null = null;
   #writing = false;
   #closed = false;
-  /** There may be a part of a line in the pipe. */
-  #half = false;
-  /** A line that lacks nothing but its end. */
-  #endless: string | null = null;
+  /** The pipe may end with a part of a line. */
+  #isPartial = false;
+  /** Id of a line that lacks only its end. */
+  #unended: string | null = null;
 
   constructor(folder: string) {
     this.#folder = folder;
     for (const { stage, id } of recordIn(join(folder, RECORD))) {
       this.#stages.set(id, stage);
-      if (stage !== 'withdrawn') this.#half = stage === 'begun';
-      if (stage === 'whole') this.#endless = id;
-      else if (stage === 'sent') this.#endless = null;
+      if (stage !== 'withdrawn') this.#isPartial = stage === 'begun';
+      if (stage === 'whole') this.#unended = id;
+      else if (stage === 'sent') this.#unended = null;
     }
   }
 
-  /** Whether the agent has it, or will without anybody's doing. */
+  /** The agent has it, or will have it in any case. */
   hasSent(id: string): boolean {
     const stage = this.#stages.get(id);
     return stage === 'sent' || stage === 'whole';
@@ -62,12 +62,12 @@ export class Pen {
     return this.#stages.get(id) === 'withdrawn';
   }
 
-  /** All that it has sent, in their order. */
+  /** Ids of all lines sent, in order. */
   sent(): readonly string[] {
     return [...this.#stages.keys()].filter((id) => this.hasSent(id));
   }
 
-  /** `line`: without its end. Taken back where it is not whole when it is given up. */
+  /** `line`: without its end. Withdrawn if it is not whole when `givenUp` resolves. */
   write(id: string, line: string, givenUp?: Promise<unknown>): Promise<Written> {
     if (this.hasSent(id)) return Promise.resolve(SENT);
     const known = this.#known.get(id);
@@ -78,18 +78,18 @@ export class Pen {
         resolve(what);
         return true;
       };
-      const letter = { id, line, answer, isGivenUp: false };
-      this.#waiting.push(letter);
-      void givenUp?.then(() => this.#giveUp(letter));
+      const pending = { id, line, answer, isGivenUp: false };
+      this.#waiting.push(pending);
+      void givenUp?.then(() => this.#giveUp(pending));
     });
     this.#known.set(id, written);
-    this.look();
+    this.update();
     return written;
   }
 
-  /** The pipe may be there by now. */
-  look(): void {
-    if (this.#writing || this.#closed || (this.#waiting.length === 0 && this.#endless === null)) return;
+  /** To be called when the pipe may exist. */
+  update(): void {
+    if (this.#writing || this.#closed || (this.#waiting.length === 0 && this.#unended === null)) return;
     this.#writing = true;
     this.#writeAll().catch(crash);
   }
@@ -97,24 +97,24 @@ export class Pen {
   close(): void {
     this.#closed = true;
     this.#drop();
-    for (const { answer } of this.#waiting.splice(0)) answer(NOBODY);
+    for (const { answer } of this.#waiting.splice(0)) answer(CLOSED);
   }
 
   async #writeAll(): Promise<void> {
     try {
       for (;;) {
-        const letter = this.#waiting[0];
-        if (this.#closed || (letter === undefined && this.#endless === null)) return;
+        const pending = this.#waiting[0];
+        if (this.#closed || (pending === undefined && this.#unended === null)) return;
         const socket = this.#open();
         if (socket === null) return;
-        if (this.#endless !== null) {
-          if (await put(socket, '\n')) this.#reached('sent', this.#endless);
-          this.#endless = null;
-        } else if (letter !== undefined) {
-          // Nobody reads any more: whoever ends us then knows.
-          if (!(await this.#send(socket, letter))) return;
-          // Closed meanwhile, it is gone already.
-          if (this.#waiting[0] === letter) this.#waiting.shift();
+        if (this.#unended !== null) {
+          if (await put(socket, '\n')) this.#reached('sent', this.#unended);
+          this.#unended = null;
+        } else if (pending !== undefined) {
+          // Nobody reads any more. `close` answers the rest.
+          if (!(await this.#send(socket, pending))) return;
+          // `close` may have removed it.
+          if (this.#waiting[0] === pending) this.#waiting.shift();
         }
       }
     } finally {
@@ -122,55 +122,55 @@ export class Pen {
     }
   }
 
-  /** Whether it has been answered. */
-  async #send(socket: Socket, letter: Letter): Promise<boolean> {
-    const { id, line, answer } = letter;
-    const isReady = !this.#half || (await put(socket, SPOILER));
-    if (letter.isGivenUp) return this.#withdraw(letter);
+  /** Whether the pending line was answered. */
+  async #send(socket: Socket, pending: PendingLine): Promise<boolean> {
+    const { id, line, answer } = pending;
+    const isReady = !this.#isPartial || (await put(socket, INVALID_END));
+    if (pending.isGivenUp) return this.#withdraw(pending);
     if (!isReady) return false;
     const refused = this.#record('begun', id);
     if (refused !== null) return answer({ kind: 'not-sent', reason: refused });
-    this.#half = true;
-    if (!(await put(socket, line))) return letter.isGivenUp && this.#withdraw(letter);
+    this.#isPartial = true;
+    if (!(await put(socket, line))) return pending.isGivenUp && this.#withdraw(pending);
     const unfinished = this.#record('whole', id);
     if (unfinished !== null) return answer({ kind: 'not-sent', reason: unfinished });
-    this.#half = false;
+    this.#isPartial = false;
     if (await put(socket, '\n')) this.#reached('sent', id);
-    else this.#endless = id;
+    else this.#unended = id;
     return answer(SENT);
   }
 
-  #giveUp(letter: Letter): void {
-    letter.isGivenUp = true;
-    const at = this.#waiting.indexOf(letter);
+  #giveUp(pending: PendingLine): void {
+    pending.isGivenUp = true;
+    const at = this.#waiting.indexOf(pending);
     if (at === -1) return;
-    const isInHand = at === 0 && this.#writing;
-    if (!isInHand) {
+    const isBeingWritten = at === 0 && this.#writing;
+    if (!isBeingWritten) {
       this.#waiting.splice(at, 1);
-      this.#withdraw(letter);
-    } else if (this.#stages.get(letter.id) === 'begun') {
-      // Whatever is not in the pipe yet stays out of it.
+      this.#withdraw(pending);
+    } else if (this.#stages.get(pending.id) === 'begun') {
+      // Keeps the rest of the line out of the pipe.
       this.#drop();
     }
   }
 
-  #withdraw({ id, answer }: Letter): true {
+  #withdraw({ id, answer }: PendingLine): true {
     this.#reached('withdrawn', id);
-    return answer({ kind: 'not-sent', reason: 'its time was up' });
+    return answer({ kind: 'not-sent', reason: 'timed out' });
   }
 
-  /** A stage that stands whether or not it can be recorded: the worst is an empty line, or the same answer once more. */
+  /** For a stage that holds even if it cannot be recorded: at worst, an empty line or a repeated answer follows. */
   #reached(stage: Stage, id: string): void {
     this.#record(stage, id);
     this.#stages.set(id, stage);
   }
 
-  /** Null, or why it cannot be. */
+  /** Null, or the reason for the failure. */
   #record(stage: Stage, id: string): string | null {
     let file: number | null = null;
     try {
       file = openPrivate(join(this.#folder, RECORD));
-      // In a line of its own, whatever a full disk has left of the one before.
+      // Starts with a line end, since a full disk may have cut the line before.
       const line = `\n${JSON.stringify([stage, id])}\n`;
       if (writeSync(file, line) < Buffer.byteLength(line)) return 'the disk is full';
       this.#stages.set(id, stage);
@@ -183,7 +183,7 @@ export class Pen {
     }
   }
 
-  /** Null where nobody has it open for reading: not yet, or not any more. */
+  /** Null if no reader has the pipe open: not yet, or no longer. */
   #open(): Socket | null {
     if (this.#socket !== null) return this.#socket;
     let file: number;
@@ -194,14 +194,14 @@ export class Pen {
       throw error;
     }
     const socket = new Socket({ fd: file, readable: false, writable: true });
-    // Each write is told of its own failure.
+    // Each write gets its own failure.
     socket.on('error', (error: Error) => {
       if (!isErrno(error, 'EPIPE', 'ECANCELED', 'ERR_STREAM_DESTROYED')) throw error;
     });
     socket.once('close', () => {
       if (this.#socket === socket) this.#socket = null;
     });
-    // An agent does not keep an engine from ending (host/4).
+    // An agent does not keep the engine running (host/4).
     socket.unref();
     this.#socket = socket;
     return socket;
@@ -213,26 +213,26 @@ export class Pen {
   }
 }
 
-/** Whether all of it is in the pipe. */
+/** True if all of the text is in the pipe. */
 function put(socket: Socket, text: string): Promise<boolean> {
   return new Promise((resolve) => {
-    // What is destroyed may call it written.
+    // A destroyed socket may report success.
     socket.write(text, (error) => resolve((error ?? null) === null && !socket.destroyed));
   });
 }
 
-interface Letter {
+interface PendingLine {
   readonly id: string;
   readonly line: string;
   readonly answer: (written: Written) => true;
   isGivenUp: boolean;
 }
 
-/** No JSON ends so, whatever stands before it. */
-const SPOILER = '!\n';
+/** Nothing that ends like this is JSON. */
+const INVALID_END = '!\n';
 
 const SENT: Written = { kind: 'sent' };
-const NOBODY: Written = { kind: 'not-sent', reason: 'it does not read any more' };
+const CLOSED: Written = { kind: 'not-sent', reason: 'it no longer reads' };
 
 interface Recorded {
   readonly stage: Stage;
@@ -250,7 +250,7 @@ function recordIn(path: string): readonly Recorded[] {
   return text.split('\n').flatMap((line) => (line === '' ? [] : recorded(line)));
 }
 
-/** A line that is torn tells nothing. */
+/** A torn line is ignored. */
 function recorded(line: string): readonly Recorded[] {
   try {
     const [stage, id] = JSON.parse(line) as readonly [Stage, string];

@@ -1,82 +1,87 @@
-// An agent's request for leave to use a tool: what a person is shown of it, and which of its options an adapter's rule or a
-// person's decision comes to.
+// Permission requests of an agent for a tool call: the dialog that a person sees, and the option that an adapter's rule or a
+// person's decision selects.
 //
-// No two requests of an agent have the same text: a decision about one is never taken for a decision about another.
+// No two requests of an agent have the same text, so a decision about one is never applied to another.
 
-import type { Json, JsonMap } from '../../../base/json.ts';
+import type {
+  PermissionOption,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  ToolCallUpdate,
+} from '@agentclientprotocol/sdk/unstable';
+import type { Json } from '../../../base/json.ts';
 import { isJsonMap } from '../../../base/json.ts';
 import type { DialogVerdict } from '../../../engine/ports.ts';
 import type { Dialog } from '../../../ir/effect.ts';
-import type { RpcRequest } from './rpc.ts';
+import type { RpcRequest, Unchecked } from './rpc.ts';
 
-/** The name of the run's own server of tools: to talk to the run is nothing that a person has to allow. */
+/** Name of the run's own MCP server. Its tools need no permission. */
 export const OWN_SERVER = 'meow';
 
 export function isOwnTool({ params }: RpcRequest): boolean {
-  const { title, kind } = toolIn(params);
-  // What a shell is to run may have any title, but is of another kind.
+  const { title, kind } = toolCallIn(params);
+  // A shell command may have any title, but is of another kind.
   return kind === 'other' && typeof title === 'string' && new RegExp(`^mcp__${OWN_SERVER}__\\w+$`).test(title);
 }
 
 export function permissionDialog({ id, params }: RpcRequest): Dialog {
-  const { title, kind, rawInput } = toolIn(params);
+  const { title, kind, rawInput } = toolCallIn(params);
   const lines = [
     shortened(typeof title === 'string' && title !== '' ? title : 'a tool without a title'),
     ...(typeof kind === 'string' ? [`kind: ${kind}`] : []),
     ...(rawInput === undefined ? [] : [`input: ${shortened(JSON.stringify(rawInput))}`]),
-    `options: ${optionsOf(params).map(described).join(', ')}`,
+    `options: ${optionsIn(params).map(described).join(', ')}`,
     `request: ${JSON.stringify(id)}`,
   ];
   return { name: 'permission', text: lines.join('\n') };
 }
 
-function toolIn({ toolCall }: JsonMap): JsonMap {
+function toolCallIn({ toolCall }: Unchecked<RequestPermissionRequest>): Unchecked<ToolCallUpdate> {
   return isJsonMap(toolCall) ? toolCall : {};
 }
 
-/** What an option is answered with; null is none, and the tool is not used. */
-export function selected(option: PermissionOption | null): JsonMap {
+/** Null cancels: the tool is not used. */
+export function selected(option: Option | null): RequestPermissionResponse {
   if (option === null) return CANCELLED;
   return { outcome: { outcome: 'selected', optionId: option.optionId } };
 }
 
-export const CANCELLED: JsonMap = { outcome: { outcome: 'cancelled' } };
+export const CANCELLED: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
 
-/** Once, rather than for ever. */
-export function byRule({ params }: RpcRequest, rule: 'allow' | 'deny'): PermissionOption | null {
-  const options = optionsOf(params);
-  for (const kind of rule === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always']) {
+/** Prefers an option for this call to one for all calls. */
+export function byRule({ params }: RpcRequest, rule: 'allow' | 'deny'): Option | null {
+  const options = optionsIn(params);
+  const kinds: readonly PermissionOption['kind'][] =
+    rule === 'allow' ? ['allow_once', 'allow_always'] : ['reject_once', 'reject_always'];
+  for (const kind of kinds) {
     const option = options.find((each) => each.kind === kind);
     if (option !== undefined) return option;
   }
   return null;
 }
 
-/** An answer names an option by its id or its name; one that names none is no more than yes or no. */
-export function byVerdict(request: RpcRequest, { approved, answer }: DialogVerdict): PermissionOption | null {
+/** An answer that is the id or the name of an option selects it; any other answer counts as yes or no only. */
+export function byVerdict(request: RpcRequest, { approved, answer }: DialogVerdict): Option | null {
   const words = answer?.trim().toLowerCase();
-  const named = optionsOf(request.params).find(({ optionId, name }) =>
+  const named = optionsIn(request.params).find(({ optionId, name }) =>
     [optionId, name].some((text) => text.trim().toLowerCase() === words),
   );
   return named ?? byRule(request, approved ? 'allow' : 'deny');
 }
 
-export interface PermissionOption {
-  readonly optionId: string;
-  readonly name: string;
-  readonly kind: string;
-}
+/** Of a kind that may be unknown here. */
+type Option = Readonly<Pick<PermissionOption, 'optionId' | 'name'>> & { readonly kind: string };
 
-function optionsOf(params: JsonMap): readonly PermissionOption[] {
-  const options = params['options'];
+function optionsIn({ options }: Unchecked<RequestPermissionRequest>): readonly Option[] {
   return (Array.isArray(options) ? (options as readonly Json[]) : []).flatMap((option) => {
-    if (!isJsonMap(option) || typeof option['optionId'] !== 'string') return [];
-    const { optionId, name, kind } = option;
+    if (!isJsonMap(option)) return [];
+    const { optionId, name, kind }: Unchecked<PermissionOption> = option;
+    if (typeof optionId !== 'string') return [];
     return [{ optionId, name: typeof name === 'string' ? name : optionId, kind: typeof kind === 'string' ? kind : '' }];
   });
 }
 
-function described({ optionId, name }: PermissionOption): string {
+function described({ optionId, name }: Option): string {
   return name === optionId ? name : `${name} (${optionId})`;
 }
 

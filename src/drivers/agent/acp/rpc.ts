@@ -1,8 +1,34 @@
-// Messages of JSON-RPC 2.0, one in a line. What comes from an agent may be anything: what is no message is no error here,
-// it is nothing.
+// JSON-RPC 2.0 messages of the Agent Client Protocol, one in a line. The types are the protocol's official ones, and are
+// used at compile time only. An agent may send anything: what is not a message is ignored.
 
+import type {
+  CancelNotification,
+  ForkSessionRequest,
+  InitializeRequest,
+  LoadSessionRequest,
+  NewSessionRequest,
+  PromptRequest,
+  RequestPermissionResponse,
+  ResumeSessionRequest,
+} from '@agentclientprotocol/sdk/unstable';
 import type { Json, JsonMap } from '../../../base/json.ts';
 import { isJsonMap } from '../../../base/json.ts';
+
+/** Requests that we send. */
+export type AgentRequest =
+  | { readonly method: 'initialize'; readonly params: InitializeRequest }
+  | SessionRequest
+  | { readonly method: 'session/prompt'; readonly params: PromptRequest };
+
+/** Requests that open a session. */
+export type SessionRequest =
+  | { readonly method: 'session/new'; readonly params: NewSessionRequest }
+  | { readonly method: 'session/fork'; readonly params: ForkSessionRequest }
+  | { readonly method: 'session/resume'; readonly params: ResumeSessionRequest }
+  | { readonly method: 'session/load'; readonly params: LoadSessionRequest };
+
+/** An object of the schema as it arrives: each of its fields may be absent or hold anything. */
+export type Unchecked<T> = { readonly [K in T extends unknown ? keyof T : never]?: Json };
 
 export type Incoming = RpcAnswer | RpcRequest | RpcNotification;
 
@@ -10,7 +36,7 @@ export type Incoming = RpcAnswer | RpcRequest | RpcNotification;
 export interface RpcAnswer {
   readonly kind: 'answer';
   readonly id: Json;
-  /** Null where it is an error. */
+  /** Null if it is an error. */
   readonly result: Json;
   readonly error: RpcError | null;
 }
@@ -30,29 +56,29 @@ export interface RpcNotification {
 
 export interface RpcError {
   readonly code: number;
-  /** With whatever else it says for people. */
+  /** With the details that the error has for people. */
   readonly message: string;
 }
 
 export const METHOD_NOT_FOUND = -32_601;
 
-export function requestLine(id: string, method: string, params: JsonMap): string {
+export function requestLine(id: string, { method, params }: AgentRequest): string {
   return JSON.stringify({ jsonrpc: '2.0', id, method, params });
 }
 
-export function notificationLine(method: string, params: JsonMap): string {
-  return JSON.stringify({ jsonrpc: '2.0', method, params });
+export function cancelLine(params: CancelNotification): string {
+  return JSON.stringify({ jsonrpc: '2.0', method: 'session/cancel', params });
 }
 
-export function answerLine(id: Json, result: JsonMap): string {
+export function answerLine(id: Json, result: RequestPermissionResponse): string {
   return JSON.stringify({ jsonrpc: '2.0', id, result });
 }
 
-export function refusalLine(id: Json, code: number, message: string): string {
+export function errorLine(id: Json, code: number, message: string): string {
   return JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } });
 }
 
-/** Several where the line is a batch, none where it is junk. */
+/** Several if the line is a batch, none if it is not JSON-RPC. */
 export function messagesIn(line: Buffer): readonly Incoming[] {
   const value = jsonIn(line.toString('utf8'));
   const all = Array.isArray(value) ? (value as readonly Json[]) : [value];
@@ -77,15 +103,15 @@ function errorOf(value: Json | undefined): RpcError | null {
   if (value === undefined || value === null) return null;
   if (!isJsonMap(value)) return { code: 0, message: JSON.stringify(value) };
   const { code, message, data } = value;
-  const more = isJsonMap(data) ? (data['details'] ?? data['message']) : data;
-  const words = [message, more].filter((text): text is string => typeof text === 'string' && text !== '');
+  const details = isJsonMap(data) ? (data['details'] ?? data['message']) : data;
+  const texts = [message, details].filter((text): text is string => typeof text === 'string' && text !== '');
   return {
     code: typeof code === 'number' ? code : 0,
-    message: words.length === 0 ? JSON.stringify(value) : [...new Set(words)].join(': '),
+    message: texts.length === 0 ? JSON.stringify(value) : [...new Set(texts)].join(': '),
   };
 }
 
-/** Undefined where it is no JSON. */
+/** Undefined if it is not JSON. */
 function jsonIn(text: string): Json | undefined {
   try {
     return JSON.parse(text) as Json;

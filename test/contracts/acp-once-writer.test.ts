@@ -1,4 +1,4 @@
-// Writing to an agent's pipe: N1–N4. Each pen is a life of the engine, and the pipe is read by nobody but the test.
+// Writing to an agent's pipe: once-writer/1 to 4. Each writer is a life of the engine, and only the test reads the pipe.
 
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isErrno } from '../../src/sys/errno.ts';
-import { Pen, PIPE } from '../../src/drivers/agent/acp/once-writer.ts';
+import { OnceWriter, PIPE } from '../../src/drivers/agent/acp/once-writer.ts';
 
 const SENT = { kind: 'sent' };
 let folder: string;
 let reader: number;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'meow-pen-'));
+  folder = mkdtempSync(join(tmpdir(), 'meow-writer-'));
   execFileSync('mkfifo', [join(folder, PIPE)]);
   // Read and write: it never ends.
   reader = openSync(join(folder, PIPE), constants.O_RDWR | constants.O_NONBLOCK);
@@ -37,7 +37,7 @@ function inPipe(): string {
   }
 }
 
-/** All that comes until the pen is done. */
+/** All that comes until the writer is done. */
 async function readUntil(done: Promise<unknown>): Promise<string> {
   let text = '';
   const isDone = done.then(() => true);
@@ -55,8 +55,8 @@ const record = (): readonly unknown[] =>
 
 describe('a line', () => {
   test('is recorded before and after each of its parts', async () => {
-    const pen = new Pen(folder);
-    expect(await pen.write('a', '{}')).toEqual(SENT);
+    const writer = new OnceWriter(folder);
+    expect(await writer.write('a', '{}')).toEqual(SENT);
     expect(inPipe()).toBe('{}\n');
     expect(record()).toEqual([
       ['begun', 'a'],
@@ -66,64 +66,64 @@ describe('a line', () => {
   });
 
   test('is written once, in this life and in others', async () => {
-    const pen = new Pen(folder);
-    await Promise.all([pen.write('a', '1'), pen.write('a', '1'), pen.write('b', '2')]);
-    await pen.write('a', '1');
-    pen.close();
-    const next = new Pen(folder);
+    const writer = new OnceWriter(folder);
+    await Promise.all([writer.write('a', '1'), writer.write('a', '1'), writer.write('b', '2')]);
+    await writer.write('a', '1');
+    writer.close();
+    const next = new OnceWriter(folder);
     expect(await next.write('b', '2')).toEqual(SENT);
     expect(next.sent()).toEqual(['a', 'b']);
     expect(inPipe()).toBe('1\n2\n');
   });
 
   test('that does not fit into the pipe is written as it is read, and those behind it wait', async () => {
-    const pen = new Pen(folder);
+    const writer = new OnceWriter(folder);
     const large = 'x'.repeat(3_000_000);
-    const all = Promise.all([pen.write('a', large), pen.write('b', 'y')]);
+    const all = Promise.all([writer.write('a', large), writer.write('b', 'y')]);
     expect(await readUntil(all)).toBe(`${large}\ny\n`);
   });
 
   test('waits until somebody has the pipe open', async () => {
     closeSync(reader);
-    const pen = new Pen(folder);
-    const written = pen.write('a', 'x');
+    const writer = new OnceWriter(folder);
+    const written = writer.write('a', 'x');
     reader = openSync(join(folder, PIPE), constants.O_RDWR | constants.O_NONBLOCK);
-    pen.look();
+    writer.update();
     expect(await written).toEqual(SENT);
     expect(inPipe()).toBe('x\n');
   });
 
   test('that nobody will read is not sent', async () => {
-    const pen = new Pen(folder);
-    const written = pen.write('a', 'x'.repeat(1_000_000));
-    pen.close();
+    const writer = new OnceWriter(folder);
+    const written = writer.write('a', 'x'.repeat(1_000_000));
+    writer.close();
     expect(await written).toMatchObject({ kind: 'not-sent' });
-    expect(pen.hasSent('a')).toBe(false);
+    expect(writer.hasSent('a')).toBe(false);
   });
 
   test('that is given up before it is begun is never written', async () => {
-    const pen = new Pen(folder);
-    const first = pen.write('a', 'x'.repeat(100_000));
-    expect(await pen.write('b', 'y', Promise.resolve())).toMatchObject({ kind: 'not-sent' });
+    const writer = new OnceWriter(folder);
+    const first = writer.write('a', 'x'.repeat(100_000));
+    expect(await writer.write('b', 'y', Promise.resolve())).toMatchObject({ kind: 'not-sent' });
     expect(await readUntil(first)).not.toContain('y');
-    expect(new Pen(folder).wasWithdrawn('b')).toBe(true);
+    expect(new OnceWriter(folder).wasWithdrawn('b')).toBe(true);
   });
 
   test('that is given up half written is spoilt', async () => {
-    const pen = new Pen(folder);
+    const writer = new OnceWriter(folder);
     const large = JSON.stringify('x'.repeat(100_000));
-    expect(await pen.write('a', large, Promise.resolve())).toMatchObject({ kind: 'not-sent' });
-    expect(await readUntil(pen.write('b', 'y'))).toMatch(/^"x+!\ny\n$/);
+    expect(await writer.write('a', large, Promise.resolve())).toMatchObject({ kind: 'not-sent' });
+    expect(await readUntil(writer.write('b', 'y'))).toMatch(/^"x+!\ny\n$/);
   });
 });
 
 describe('after a crash', () => {
   test('in the middle of a line, it is spoilt and written anew', async () => {
-    const pen = new Pen(folder);
+    const writer = new OnceWriter(folder);
     const large = JSON.stringify('x'.repeat(100_000));
-    void pen.write('a', large);
-    pen.close();
-    const next = new Pen(folder);
+    void writer.write('a', large);
+    writer.close();
+    const next = new OnceWriter(folder);
     expect(next.hasSent('a')).toBe(false);
     const [half = '', ...whole] = (await readUntil(next.write('a', large))).split('\n');
     expect(half).toMatch(/^"x+!$/);
@@ -133,10 +133,10 @@ describe('after a crash', () => {
   test('before the end of a line, it gets its end and nothing more', async () => {
     appendFileSync(join(folder, 'acp-in.sent'), '["begun","a"]\n["whole","a"]\n');
     appendFileSync(join(folder, PIPE), '{}');
-    const pen = new Pen(folder);
-    expect(pen.hasSent('a')).toBe(true);
-    pen.look();
-    expect(await pen.write('b', '[]')).toEqual(SENT);
+    const writer = new OnceWriter(folder);
+    expect(writer.hasSent('a')).toBe(true);
+    writer.update();
+    expect(await writer.write('b', '[]')).toEqual(SENT);
     expect(inPipe()).toBe('{}\n[]\n');
     expect(record().slice(2)).toEqual([
       ['sent', 'a'],
@@ -148,6 +148,6 @@ describe('after a crash', () => {
 
   test('a record that is torn tells nothing', () => {
     appendFileSync(join(folder, 'acp-in.sent'), '["begun","a"]\n["sent","a"]\n["sent","b');
-    expect(new Pen(folder).sent()).toEqual(['a']);
+    expect(new OnceWriter(folder).sent()).toEqual(['a']);
   });
 });
