@@ -9,10 +9,11 @@
 //
 // `npm run check` runs `unit` alone; `npm test` runs all.
 
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-/** These start processes of their own: after the tests that only compute, and few at a time, so that none starves. */
-const WITH_PROCESSES = { maxWorkers: 2, sequence: { groupOrder: 1 } };
+/** These start processes, and mostly wait for them: after the tests that only compute, and more at a time than there are cores. */
+const WITH_PROCESSES = { maxWorkers: Math.min(8, 2 * availableParallelism()), sequence: { groupOrder: 1 } };
 
 export default defineConfig({
   test: {

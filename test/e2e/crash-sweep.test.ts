@@ -7,27 +7,40 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { forEveryAppend, SWEEP_MS } from '../rig/crash-sweep.ts';
 import type { RunObject } from '../rig/rig.ts';
 import { Rig } from '../rig/rig.ts';
 
 const FOLDER = join(import.meta.dirname, 'crash-sweep');
-const APPENDS_MAX = 80;
 const KILLED = 137;
 
-describe.each(['sweep', 'chain', 'growth', 'agents'])('%s', (name) => {
-  test.each(['torn', 'durable'] as const)('killed at every append (%s), nothing runs twice', async (moment) => {
-    const calm = await sweep(name, null, false);
-    await forEveryAppend(async (count) => {
+describe.each([
+  ['sweep', 0],
+  ['chain', 1],
+  ['growth', 2],
+  ['agents', 3],
+])('%s', (name, sample) => {
+  let calm: Sweep;
+  beforeAll(async () => {
+    calm = await sweep(name, null, false);
+  });
+
+  test.each([
+    ['torn', 0],
+    ['durable', 2],
+  ])('killed at every append (%s), nothing runs twice', { timeout: SWEEP_MS }, async (moment, shift) => {
+    await forEveryAppend(sample + shift, async (count) => {
       const rough = await sweep(name, `${count}:${moment}`, false);
       if (rough.killed) expect(rough, `killed at append ${count}`).toEqual({ ...calm, killed: true });
       return rough.killed;
     });
   });
 
-  test('killed with all its commands at every append, only what was running runs again', async () => {
-    const calm = await sweep(name, null, true);
-    await forEveryAppend(async (count) => {
+  test('killed with all its commands at every append, only what was running runs again', {
+    timeout: SWEEP_MS,
+  }, async () => {
+    await forEveryAppend(sample + 4, async (count) => {
       const rough = await sweep(name, `${count}:durable`, true);
       if (!rough.killed) return false;
       const where = `killed at append ${count}`;
@@ -43,15 +56,6 @@ describe.each(['sweep', 'chain', 'growth', 'agents'])('%s', (name) => {
     });
   });
 });
-
-/** Two at a time, until the run ends before it can be killed. */
-async function forEveryAppend(kill: (count: number) => Promise<boolean>): Promise<void> {
-  for (let count = 1; count <= APPENDS_MAX; count += 2) {
-    const killed = await Promise.all([kill(count), kill(count + 1)]);
-    if (killed.includes(false)) return expect(count).toBeGreaterThan(3);
-  }
-  expect.fail('the run has more appends than the sweep expects');
-}
 
 interface Sweep {
   readonly killed: boolean;

@@ -3,7 +3,8 @@
 // journal, in two moments of each; and once more with the agents killed too, as when the machine goes down: a turn that was
 // interrupted begins again as its tag said.
 
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { forEveryAppend, SWEEP_MS } from '../rig/crash-sweep.ts';
 import { until } from '../rig/rig.ts';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
@@ -215,17 +216,24 @@ describe('the session of the next state', () => {
   });
 });
 
-describe.each<{ ids: 'chosen' | 'told'; flow: Flow }>([
-  { ids: 'chosen', flow: 'one folder' },
-  { ids: 'told', flow: 'one folder' },
-  { ids: 'chosen', flow: 'several folders' },
-])('$flow, where ids of sessions are $ids', ({ ids, flow }) => {
-  test.each(['torn', 'durable'] as const)(
+describe.each<{ ids: 'chosen' | 'told'; flow: Flow; sample: number }>([
+  { ids: 'chosen', flow: 'one folder', sample: 0 },
+  { ids: 'told', flow: 'one folder', sample: 1 },
+  { ids: 'chosen', flow: 'several folders', sample: 2 },
+])('$flow, where ids of sessions are $ids', ({ ids, flow, sample }) => {
+  let calm: Awaited<ReturnType<typeof sweep>>;
+  beforeAll(async () => {
+    calm = await sweep(ids, flow, null, false);
+  });
+
+  test.each([
+    ['torn', 0],
+    ['durable', 2],
+  ])(
     'killed at every append (%s), each turn takes place once, in the session it would have had',
-    { timeout: 300_000 },
-    async (moment) => {
-      const calm = await sweep(ids, flow, null, false);
-      await forEveryAppend(async (count) => {
+    { timeout: SWEEP_MS },
+    async (moment, shift) => {
+      await forEveryAppend(sample + shift, async (count) => {
         const { killed, turns } = await sweep(ids, flow, `${count}:${moment}`, false);
         if (killed) expect(turns, `killed at append ${count}`).toEqual(calm.turns);
         return killed;
@@ -234,10 +242,9 @@ describe.each<{ ids: 'chosen' | 'told'; flow: Flow }>([
   );
 
   test('killed with its agents at every append, a turn begins again as its tag said', {
-    timeout: 300_000,
+    timeout: SWEEP_MS,
   }, async () => {
-    const calm = await sweep(ids, flow, null, true);
-    await forEveryAppend(async (count) => {
+    await forEveryAppend(sample + 4, async (count) => {
       const { killed, turns } = await sweep(ids, flow, `${count}:durable`, true);
       if (!killed) return false;
       // One that goes on with its session has been told twice; each other one knows nothing of the attempt before.
@@ -283,17 +290,6 @@ const FLOWS = {
     '../last/START.md': '<result>end</result>',
   },
 } satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
-
-/** Two at a time, until the run ends before it can be killed. */
-async function forEveryAppend(kill: (count: number) => Promise<boolean>): Promise<void> {
-  const most = 80;
-  for (let count = 1; count <= most; count += 2) {
-    const killed = await Promise.all([kill(count), kill(count + 1)]);
-    // What waits together is one append: there are fewer on a busy machine.
-    if (killed.includes(false)) return expect(count).toBeGreaterThan(12);
-  }
-  expect.fail('the run has more appends than the sweep expects');
-}
 
 /** Runs the flow, killed as told, then resumed to its end. */
 async function sweep(
