@@ -1,71 +1,73 @@
-// What must be known of one kind of agent to start it, to tell it something, to understand what it does, and to end it: as
-// data, read from an `adapter.toml` (languages/adapter/). Nothing here runs anything.
+// An adapter: everything MEOW knows about one kind of agent, as data from an `adapter.toml` (languages/adapter/). It
+// says how to start the agent, prompt it, read its output, and stop it.
 //
-// Commands are texts of a shell, and keys are named as tmux names them. In commands, environment and files `{{name}}` stands
-// for a value of the start: `HOLES` lists them. A pattern is the source of a regular expression that is looked for in what
-// is on the screen, with the flags `mu`.
+// Commands are shell text; keys have tmux names. In commands, environment and files `{{name}}` is a placeholder for a
+// value of the start: see `PLACEHOLDERS`. A pattern is the source of a regular expression that is searched on the
+// screen, with the flags `mu`.
 
 import type { Text } from './text.ts';
 
 export interface Adapter {
   readonly name: string;
   readonly description: string;
-  /** Of those that come with meow: agents that name none have this one. */
+  /** The default adapter, for agents that name none. */
   readonly isDefault: boolean;
-  /** Another name that workflows may have for it. */
+  /** An alternative name in workflows. */
   readonly alias: string | null;
-  /** What must be installed, for `meow doctor`; null where nothing need be. */
+  /** The required program, for `meow doctor`; null if none. */
   readonly program: RequiredProgram | null;
-  /** Over the caller's environment, below what a workflow sets for its agent; an empty value takes the variable away. */
+  /** Overrides the caller's environment; a workflow's settings override these. An empty value unsets the variable. */
   readonly environment: Readonly<Record<string, Text>>;
-  /** A folder of the agent's own, in place of the user's: one for each run. */
+  /** A home folder per run, instead of the user's. */
   readonly home: HomeFolder | null;
-  /** Written into the folder of a start before the agent is started. */
+  /** Written into the folder of a start before the agent starts. */
   readonly files: readonly AdapterFile[];
   readonly hooks: HookNames | null;
-  /** How it lives in a terminal; null where it does not. */
+  /** Null if it does not run in a terminal. */
   readonly terminal: TerminalProfile | null;
-  /** How it answers one prompt and ends; null where it does not. */
+  /** Null if it has no headless mode. */
   readonly headless: HeadlessProfile | null;
-  /** How it speaks the Agent Client Protocol; null where it does not. */
+  /** Null if it does not support the Agent Client Protocol. */
   readonly acp: AcpProfile | null;
-  /** It takes its prompts from a mailbox, as the simulated agent does. */
+  /** Takes prompts from a mailbox, like the simulated agent. */
   readonly mailbox: boolean;
-  /** What it says when it may not work for a while. */
+  /** Messages that report a usage limit. */
   readonly limits: readonly LimitPattern[];
 }
 
-/** Ways to talk to an agent. A workflow may choose one that its adapter has; else it is the first of these. */
+/**
+ * Channels to talk to an agent. A workflow may choose one that its adapter supports; the default is the first of these.
+ */
 export const CHANNELS = ['mailbox', 'terminal', 'headless', 'acp'] as const;
 export type Channel = (typeof CHANNELS)[number];
 
-/** Those that a workflow or a person may ask for. */
+/** Channels that a workflow or a person may choose. */
 export const OPEN_CHANNELS = ['terminal', 'headless', 'acp'] as const satisfies readonly Channel[];
 
-/** What `{{name}}` may stand for. In commands each is quoted as its place demands, in files as their format does. */
+/** Placeholder names. Values are quoted for their position in a command, or for the format of a file. */
 export const PLACEHOLDERS = [
-  /** The session to begin, to go on with, or to fork from. */
+  /** The session to start, resume or fork from. */
   'session_id',
-  /** Of a fork, where the adapter chooses ids: that of the new session. */
+  /** Id of the forked session, if the adapter chooses ids. */
   'new_session_id',
   'agent',
   'workflow_id',
-  /** Where the agent works. */
+  /** Working directory of the agent. */
   'workdir',
-  /** Of this start: absolute, private, and where `files` are. */
+  /** Folder of this start: absolute, private; contains `files`. */
   'folder',
   /** The adapter's home folder in this run. */
   'home',
-  /** The path of `meow`. */
+  /** Path of `meow`. */
   'meow',
-  /** A command that takes the name of a hook, and its payload on stdin. */
+  /** A command that takes the name of a hook as its argument and the payload on stdin. */
   'hook',
   'socket',
   'inbox',
-  /** In the arguments for them alone. */
+  /** Only in the arguments for them. */
   'model',
   'effort',
-  /** Of a headless prompt by argument alone. */
+  /** Only for a headless prompt passed as an argument. */
   'prompt',
 ] as const;
 export type Hole = (typeof PLACEHOLDERS)[number];
@@ -74,71 +76,71 @@ export interface RequiredProgram {
   readonly name: string;
   /** A command that prints its version. */
   readonly versionCommand: string | null;
-  /** What it was tried with. */
+  /** Tested versions. */
   readonly tried: readonly string[];
   /** How to install it. */
   readonly install: string | null;
-  /** A command that succeeds where it is logged in. */
+  /** A command that succeeds if the user is logged in. */
   readonly loginCommand: string | null;
   readonly loginCure: string | null;
   readonly checks: readonly ProgramCheck[];
 }
 
-/** Something else that must hold before it can be started with nobody there. */
+/** Another condition for starting it unattended. */
 export interface ProgramCheck {
   readonly name: string;
-  /** Succeeds where all is well, and does not start the agent. */
+  /** Succeeds if the condition holds; does not start the agent. */
   readonly command: string;
   readonly cure: string;
 }
 
 export interface HomeFolder {
-  /** The variable by which the agent is told of it. */
+  /** Environment variable that points the agent to it. */
   readonly variable: string;
-  /** Where the user's own is, relative to their home folder. */
+  /** The user's own folder, relative to their home folder. */
   readonly from: string;
-  /** What is shared with it, and what is copied from it, if it is there. */
+  /** Entries to link, and entries to copy, if they exist. */
   readonly link: readonly string[];
   readonly copy: readonly string[];
 }
 
 export interface AdapterFile {
-  /** Relative to `folder`, or with `{{home}}` in front. */
+  /** Relative to `folder`, or starting with `{{home}}`. */
   readonly path: Text;
   readonly format: 'json' | 'toml' | 'text';
   readonly content: Text;
 }
 
-/** The agent's own names of what happens to it, as its hooks tell them. Null where it has no such hook. */
+/** The agent's own names for its hooks. Null if it has no such hook. */
 export interface HookNames {
   readonly begun: string | null;
-  /** It has the prompt. */
+  /** The prompt was accepted. */
   readonly accepted: string | null;
   readonly toolBegun: string | null;
   readonly toolEnded: string | null;
   /** It waits for a person. */
   readonly blocked: readonly string[];
-  /** It has come to rest. */
+  /** It has become idle. */
   readonly stopped: string | null;
-  /** It has come to rest with an error. */
+  /** It has become idle after an error. */
   readonly failed: string | null;
   readonly ended: string | null;
-  /** Where its payloads have the session. */
+  /** Payload key of the session. */
   readonly sessionKey: string;
-  /** Where the payload of `accepted` has the prompt; null where it does not. */
+  /** Key of the prompt in the payload of `accepted`; null if absent. */
   readonly promptKey: string | null;
-  /** Where the payload of `failed` has its text. */
+  /** Key of the message in the payload of `failed`. */
   readonly messageKey: string | null;
 }
 
 export interface TerminalProfile {
   readonly command: Text;
-  /** Null: a session cannot be gone on with. */
+  /** Null: sessions cannot be resumed. */
   readonly resumeCommand: Text | null;
   readonly forkCommand: Text | null;
-  /** Who says the id of a new session: we, the agent (by a hook), or nobody. */
+  /** Who chooses the id of a new session: `chosen` MEOW, `told` the agent (by a hook), `none` nobody. */
   readonly sessionId: 'chosen' | 'told' | 'none';
-  /** Without `ready`: when it is taken to be ready. With it: not before. */
+  /** Without `ready`, the time until it counts as ready. With it, the minimum. */
   readonly startupMs: number;
   readonly ready: ReadySigns | null;
   readonly injection: Injection;
@@ -149,7 +151,7 @@ export interface TerminalProfile {
 }
 
 export interface ReadySigns {
-  /** All must be seen. */
+  /** All must match. */
   readonly patterns: readonly string[];
   readonly deadlineMs: number;
 }
@@ -157,60 +159,65 @@ export interface ReadySigns {
 export interface Injection {
   readonly preKeys: readonly string[];
   readonly preDelayMs: number;
-  /** `paste`: bracketed where the program wants it. `literal`, `keys`: typed. */
+  /** `paste`: bracketed if the program supports it. `literal`, `keys`: typed. */
   readonly method: 'paste' | 'literal' | 'keys';
-  /** Between the text and the keys that submit it. */
+  /** Delay between the text and the keys that submit it. */
   readonly postDelayMs: number;
   readonly postKeys: readonly string[];
-  /** Keys that empty a draft; none where it cannot be emptied. */
+  /** Keys that clear a draft; empty if that is impossible. */
   readonly clearKeys: readonly string[];
-  /** Patterns of an input that holds text; none: what is in the row of the cursor tells. */
+  /** Patterns of an input field with text. Empty: the row of the cursor decides. */
   readonly draft: readonly string[];
-  /** What its input changes in a text: such a prompt is handed over as a file that the agent is told to read. */
+  /**
+   * Changes that the input field makes to text. Affected prompts are passed as a file that the agent is asked to read.
+   */
   readonly alters: readonly Alteration[];
-  /** Patterns of a prompt that its input takes for something else, a command or a key: handed over as a file as well. */
+  /** Patterns of prompts that the input field would read as a command or a key. They are passed as a file too. */
   readonly misread: readonly string[];
 }
 
 export type Alteration = 'tabs' | 'carriage-returns' | 'controls' | 'invisibles' | 'composition';
 
 export interface Acknowledgement {
-  /** Whether the hook `accepted` tells; where it does, nothing else counts. */
+  /** The hook `accepted` confirms delivery; then nothing else counts. */
   readonly byHook: boolean;
-  /** Patterns of a screen on which the agent is at work. */
+  /** Patterns of a screen on which the agent is working. */
   readonly busy: readonly string[];
-  /** Patterns of a prompt that waits for the end of the present work. */
+  /** Patterns of a prompt queued behind the current work. */
   readonly queued: readonly string[];
-  /** What is given to it, before the keys are pressed again or it is given up. */
+  /** Time limit before the keys are pressed again, or delivery fails. */
   readonly timeoutMs: number;
 }
 
 export interface DialogPattern {
   readonly name: string;
   readonly pattern: string;
-  /** Pressed without asking anybody; null asks a person. */
+  /** Keys pressed without asking anyone; null asks a person. */
   readonly answer: readonly string[] | null;
-  /** Pressed for a person who approves, or rejects; null: the person must do it in the terminal. */
+  /** Keys for approval and rejection; null: the person must answer in the terminal. */
   readonly approve: readonly string[] | null;
   readonly reject: readonly string[] | null;
-  /** How to keep it from coming. */
+  /** How to prevent the dialog. */
   readonly cure: string | null;
-  /** Only as long as the agent has not been ready. */
+  /** Only until the agent is ready for the first time. */
   readonly atStart: boolean;
 }
 
-/** How long it may give no sign of life while it works; null is no limit. */
+/** How long it may be silent while it works; null is unlimited. */
 export interface Liveness {
   readonly firstMs: number | null;
   readonly idleMs: number | null;
-  /** Patterns of the end of a screen on which it has come to rest with an error, whose text is their first group, or all of it. */
+  /**
+   * Patterns at the end of the screen of an agent that stopped with an error. The message is the first group, or the
+   * whole match.
+   */
   readonly failed?: readonly string[];
 }
 
 export interface StopWays {
-  /** What makes it leave what it is doing. */
+  /** Keys that interrupt the current work. */
   readonly interruptKeys: readonly string[];
-  /** What makes it end by itself, before it is sent a signal. */
+  /** Keys that make it exit, before any signal is sent. */
   readonly keys: readonly string[];
   readonly waitMs: number;
   readonly signal: 'SIGTERM' | 'SIGINT' | 'SIGHUP';
@@ -220,12 +227,12 @@ export interface HeadlessProfile {
   readonly command: Text;
   readonly resume: Text | null;
   readonly fork: Text | null;
-  /** Without `fork`: a fresh session that is told all that was said in the other takes its place. */
+  /** Without `fork`: a fresh session that receives the whole conversation replaces it. */
   readonly replays?: boolean;
   readonly modelArgs: Text | null;
   readonly effortArgs: Text | null;
   readonly prompt: 'stdin' | 'argument';
-  /** The name of what reads its output (drivers/agent/readers/). */
+  /** Name of the reader of its output (drivers/agent/readers/). */
   readonly reader: string;
   readonly sessionId: 'chosen' | 'told' | 'none';
   readonly signal: StopWays['signal'];
@@ -233,18 +240,18 @@ export interface HeadlessProfile {
 
 export interface AcpProfile {
   readonly command: Text;
-  /** What becomes of a request for permission. */
+  /** How permission requests are handled. */
   readonly permission: 'ask' | 'allow' | 'deny';
   readonly signal: StopWays['signal'];
 }
 
 export interface LimitPattern {
   readonly pattern: string;
-  /** How the first group tells when it ends: seconds since 1970, a duration from now, a time of day; null: it does not. */
+  /** Format of the reset time in the first group: seconds since 1970, a duration, a time of day; null: it has none. */
   readonly reset: 'epoch' | 'duration' | 'clock' | null;
 }
 
-/** The channels it has, in the order in which they are chosen. */
+/** Supported channels, in order of preference. */
 export function channelsOf({ mailbox, terminal, headless, acp }: Adapter): readonly Channel[] {
   const has: Readonly<Record<Channel, boolean>> = {
     mailbox,

@@ -124,66 +124,72 @@ describe('without a policy', () => {
     ],
     [
       '<fork next="START" n="1">WORKER</fork><goto>REVIEW</goto>',
-      'the forks of the answer do not go on at the same state',
+      'the forks of the answer do not continue at the same state',
     ],
     [
       '<fork next="START">WORKER</fork><fork next="REVIEW">WORKER</fork>',
-      'the forks of the answer do not go on at the same state',
+      'the forks of the answer do not continue at the same state',
     ],
-    ['<fork next="START">WORKER</fork><fork>WORKER</fork>', '<fork> has no next="…", which says where to go on'],
+    [
+      '<fork next="START">WORKER</fork><fork>WORKER</fork>',
+      '<fork> has no next="…", which names the state to continue at',
+    ],
     [
       '<fork next="START">WORKER</fork><result>x</result>',
-      'the answer has 2 transition tags (fork, result), and one is needed',
+      'the answer has 2 transition tags (fork, result), but must have one',
     ],
-    ['<goto>START</goto><goto>START</goto>', 'the answer has 2 transition tags (goto, goto), and one is needed'],
+    ['<goto>START</goto><goto>START</goto>', 'the answer has 2 transition tags (goto, goto), but must have one'],
     [
       '<goto>A</goto>'.repeat(9),
-      'the answer has 9 transition tags (goto, goto, goto, goto, goto …), and one is needed',
+      'the answer has 9 transition tags (goto, goto, goto, goto, goto …), but must have one',
     ],
 
     // What cannot be followed
     ['nothing', 'the answer has no transition tag'],
     ['<goto>REVIEW.md', 'the answer has no transition tag; <goto> has no </goto>'],
-    ['<goto></goto>', '<goto>: it names no state'],
-    ['<goto>..</goto>', '<goto>: ".." is no state'],
-    ['<goto>../../etc/passwd</goto>', '<goto>: "../../etc/passwd" is a path, and a state is named without its folder'],
+    ['<goto></goto>', '<goto>: it does not name a state'],
+    ['<goto>..</goto>', '<goto>: ".." is not a state'],
+    [
+      '<goto>../../etc/passwd</goto>',
+      '<goto>: "../../etc/passwd" is a path; write the name of the state without its folder',
+    ],
     [
       '<goto>C:\\START.md</goto>',
-      '<goto>: "C:\\\\START.md" is a path, and a state is named without its folder; did you mean START.md?',
+      '<goto>: "C:\\\\START.md" is a path; write the name of the state without its folder; did you mean START.md?',
     ],
     ['<goto>REVEIW.md</goto>', '<goto>: there is no state "REVEIW.md"; did you mean REVIEW.md?'],
     ['<goto>constructor</goto>', '<goto>: there is no state "constructor"'],
-    ['<goto>CHECK</goto>', '<goto>: "CHECK" may be CHECK.sh or CHECK.md: write it in full'],
-    ['<call>REVIEW.md</call>', '<call> has no return="…", which says where to go on'],
+    ['<goto>CHECK</goto>', '<goto>: "CHECK" may mean CHECK.sh or CHECK.md; write the full name'],
+    ['<call>REVIEW.md</call>', '<call> has no return="…", which names the state to continue at'],
     ['<call return="NOWHERE">REVIEW.md</call>', 'return of <call>: there is no state "NOWHERE"'],
-    ['<fork>WORKER.md</fork>', '<fork> has no next="…", which says where to go on'],
+    ['<fork>WORKER.md</fork>', '<fork> has no next="…", which names the state to continue at'],
     ['<goto a="1" a="2">REVIEW</goto>', '<goto> has the attribute a twice'],
-    ['<goto cd="x">REVIEW</goto>', '<goto> goes on in its session, and cannot leave its folder with cd'],
-    ['<reset cd=" ">REVIEW</reset>', 'cd of <reset> names no folder'],
-    ['<goto>CHECK.md</goto>', '<goto> goes on in a session of sim, and other is asked for; use <reset>'],
-    ['<goto adapter="x">REVIEW</goto>', '<goto> goes on in a session of sim, and x is asked for; use <reset>'],
+    ['<goto cd="x">REVIEW</goto>', '<goto> continues its session, so it cannot change its folder with cd'],
+    ['<reset cd=" ">REVIEW</reset>', 'cd of <reset> does not name a folder'],
+    ['<goto>CHECK.md</goto>', '<goto> continues a session of sim, so it cannot use other; use <reset>'],
+    ['<goto adapter="x">REVIEW</goto>', '<goto> continues a session of sim, so it cannot use x; use <reset>'],
     [
       '<function return="CHECK.md">REVIEW</function>',
-      '<function> goes on in a session of sim, and other is asked for; use <reset>',
+      '<function> continues a session of sim, so it cannot use other; use <reset>',
     ],
     [
       '<call-workflow return="START">../../x</call-workflow>',
-      '<call-workflow>: "../../x" is none of the workflows that this one leads to',
+      '<call-workflow>: "../../x" is not a workflow that this one refers to',
     ],
     ['<ask next="START"> </ask>', '<ask> has no question'],
-    ['<ask>Which?</ask>', '<ask> has no next="…", which says where to go on'],
-    ['<ask next="START" timeout="soon">Which?</ask>', '"soon" is no duration for <ask> (write 30m, 24h, 7d)'],
-    ['<ask next="START" timeout_next="REVIEW">Which?</ask>', '<ask> has timeout_next and no timeout'],
+    ['<ask>Which?</ask>', '<ask> has no next="…", which names the state to continue at'],
+    ['<ask next="START" timeout="soon">Which?</ask>', '"soon" is not a duration for <ask> (write 30m, 24h, 7d)'],
+    ['<ask next="START" timeout_next="REVIEW">Which?</ask>', '<ask> has timeout_next but no timeout'],
   ])('%s', (text, expected) => {
     expect(told(readTransitions(ANYTHING, MACHINE, HERE, text))).toEqual(expected);
   });
 
-  test('a reset keeps the pending returns where the workflow says so', () => {
+  test('a reset keeps pending returns if the workflow says so', () => {
     const steered = readTransitions(ANYTHING, { ...MACHINE, keepsCallers: true }, HERE, '<reset>START</reset>');
     expect(told(steered)).toEqual(['goto START (fresh)']);
   });
 
-  test('what is printed is told beside what follows', () => {
+  test('printed texts come with the transitions', () => {
     const steered = readTransitions(
       ANYTHING,
       MACHINE,
@@ -193,14 +199,14 @@ describe('without a policy', () => {
     expect(steered).toMatchObject({ kind: 'follows', printed: ['half', 'done'] });
   });
 
-  test('a script hands back what it printed, byte for byte, and is spoken of as one', () => {
+  test('the result of a script is kept byte for byte', () => {
     const script: TransitionPolicy = { ...ANYTHING, speaker: 'script' };
     expect(told(readTransitions(script, MACHINE, HERE, '<result>\nx\n</result>'))).toEqual(['return "\\nx\\n"']);
     expect(told(readTransitions(script, MACHINE, HERE, 'x'))).toBe('the output has no transition tag');
   });
 });
 
-describe('what a line of control carries along', () => {
+describe('values that a lane keeps', () => {
   const there: LaneContext = { cwd: 'a/b', adapter: 'sim', depth: 2 };
 
   test.each<Case>([
@@ -221,20 +227,20 @@ describe('what a line of control carries along', () => {
     expect(told(readTransitions(ANYTHING, MACHINE, there, text))).toEqual(expected);
   });
 
-  test('folders that are entered are told, so that they can be judged', () => {
+  test('new folders are returned, so that they can be checked', () => {
     const steered = readTransitions(ANYTHING, MACHINE, there, '<fork next="START" cd="../../x">WORKER</fork>');
     expect(steered).toMatchObject({ kind: 'follows', folders: ['x'] });
   });
 
-  test('workflows are entered from within each other eight deep', () => {
+  test('workflows nest at most eight deep', () => {
     const text = '<call-workflow return="START">../research</call-workflow>';
     expect(told(readTransitions(ANYTHING, MACHINE, { ...HERE, depth: 7 }, text))).toHaveLength(1);
     expect(told(readTransitions(ANYTHING, MACHINE, { ...HERE, depth: 8 }, text))).toBe(
-      '<call-workflow> would enter more than 8 workflows from within each other',
+      '<call-workflow> would nest workflows more than 8 deep',
     );
   });
 
-  test('a script without a session leaves the choice of adapter to the state that it leads to', () => {
+  test('after a script without a session, the next state chooses the adapter', () => {
     const script = {
       kind: 'command',
       script: '',
@@ -325,14 +331,14 @@ describe('with a policy', () => {
     expect(told(readTransitions(policy(allowed), MACHINE, HERE, 'I am done.'))).toEqual(expected);
   });
 
-  test('a tag that is said is held to the policy all the same', () => {
+  test('a written tag must satisfy the policy too', () => {
     const only = policy(allow('goto', { target: 'REVIEW.md' }));
     expect(told(readTransitions(only, MACHINE, HERE, '<goto>START</goto>'))).toBe(
       '<goto> is allowed here, but not as <goto>START</goto>',
     );
   });
 
-  test('what is forced follows whatever is said', () => {
+  test('a forced transition is taken whatever the answer says', () => {
     const forced: TransitionPolicy = { ...policy(allow('goto', { target: 'REVIEW.md' })), forced: true };
     for (const text of [
       '',
@@ -344,7 +350,7 @@ describe('with a policy', () => {
     }
   });
 
-  test('an input of the policy stands for one that is left out', () => {
+  test('the input of the policy is the default', () => {
     const fixed = policy(allow('goto', { target: 'REVIEW.md', input: 'x' }), allow('result'));
     expect(told(readTransitions(fixed, MACHINE, HERE, '<goto>REVIEW</goto>'))).toEqual([
       'goto REVIEW (resume) @adapter="sim" input=x',
@@ -362,7 +368,7 @@ describe('with a policy', () => {
     ]);
   });
 
-  test('a question has the time that the policy gives it', () => {
+  test('a question has the timeout of the policy', () => {
     const asked = policy(allow('ask', { next: 'START.md', timeout: '48h', timeoutNext: 'REVIEW.md' }));
     expect(told(readTransitions(asked, MACHINE, HERE, '<ask next="START">Which?</ask>'))).toEqual([
       'goto ask:routed (resume) @adapter="sim" @question="Which?" @next="START" @timeout="48h" @timeout_next="REVIEW"',
@@ -379,7 +385,7 @@ describe('the reminder', () => {
     return steered.kind === 'refused' ? steered.reminder.split('\n') : [];
   }
 
-  test('lists what the policy allows, as it is to be written', () => {
+  test('lists the allowed tags as they must be written', () => {
     const steering = policy(
       allow('goto', { target: 'REVIEW.md' }),
       allow('goto', { target: 'START.md' }),
@@ -402,7 +408,7 @@ describe('the reminder', () => {
     ]);
   });
 
-  test('says what stands for what where the policy leaves something open', () => {
+  test('explains the placeholders if the policy leaves something open', () => {
     const steering = policy(allow('fork', { target: 'WORKER.md' }), allow('call-workflow', { return: 'START.md' }));
     expect(reminder(steering, MACHINE, '<goto>X</goto>')).toEqual([
       'Your last answer could not be followed: <goto>: there is no state "X".',
@@ -419,7 +425,7 @@ describe('the reminder', () => {
     ]);
   });
 
-  test('of the only transition that is allowed is short', () => {
+  test('is short for a single allowed transition', () => {
     expect(reminder(policy(allow('result')), MACHINE, 'Done.')).toEqual([
       'Your last answer could not be followed: the answer has no transition tag.',
       '',
@@ -431,7 +437,7 @@ describe('the reminder', () => {
     ]);
   });
 
-  test('lists every tag where there is no policy, and those of other workflows where there are some', () => {
+  test('lists every tag without a policy, and tags of other workflows if there are any', () => {
     const forms = [
       '<goto>STATE</goto>',
       '<reset>STATE</reset>',
@@ -456,19 +462,19 @@ describe('the reminder', () => {
   });
 });
 
-describe('what every machine must fulfil', () => {
+describe('checkTransitionPolicies', () => {
   const blocks = Object.fromEntries(
     ['START', 'REVIEW', 'WORKER', 'CHECK', 'C2', 'research-START', 'deploy#main', 'ask', 'ask:timed', 'ask:routed'].map(
       (name) => [name, {}],
     ),
   );
 
-  test('a good one', () => {
+  test('accepts a valid machine', () => {
     const steerings = { START: policy(allow('goto', { target: 'REVIEW.md' })) };
     expect(checkTransitionPolicies({ blocks, machines: { main: MACHINE }, steerings })).toEqual([]);
   });
 
-  test('each that leads nowhere is told', () => {
+  test('reports each unknown name', () => {
     const machine: Machine = { ...MACHINE, states: { 'A.md': 'A' }, spellings: { B: ['B.md'] } };
     const steerings = {
       a: { ...policy(allow('goto', { target: 'X.md' }), allow('call-workflow', { target: 'y' })), forced: true },
@@ -477,7 +483,7 @@ describe('what every machine must fulfil', () => {
     expect(checkTransitionPolicies({ blocks, machines: { main: machine }, steerings })).toEqual([
       'machine main: there is no block A',
       'machine main: there is no state B.md',
-      'steering a: nothing is left to be forced',
+      'steering a: no single transition is left to force',
       'steering a: there is no state X.md',
       'steering a: there is no workflow y',
       'steering b: there is no machine other',

@@ -1,9 +1,8 @@
-// What the tags of an answer mean in a machine of states: the follows that they ask for, or why they are refused and what
-// whoever answered is told then. Drivers read answers with it; the kernel sees the follows alone.
+// Reads the transitions in an answer, by the tags of a state machine; or refuses it with a reminder for the agent.
+// Drivers call it; the kernel sees only the transitions.
 //
-// What goes with a line of control from state to state (its folder, the adapter of its session) is carried in variables
-// that no tag and no text can name, since their names begin with `@`. A state that is entered without one has the default
-// of its block.
+// Values that a lane keeps from state to state (its folder, the adapter of its session) are in variables whose names
+// begin with `@`, so that no tag or text can use them. A state entered without one uses the default of its block.
 
 import type { Json } from '../base/json.ts';
 import { own } from '../base/json.ts';
@@ -22,13 +21,13 @@ import type { Tag, TransitionTag } from './tags.ts';
 import { readTags } from './tags.ts';
 import type { ValueTemplate } from './text.ts';
 
-/** Where a line of control stands, as far as it is carried along. */
+/** Values that a lane keeps from state to state. */
 export interface LaneContext {
-  /** Seen from the folder of the run; empty is that folder. */
+  /** Relative to the folder of the run; empty is that folder. */
   readonly cwd: string;
-  /** Of its session; null where it has none yet. */
+  /** Adapter of its session; null if it has none yet. */
   readonly adapter: string | null;
-  /** How many workflows have been entered from within each other. */
+  /** Nesting depth of workflows. */
   readonly depth: number;
 }
 
@@ -36,34 +35,34 @@ export type AnswerTransitions =
   | {
       readonly kind: 'follows';
       readonly follows: readonly Transition[];
-      /** What is to be shown to whoever watches. */
+      /** Texts to show to the user. */
       readonly printed: readonly string[];
-      /** Folders that are to be worked in from here on, seen from that of the run: they are still to be judged. */
+      /** New working directories, relative to the folder of the run; not checked yet. */
       readonly folders: readonly string[];
     }
   | RefusedAnswer;
 
-/** Names of variables that blocks of states have as parameters. */
+/** Parameters of the blocks of states. */
 export const LANE_VARIABLES = {
-  /** What the state was handed: `{{input}}` and `{{result}}`. */
+  /** Input of the state: `{{input}}` and `{{result}}`. */
   input: 'input',
   cwd: '@cwd',
   adapter: '@adapter',
   depth: '@depth',
-  /** For the one state that a tag enters. */
+  /** Only for the state that the tag enters. */
   model: '@model',
   effort: '@effort',
-  /** Of a question. */
+  /** For a question. */
   question: '@question',
   timeout: '@timeout',
   next: '@next',
   timeoutNext: '@timeout_next',
 } as const;
 
-/** How many workflows may be entered from within each other. */
+/** Maximum nesting depth of workflows. */
 export const WORKFLOW_DEPTH_MAX = 8;
 
-/** Where the effect stands that was answered. A script has the session that was handed to it, if any. */
+/** The lane of a finished effect. A script keeps the session that it received, if any. */
 export function laneContextOf({
   variables,
   session,
@@ -108,12 +107,12 @@ function isTransition(tag: Tag): tag is ParsedTag {
   return tag.name !== 'print';
 }
 
-/** A tag whose names are found. */
+/** A tag with its names resolved. */
 interface ResolvedTag {
   readonly tag: ParsedTag;
-  /** Where it leads, and what that is called; null where it leads back. */
+  /** The target state or workflow; null for a return. */
   readonly to: { readonly name: string; readonly block: string } | null;
-  /** Blocks. */
+  /** Names of blocks. */
   readonly returnTo: string | null;
   readonly next: string | null;
   readonly onTimeout: string | null;
@@ -141,7 +140,7 @@ function resolveTags(
   if (rest.length > 0 && !canBeCombined) {
     const names = tags.slice(0, 5).map(({ name }) => name);
     const list = `${names.join(', ')}${tags.length > names.length ? ' …' : ''}`;
-    return err(`the ${said} has ${String(tags.length)} transition tags (${list}), and one is needed`);
+    return err(`the ${said} has ${String(tags.length)} transition tags (${list}), but must have one`);
   }
   const moves: ResolvedTag[] = [];
   for (const tag of tags) {
@@ -150,7 +149,7 @@ function resolveTags(
     moves.push(move.value);
   }
   if (new Set(moves.map(({ tag, to, next }) => (isFork(tag) ? next : to?.block))).size > 1 && forks.length > 0)
-    return err(`the forks of the ${said} do not go on at the same state`);
+    return err(`the forks of the ${said} do not continue at the same state`);
   return transitionsFor(context, moves);
 }
 
@@ -167,7 +166,7 @@ function transitionsFor(context: ReadContext, moves: readonly ResolvedTag[]): Re
     if (!follow.ok) return follow;
     follows.push(follow.value);
   }
-  // Whoever forks goes on as with a goto.
+  // After forks, the lane continues as with a goto.
   const next = moves.every(({ tag }) => isFork(tag)) ? (moves[0]?.next ?? null) : null;
   if (next !== null) {
     const target = targetOf(next, laneVariables(context.lane));
@@ -226,9 +225,9 @@ function askTransition(
   const asked = content.trim();
   if (asked === '') return err('<ask> has no question');
   const timeout = own(attributes, 'timeout') ?? allowed?.timeout ?? null;
-  if (timeout === null && onTimeout !== null) return err('<ask> has timeout_next and no timeout');
+  if (timeout === null && onTimeout !== null) return err('<ask> has timeout_next but no timeout');
   if (timeout !== null && parseDuration(timeout) === null)
-    return err(`${quoted(timeout)} is no duration for <ask> (write 30m, 24h, 7d)`);
+    return err(`${quoted(timeout)} is not a duration for <ask> (write 30m, 24h, 7d)`);
   const block = timeout === null ? asks.open : onTimeout === null ? asks.timed : asks.routed;
   const asking: Variables = {
     ...variables,
@@ -240,13 +239,13 @@ function askTransition(
   return ok({ kind: 'goto', target: targetOf(block, asking), session: 'resume', dropCallers: false });
 }
 
-/** `beside`: where a goto beside it leads, for a fork that does not say. */
+/** `beside`: target of a goto in the same answer, for a fork without `next`. */
 function resolveTag(machine: Machine, tag: ParsedTag, beside: string | null): Result<ResolvedTag, string> {
   const { name, attributes, content } = tag;
   const { requiredAttribute } = TAG_RULES[name];
   const find = (attribute: string, written: string | undefined, needed: boolean): Result<string | null, string> => {
     if (written === undefined)
-      return needed ? err(`<${name}> has no ${attribute}="…", which says where to go on`) : ok(null);
+      return needed ? err(`<${name}> has no ${attribute}="…", which names the state to continue at`) : ok(null);
     const found = stateIn(machine, written);
     return found.ok ? ok(found.value.block) : err(`${attribute} of <${name}>: ${found.error}`);
   };
@@ -268,7 +267,7 @@ function destination(machine: Machine, name: TransitionTag, content: string): Re
   const path = plainPath(content.trim());
   const block = own(machine.workflows, path);
   if (block !== undefined) return ok({ name: path, block });
-  return err(`${quoted(content.trim())} is none of the workflows that this one leads to`);
+  return err(`${quoted(content.trim())} is not a workflow that this one refers to`);
 }
 
 function stateIn(machine: Machine, written: string): ReturnType<typeof findState> {
@@ -277,7 +276,7 @@ function stateIn(machine: Machine, written: string): ReturnType<typeof findState
   return found.ok || near === null ? found : err(`${found.error}; did you mean ${near}?`);
 }
 
-/** The entry of the policy that it satisfies; null where there is no policy. */
+/** The policy entry that allows it; null without a policy. */
 function checkAllowed({ policy, machine }: ReadContext, move: ResolvedTag): Result<AllowedTransition | null, string> {
   const { allowed } = policy;
   if (allowed === null) return ok(null);
@@ -312,10 +311,10 @@ function matchesAllowed(
 
 type Variables = Readonly<Record<string, ValueTemplate>>;
 
-/** Attributes that a fork does not hand to its worker by their names. */
+/** Attributes of a fork that are not passed to its worker as variables. */
 const RESERVED_ATTRIBUTES: ReadonlySet<string> = new Set(['next', 'input', 'cd', 'model', 'effort', 'adapter']);
 
-/** What the block that is entered is handed. */
+/** Variables for the entered block. */
 function variablesOf(
   context: ReadContext,
   move: ResolvedTag,
@@ -326,16 +325,16 @@ function variablesOf(
   const { name, attributes } = tag;
   const fresh = TAG_RULES[name].session === 'fresh';
   const { cd, adapter, model, effort } = attributes;
-  if (cd !== undefined && !fresh) return err(`<${name}> goes on in its session, and cannot leave its folder with cd`);
-  if (cd?.trim() === '' || cd?.includes('\0') === true) return err(`cd of <${name}> names no folder`);
+  if (cd !== undefined && !fresh) return err(`<${name}> continues its session, so it cannot change its folder with cd`);
+  if (cd?.trim() === '' || cd?.includes('\0') === true) return err(`cd of <${name}> does not name a folder`);
   const other = conflictingAdapter(context, move);
   if (other !== null)
-    return err(`<${name}> goes on in a session of ${String(lane.adapter)}, and ${other} is asked for; use <reset>`);
+    return err(`<${name}> continues a session of ${String(lane.adapter)}, so it cannot use ${other}; use <reset>`);
   const depth = lane.depth + (entersDeeper(name) ? 1 : 0);
   if (depth > WORKFLOW_DEPTH_MAX)
-    return err(`<${name}> would enter more than ${String(WORKFLOW_DEPTH_MAX)} workflows from within each other`);
+    return err(`<${name}> would nest workflows more than ${String(WORKFLOW_DEPTH_MAX)} deep`);
   const input = inputOf(tag, allowed);
-  // Without a session yet, a question leaves the choice to the state that it leads to.
+  // Without a session, the state after the question chooses the adapter.
   const chosen = fresh ? (adapter ?? null) : (lane.adapter ?? own(machine.adapters, move.next ?? '') ?? null);
   return ok({
     ...(isFork(tag) ? attributesOf(tag) : {}),
@@ -346,7 +345,7 @@ function variablesOf(
   });
 }
 
-/** An adapter that cannot go on with the session that is to be gone on with. */
+/** An adapter that cannot resume the lane's session. */
 function conflictingAdapter(
   { machine, lane }: ReadContext,
   { tag, to, returnTo, next, onTimeout }: ResolvedTag,
@@ -371,7 +370,7 @@ function inputOf({ attributes }: ParsedTag, allowed: AllowedTransition | null): 
   return planned === null ? null : { kind: 'text', text: planned };
 }
 
-/** Only what differs from the defaults of blocks is written down. */
+/** Only values that differ from the defaults of blocks. */
 function laneVariables({ cwd, adapter, depth }: LaneContext): Variables {
   return {
     ...(cwd === '' ? {} : { [LANE_VARIABLES.cwd]: literal(cwd) }),
@@ -380,7 +379,7 @@ function laneVariables({ cwd, adapter, depth }: LaneContext): Variables {
   };
 }
 
-/** The caller goes on where it stood: in its folder, with its adapter. */
+/** The caller continues in its own folder, with its own adapter. */
 function returnTarget(block: string, lane: LaneContext): Target {
   const result: ValueTemplate = { kind: 'text', text: { parts: [{ path: ['result'], quote: [] }] } };
   return targetOf(block, { ...laneVariables(lane), [LANE_VARIABLES.input]: result });
@@ -399,7 +398,7 @@ function entersDeeper(name: TransitionTag): boolean {
   return TAG_RULES[name].target === 'workflow' && name !== 'reset-workflow';
 }
 
-/** Of the worker's state, or of the folder of its workflow: `main_worker1`. */
+/** From the worker's state or the folder of its workflow: `main_worker1`. */
 function forkName(path: string): string {
   const last = path.slice(path.lastIndexOf('/') + 1).replace(/(?<=.)\.[^.]*$/, '');
   return last
@@ -422,7 +421,7 @@ function writtenTag({ name, attributes, content }: ParsedTag): string {
   return `<${name}${pairs.join('')}>${inside.length > 80 ? `${inside.slice(0, 80)}…` : inside}</${name}>`;
 }
 
-/** An allowed transition as if it had been said. */
+/** The tag that an allowed transition stands for. */
 function tagFor({ tag, target, return: back, next, payload }: AllowedTransition): ParsedTag {
   const attributes = { ...(back === null ? {} : { return: back }), ...(next === null ? {} : { next }) };
   return { name: tag, attributes, content: target ?? payload ?? '', from: 0, to: 0, error: null };

@@ -4,11 +4,11 @@ import { checkProgram } from './check.ts';
 
 const good = parseProgram(['block main', 'a', 'b pass route done=inline:child', 'block child', 'c']);
 
-test('a sound program has no problems', () => {
+test('a valid program has no problems', () => {
   expect(checkProgram(good)).toEqual([]);
 });
 
-test('a block that does not exist is named with the step that asks for it', () => {
+test('an unknown block is reported with its step', () => {
   const program = parseProgram(['a pass route done=inline:nowhere', 'b on_error recover:elsewhere', 'c each [1] gone']);
   expect(checkProgram(program)).toEqual([
     'main: step a: there is no block nowhere',
@@ -18,9 +18,9 @@ test('a block that does not exist is named with the step that asks for it', () =
   expect(checkProgram({ ...good, entry: 'start' })).toEqual(['the entry block start does not exist']);
 });
 
-test('a step that moves control stands alone in its block', () => {
+test('a step with a transition must be alone in its block', () => {
   const program = parseProgram(['block main', 'a route done=goto:main', 'b']);
-  expect(checkProgram(program)).toEqual(['main: step a: it moves control, and is not the only step of its block']);
+  expect(checkProgram(program)).toEqual(['main: step a: it has a transition, but is not the only step of its block']);
 });
 
 test('ids are plain and unique', () => {

@@ -1,18 +1,18 @@
-// What every Program must fulfil before a run of it may begin. A language that lowers wrongly is our fault, so these are
-// sentences for us, not diagnostics for authors.
+// Conditions that every Program must meet before a run. A violation is a compiler bug, so the messages are for
+// developers, not for authors.
 
 import type { Transition } from './transition.ts';
 import { blocksOf, blocksOfTarget } from './transition.ts';
 import { checkTransitionPolicies } from './machine.ts';
 import type { Block, Program, Step } from './program.ts';
 
-/** Empty where the Program may run. */
+/** Empty if the Program is valid. */
 export function checkProgram(program: Program): readonly string[] {
   const problems: string[] = [];
   const entry = program.blocks[program.entry];
   if (entry === undefined) problems.push(`the entry block ${program.entry} does not exist`);
   for (const [name, block] of Object.entries(program.blocks)) {
-    if (block.name !== name) problems.push(`block ${name} calls itself ${block.name}`);
+    if (block.name !== name) problems.push(`block ${name} has the name ${block.name}`);
     problems.push(...checkBlock(program, block));
   }
   problems.push(...checkTransitionPolicies(program));
@@ -33,11 +33,11 @@ function checkBlock(program: Program, block: Block): readonly string[] {
     for (const target of targetsOf(step)) {
       if (program.blocks[target] === undefined) problems.push(`${where}: there is no block ${target}`);
     }
-    // A frame that hands control on must hold nothing else, or its end would be told twice.
+    // A frame with a transition must contain only that step; otherwise it would end twice.
     if (block.steps.length > 1 && Object.values(step.routes).some(movesControl)) {
-      problems.push(`${where}: it moves control, and is not the only step of its block`);
+      problems.push(`${where}: it has a transition, but is not the only step of its block`);
     }
-    if (step.retry.attemptsMax < 1) problems.push(`${where}: it may never be attempted`);
+    if (step.retry.attemptsMax < 1) problems.push(`${where}: its retry allows no attempt`);
   }
   return problems;
 }

@@ -1,5 +1,5 @@
-// Requests to the world, as data, and the world's answers. The kernel describes an effect, a driver performs it.
-// `T` is the form of its texts: `Text` with holes in a Program, `FilledText` when it is asked for.
+// Effects: requests to the outside world, as data, and their outcomes. The kernel describes an effect, a driver
+// performs it. `T` is the form of its texts: `Text` with placeholders in a Program, `FilledText` when it is started.
 
 import type { Json } from '../base/json.ts';
 import type { Channel } from './adapter.ts';
@@ -21,57 +21,57 @@ export type EffectSpec<T> =
   | ConductedSpec
   | GateSpec<T>;
 
-/** Run a script in a shell. */
+/** Run a shell script. */
 export interface CommandSpec<T> {
   readonly kind: 'command';
   readonly script: T;
-  /** Null: the folder the run was started in. */
+  /** Null: the folder in which the run was started. */
   readonly cwd: T | null;
   readonly env: Readonly<Record<string, T>>;
   readonly captures: readonly Capture<T>[];
-  /** `success`: any status but 0 is a failure. `condition`: 0 is the route `true`, another status the route `false`. */
+  /** `success`: any status but 0 is a failure. `condition`: 0 takes the route `true`, any other the route `false`. */
   readonly verdict: 'success' | 'condition';
-  /** Of a condition: statuses that say neither, but that it could not be asked. */
+  /** Exit codes of a condition that mean an error instead of true or false. */
   readonly errors: readonly number[];
-  /** What its output says to follow is read by this of the Program's steerings; null: it says nothing about that. */
+  /** Transition policy for reading its output, by name; null: the output contains no transitions. */
   readonly steering: string | null;
 }
 
-/** One headless turn of an agent, in the session that the step was entered with. */
+/** One headless turn of an agent, in the session of its frame. */
 export interface TurnSpec<T> {
   readonly kind: 'turn';
   readonly adapter: T;
   readonly prompt: T;
-  /** Null: the folder the run was started in. */
+  /** Null: the folder in which the run was started. */
   readonly cwd: T | null;
-  /** Null leaves the choice to the adapter. */
+  /** Null: the adapter's default. */
   readonly model: T | null;
   readonly effort: T | null;
-  /** How long it may be silent; null is no limit. */
+  /** How long it may be silent; null is unlimited. */
   readonly idleMs: number | null;
-  /** What its answer says to follow is read by this of the Program's steerings; null: it says nothing about that. */
+  /** Transition policy for reading its answer, by name; null: the answer contains no transitions. */
   readonly steering: string | null;
 }
 
-/** Start an agent that stays: it is prompted later, step by step. Answered when it can take a prompt. */
+/** Start an agent that later steps prompt. Succeeds when it accepts prompts. */
 export interface SpawnSpec<T> {
   readonly kind: 'spawn';
   readonly agent: T;
   readonly adapter: T;
-  /** Null: the folder the run was started in. */
+  /** Null: the folder in which the run was started. */
   readonly cwd: T | null;
   readonly env: Readonly<Record<string, T>>;
-  /** How it is talked to; null leaves the choice to the adapter. */
+  /** Null: the adapter's preferred channel. */
   readonly channel: Channel | null;
-  /** The session to go on with; null begins one. */
+  /** The session to resume; null starts a new one. */
   readonly resumeSession: T | null;
-  /** It goes on in a copy of that session, which stays as it is. */
+  /** Resumes a copy of that session, which itself stays unchanged. */
   readonly forks: boolean;
-  /** Put behind the adapter's own start command. */
+  /** Appended to the adapter's start command. */
   readonly args: T | null;
 }
 
-/** Watch over an agent that was started, until it is gone. The answer is that it is gone. */
+/** Watch a running agent. The outcome is its exit. */
 export interface AttendSpec {
   readonly kind: 'attend';
   readonly agent: string;
@@ -79,8 +79,8 @@ export interface AttendSpec {
 }
 
 /**
- * Give an agent a task. `fire-forget` is answered when the agent has it; the others when the agent has reported
- * (`step-reported`) and the driver has been told so.
+ * Prompt an agent. `fire-forget` succeeds on delivery; other modes after the agent has reported (`step-reported`) and
+ * the driver knows.
  */
 export interface PromptSpec<T> {
   readonly kind: 'prompt';
@@ -90,36 +90,36 @@ export interface PromptSpec<T> {
   readonly expects: readonly Expectation[];
 }
 
-/** End an agent. One that is not there has been ended. */
+/** Kill an agent. Succeeds if it is not running. */
 export interface KillSpec<T> {
   readonly kind: 'kill';
   readonly agent: T;
   readonly graceful: boolean;
-  /** Between asking it to end and ending it. */
+  /** Time between the request to exit and the kill. */
   readonly graceMs: number;
 }
 
-/** Read a list from a JSON file: the output `items`. */
+/** Read a list from a JSON file into the output `items`. */
 export interface ReadSpec<T> {
   readonly kind: 'read';
   readonly path: T;
-  /** What a relative path is relative to: the folder that commands run in, or the run's own. */
+  /** What relative paths are relative to: the folder of commands, or the run's own folder. */
   readonly from: 'cwd' | 'run-folder';
 }
 
-/** A decision that only a person can make. No driver performs it: the kernel waits for it. */
+/** A decision that only a person can make. No driver performs it; the kernel waits for it. */
 export interface GateSpec<T> {
   readonly kind: 'gate';
-  /** Its name within the run. */
+  /** Name, unique in the run. */
   readonly gate: T;
   readonly prompt: T;
-  /** False: nobody waits for the decision, and it changes nothing. */
+  /** False: the step does not wait for the verdict, which changes nothing. */
   readonly blocks: boolean;
-  /** Who may decide; null: anybody. */
+  /** People who may decide; null: anybody. */
   readonly approvers: readonly string[] | null;
 }
 
-/** Which session an agent's turn continues. */
+/** The session in which a turn runs. */
 export type Session =
   | { readonly kind: 'fresh' }
   | { readonly kind: 'resume'; readonly id: string }
@@ -132,32 +132,31 @@ export interface Effect {
   readonly attempt: number;
   readonly spec: EffectSpec<FilledText>;
   readonly session: Session;
-  /** The line of control that asks: the agent, where the effect is a turn. */
+  /** The lane of the step; for a turn, the agent. */
   readonly lane: string;
-  /** Variables in sight and outputs of needed steps, for the command's environment. */
+  /** Visible variables and outputs of needed steps, for the command's environment. */
   readonly variables: Readonly<Record<string, Json>>;
 }
 
-/** What is known of an effect before it is answered. What is left out has not changed. */
+/** Progress before the outcome. Absent fields are unchanged. */
 export interface Progress {
-  /** The session that it takes place in, as soon as that is seen. */
+  /** The session id, once known. */
   readonly session?: string;
-  /** How far a prompt has come. */
   readonly delivery?: Delivery;
-  /** What the agent asks that only a person may answer; null: it asks no longer. */
+  /** The agent's question that only a person may answer; null: the question is gone. */
   readonly dialog?: Dialog | null;
-  /** What nobody could make sure of, and what to do about it: for people. A part of a sentence. */
+  /** A doubt to report to people, with what to do: part of a sentence. */
   readonly doubt?: string;
 }
 
 /**
- * Of a prompt: on its way, in the agent's hands, waiting behind its present work; or why it is in none. `draft-stuck`: it
- * is in the agent's input, and cannot be submitted. `blocked-on-dialog`: the agent asks something else first.
+ * Delivery status of a prompt. `draft-stuck`: it is in the agent's input field and cannot be submitted.
+ * `blocked-on-dialog`: the agent asks something else first.
  */
 export type Delivery = 'sending' | 'accepted' | 'queued' | 'draft-stuck' | 'blocked-on-dialog' | 'not-ready' | 'dead';
 
 export interface Dialog {
-  /** What kind of question it is: `permission`. */
+  /** Type of question, such as `permission`. */
   readonly name: string;
   /** As a person would see it. */
   readonly text: string;
@@ -168,17 +167,17 @@ export type Outcome = Success | { readonly kind: 'failure'; readonly failure: Fa
 export interface Success {
   readonly kind: 'success';
   readonly outputs: Outputs;
-  /** Names of outputs that are too large for the journal: their value says in which file they are kept. */
+  /** Names of outputs stored in files because they are too large for the journal. */
   readonly kept: readonly string[];
-  /** Which of the step's routes this outcome takes; null takes `done`. */
+  /** The route taken; null means `done`. */
   readonly route: string | null;
-  /** Transitions that the answer itself asked for. They stand in place of the step's routes. */
+  /** Transitions from the answer itself. They replace the step's routes. */
   readonly follows: readonly Transition[] | null;
-  /** What the answer wants to be shown to whoever watches. */
+  /** Texts to show to the user. */
   readonly printed: readonly string[];
-  /** The session that the turn took place in, or that a started agent is in. */
+  /** The session of the turn, or of the started agent. */
   readonly session: string | null;
-  /** What it cost; null where it costs nothing. */
+  /** Null if it cost nothing. */
   readonly usage: Usage | null;
 }
 
@@ -187,10 +186,10 @@ export function success(outputs: Outputs = {}, more: Partial<Success> = {}): Suc
   return { ...nothing, ...more, kind: 'success', outputs };
 }
 
-/** Whether it is a turn of the agent that its line of control is, in that one's session. */
+/** Whether it is a turn in the session of its own lane. */
 export function isTurn(effect: EffectSpec<unknown> | null): boolean {
   return effect?.kind === 'turn' || effect?.kind === 'work' || effect?.kind === 'evaluate';
 }
 
-/** Drivers exist for these; gates are the kernel's own. */
+/** The kinds that drivers perform; the kernel handles gates itself. */
 export type DriverKind = Exclude<EffectSpec<unknown>['kind'], 'gate'>;

@@ -1,16 +1,16 @@
-// What went wrong in the world, as data. The Program decides what follows: retry, route, recover, fail.
+// Failures of effects and steps, as data. The Program decides what follows: retry, route, recover, fail.
 
 import type { Outputs } from './output.ts';
 import type { Usage } from './usage.ts';
 
 export type FailureKind =
-  /** A command ended with another status than 0. */
+  /** A command exited with a status other than 0. */
   | 'exit-nonzero'
-  /** A command was ended by a signal that we did not send. */
+  /** A signal that MEOW did not send killed the command. */
   | 'signal'
   /** A condition could not be evaluated: not found, not executable, or killed. */
   | 'condition-error'
-  /** The step's own time limit passed. */
+  /** The step timed out. */
   | 'timeout'
   /** The command could not be started: no such folder, no such shell. */
   | 'not-started'
@@ -20,43 +20,43 @@ export type FailureKind =
   | 'output-invalid'
   /** A `{{reference}}` has no value; nothing was started. */
   | 'unresolved'
-  /** A step below this one failed, or a workflow that was entered here ended as a failure. */
+  /** A child frame failed, or a workflow entered here ended as failed. */
   | 'child-failed'
-  /** The run would grow past a limit. */
+  /** The run would exceed a limit. */
   | 'expansion-limit'
-  /** A foreach was given something that is no list. */
+  /** The items of a foreach are not a list. */
   | 'invalid-items'
-  /** A need names a step that can no longer come into being. */
+  /** A needed step can never exist. */
   | 'need-unmet'
-  /** An outcome that the Program has no route for. */
+  /** An outcome without a route. */
   | 'unrouted'
-  /** A template that is named at run time, and is none that the Program knows. */
+  /** A template named at run time does not exist. */
   | 'template-not-found'
-  /** An agent could not be started, or is there already. */
+  /** An agent could not be started, or is already running. */
   | 'spawn-failed'
-  /** An agent that is to be prompted was never started, or is gone. */
+  /** The agent to prompt was never started, or has exited. */
   | 'agent-not-found'
-  /** An agent ended while it worked on the step. */
+  /** An agent exited during the step. */
   | 'agent-crashed'
-  /** An answer that will not do: it does not say how to go on, or not in the form that was asked for. */
+  /** An invalid answer: no transition, or not in the requested form. */
   | 'protocol'
   /** A prompt did not reach its agent. */
   | 'not-delivered'
   /** An agent was silent for too long. */
   | 'idle'
-  /** An agent may not work any more, or not until a moment that it tells. */
+  /** The agent reached a usage limit, possibly until a known time. */
   | 'limit-reached'
-  /** What was done is not what the step's policy allows. */
+  /** The changes violate the step's policy. */
   | 'policy'
-  /** It used up more than the step may. */
+  /** The step exceeded its budget. */
   | 'budget'
-  /** The engine looked for itself, and an outcome is not borne out. */
+  /** A check by the engine contradicts the outcome. */
   | 'unproven'
-  /** The run cannot be put back, or must not end like this. */
+  /** The rollback is impossible, or the run must not end this way. */
   | 'refused'
-  /** We stopped it: the run was stopped, or was failing. */
+  /** Stopped by MEOW: the run was stopped, or was failing. */
   | 'stopped'
-  /** It was started in an earlier life of the engine and left no result: it is run again. */
+  /** Lost with an earlier engine, without a result: it is started again. */
   | 'lost';
 
 export interface Failure {
@@ -64,18 +64,18 @@ export interface Failure {
   /** A sentence for people. */
   readonly message: string;
   readonly code: number | null;
-  /** The end of what the command said on stderr, or stdout where stderr is empty. */
+  /** Last bytes of stderr, or of stdout if stderr is empty. */
   readonly output: string | null;
-  /** What could be captured all the same, and which of it is kept in files. */
+  /** Outputs captured despite the failure, and the names of those stored in files. */
   readonly outputs: Outputs;
   readonly kept: readonly string[];
-  /** The session that a turn took place in, though it failed: the next attempt goes on there. */
+  /** The session of a failed turn: the next attempt resumes it. */
   readonly session: string | null;
-  /** When it may be tried again, where the world said so. That is no fault of the step, and costs it no retry. */
+  /** Earliest time of the next attempt, if the failure is temporary. It does not count as a retry. */
   readonly retryAt: number | null;
-  /** What the next attempt is told in place of its prompt, in the session of this one; null where it is told the same. */
+  /** Replaces the prompt in the next attempt, in the same session; null repeats the prompt. */
   readonly reprompt: string | null;
-  /** What it cost all the same; null where it costs nothing. */
+  /** Cost despite the failure; null if none. */
   readonly usage: Usage | null;
 }
 
@@ -85,7 +85,7 @@ export function failure(kind: FailureKind, message: string, more: Partial<Failur
   return { ...nothing, ...unsaid, ...more, kind, message };
 }
 
-/** The word that workflows, `meow status` and recovery templates use for a kind. */
+/** The name of a kind in workflows, `meow status` and recovery templates. */
 export function errorType(kind: FailureKind): string {
   switch (kind) {
     case 'exit-nonzero':

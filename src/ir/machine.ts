@@ -1,5 +1,5 @@
-// A machine of states, as the tags of answers see it: which names they may use, what each state allows, and which blocks
-// that means. Plain data, kept once in a Program; answer-transitions.ts reads answers by it.
+// A state machine as the tags of answers see it: the names they may use, what each state allows, and the blocks behind
+// them. Plain data in a Program; answer-transitions.ts uses it to read answers.
 
 import { own } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
@@ -7,12 +7,12 @@ import { err, ok } from '../base/result.ts';
 import type { TransitionTag } from './tags.ts';
 import type { Text } from './text.ts';
 
-/** Where each tag leads, in which session, and what it must say beside that. */
+/** Rules for one transition tag. */
 export interface TagRule {
-  /** What stands between its ends: a state, the path of a workflow, or words for whoever waits for them. */
+  /** Content of the tag: a state, the path of a workflow, or a text for the caller. */
   readonly target: 'state' | 'workflow' | 'back';
   readonly session: 'resume' | 'fork' | 'fresh';
-  /** The attribute that names the state to go on at. */
+  /** The attribute that names the state to continue at. */
   readonly requiredAttribute: 'return' | 'next' | null;
 }
 
@@ -32,20 +32,20 @@ export const TAG_RULES: Readonly<Record<TransitionTag, TagRule>> = {
 
 /** The states that tags of one workflow may name. */
 export interface Machine {
-  /** By their names in full: `REVIEW.md`. */
+  /** By full name: `REVIEW.md`. */
   readonly states: Readonly<Record<string, string>>;
-  /** Other ways to write a name, and what it then may mean: `REVIEW`. More than one: it is not clear. */
+  /** Short names such as `REVIEW`, with the full names they may mean. Ambiguous if there are several. */
   readonly spellings: Readonly<Record<string, readonly string[]>>;
-  /** Paths of other workflows, seen from this one, and the blocks that they begin with. */
+  /** Entry blocks of other workflows, by path relative to this one. */
   readonly workflows: Readonly<Record<string, string>>;
-  /** Blocks that say which adapter they want. */
+  /** Blocks that require a certain adapter. */
   readonly adapters: Readonly<Record<string, string>>;
-  /** Whether a reset leaves the pending returns as they are. */
+  /** Whether a reset keeps pending returns. */
   readonly keepsCallers: boolean;
   readonly asks: AskBlocks;
 }
 
-/** Blocks that ask a person: for as long as it takes, until a moment, and until a moment with a way to go on from there. */
+/** Blocks that ask a person: without a timeout, with a timeout, and with a timeout that has a route of its own. */
 export interface AskBlocks {
   readonly open: string;
   readonly timed: string;
@@ -54,17 +54,17 @@ export interface AskBlocks {
 
 /** How the answers of one state are read. */
 export interface TransitionPolicy {
-  /** The name of its machine in the Program. */
+  /** Name of its machine in the Program. */
   readonly machine: string;
-  /** What a script hands back is kept byte for byte; of what an agent does, one line end on either side goes. */
+  /** Returned text of a script is kept byte for byte; from an agent's, one line end is removed at either end. */
   readonly speaker: 'agent' | 'script';
-  /** Null is anything. */
+  /** Null allows everything. */
   readonly allowed: readonly AllowedTransition[] | null;
-  /** Whatever the answer says, the only transition that is allowed follows. */
+  /** Take the only allowed transition, whatever the answer says. */
   readonly forced: boolean;
 }
 
-/** A transition that is allowed; null is any. Names of states are in full. */
+/** An allowed transition; null fields match anything. State names are full names. */
 export interface AllowedTransition {
   readonly tag: TransitionTag;
   /** A state, or the path of a workflow. */
@@ -72,13 +72,13 @@ export interface AllowedTransition {
   readonly return: string | null;
   readonly next: string | null;
   readonly payload: string | null;
-  /** These stand for what the answer leaves out. */
+  /** Defaults for what the answer leaves out. */
   readonly input: Text | null;
   readonly timeout: string | null;
   readonly timeoutNext: string | null;
 }
 
-/** The transition that follows without being said: the only one allowed, with all its parts fixed. */
+/** The transition taken if the answer has no tag: the only one allowed, with all parts fixed. */
 export function implicitTransition(allowed: readonly AllowedTransition[] | null): AllowedTransition | null {
   const [only, second] = allowed ?? [];
   return only !== undefined && second === undefined && isFixed(only) ? only : null;
@@ -90,23 +90,23 @@ function isFixed({ tag, target, return: back, next, payload }: AllowedTransition
   return inside !== null && (requiredAttribute === null || (requiredAttribute === 'return' ? back : next) !== null);
 }
 
-/** The full name of a state and its block, or why a tag that is written so leads nowhere. */
+/** Resolves the name of a state as written in a tag, or says why that fails. */
 export function findState(
   { states, spellings }: Pick<Machine, 'states' | 'spellings'>,
   written: string,
 ): Result<{ readonly name: string; readonly block: string }, string> {
   const wanted = written.trim();
-  if (wanted === '') return err('it names no state');
-  if (/[\\/]/.test(wanted)) return err(`${quoted(wanted)} is a path, and a state is named without its folder`);
-  if (wanted === '.' || wanted === '..') return err(`${quoted(wanted)} is no state`);
+  if (wanted === '') return err('it does not name a state');
+  if (/[\\/]/.test(wanted)) return err(`${quoted(wanted)} is a path; write the name of the state without its folder`);
+  if (wanted === '.' || wanted === '..') return err(`${quoted(wanted)} is not a state`);
   const [first = wanted, second] = own(spellings, wanted) ?? [];
-  if (second !== undefined) return err(`${quoted(wanted)} may be ${first} or ${second}: write it in full`);
+  if (second !== undefined) return err(`${quoted(wanted)} may mean ${first} or ${second}; write the full name`);
   const name = own(states, wanted) === undefined ? first : wanted;
   const block = own(states, name);
   return block === undefined ? err(`there is no state ${quoted(wanted)}`) : ok({ name, block });
 }
 
-/** A path without `.`, `..` and doubled slashes, as far as it can do without. */
+/** Removes `.`, `..` and double slashes where possible. */
 export function plainPath(path: string): string {
   const rooted = path.startsWith('/');
   const kept: string[] = [];
@@ -119,12 +119,12 @@ export function plainPath(path: string): string {
   return `${rooted ? '/' : ''}${kept.join('/')}`;
 }
 
-/** For messages. */
+/** Quotes a text for messages. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }
 
-/** What every Program must fulfil whose steps are steered; sentences for us, as those of `checkProgram` are. */
+/** Conditions for machines and transition policies; part of `checkProgram`. */
 export function checkTransitionPolicies(program: {
   readonly blocks: Readonly<Record<string, unknown>>;
   readonly machines: Readonly<Record<string, Machine>>;
@@ -144,7 +144,8 @@ export function checkTransitionPolicies(program: {
   for (const [key, { machine, allowed, forced }] of Object.entries(steerings)) {
     const known = own(machines, machine);
     if (known === undefined) problems.push(`steering ${key}: there is no machine ${machine}`);
-    if (forced && implicitTransition(allowed) === null) problems.push(`steering ${key}: nothing is left to be forced`);
+    if (forced && implicitTransition(allowed) === null)
+      problems.push(`steering ${key}: no single transition is left to force`);
     for (const { tag, target, return: back, next, timeoutNext } of allowed ?? []) {
       const states = [TAG_RULES[tag].target === 'workflow' ? null : target, back, next, timeoutNext];
       for (const state of states) {

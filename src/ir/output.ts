@@ -1,4 +1,4 @@
-// What a step hands on: named values, where they come from, and the types they are held to.
+// Outputs of steps: named values, their sources and types.
 
 import type { Json } from '../base/json.ts';
 import { readJsonText } from '../base/json-text.ts';
@@ -9,12 +9,12 @@ export type ValueType = 'any' | 'string' | 'integer' | 'number' | 'boolean' | 'j
 
 export type Outputs = Readonly<Record<string, Json>>;
 
-/** How an output that is kept in a file is written among the others. */
+/** Placeholder value for an output stored in a file. */
 export function storedOutputValue(file: string, bytes: number): Json {
   return { $file: file, bytes };
 }
 
-/** One output of a command. `T` is the text's form: with holes in a Program, filled in an effect. */
+/** One output of a command. `T` is the form of its texts: with placeholders in a Program, filled in an effect. */
 export interface Capture<T> {
   readonly name: string;
   readonly from:
@@ -23,21 +23,21 @@ export interface Capture<T> {
     | { readonly kind: 'exit-code' }
     | { readonly kind: 'file'; readonly path: T };
   readonly type: ValueType;
-  /** A file that is absent fails the step, unless this is false. */
+  /** If true, an absent file fails the step. */
   readonly required: boolean;
 }
 
-/** One output that an agent is asked for. */
+/** One output expected from an agent. */
 export interface Expectation {
   readonly name: string;
-  /** `file_path` names a file that exists, seen from the folder that the agent was started in. */
+  /** `file_path`: an existing file, relative to the agent's start folder. */
   readonly type: 'string' | 'number' | 'boolean' | 'json' | 'file_path';
   readonly required: boolean;
   /** Shown to the agent. */
   readonly description: string | null;
 }
 
-/** Text from outside, read as a type. `any` keeps the text. */
+/** Parses text as a type. `any` keeps the text. */
 export function coerce(text: string, type: ValueType): Result<Json, string> {
   const got = (): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text);
   switch (type) {
@@ -64,7 +64,7 @@ export function coerce(text: string, type: ValueType): Result<Json, string> {
   }
 }
 
-/** A value that is already data, held to a type; null where it fits, else what is wrong with it. */
+/** Checks a value against a type; null if it is valid, otherwise the error. */
 export function typeError(value: Json, type: ValueType): string | null {
   const is = value === null ? 'null' : Array.isArray(value) ? 'a list' : `a ${typeof value}`;
   switch (type) {

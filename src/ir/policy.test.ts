@@ -6,8 +6,8 @@ import { globCovers, NO_RESTRICTIONS, pathsWithoutEffect, tighten } from './poli
 const policy = (more: Partial<Policy>): Policy => ({ ...NO_RESTRICTIONS, ...more });
 const allowing = (...allowedPaths: readonly string[]): Policy => policy({ allowedPaths });
 
-describe('a policy over another', () => {
-  test('takes what is stricter of each', () => {
+describe('tighten', () => {
+  test('takes the stricter value of each field', () => {
     const outer = policy({
       name: 'all',
       text: 'Be careful.',
@@ -37,7 +37,7 @@ describe('a policy over another', () => {
     });
   });
 
-  test('that says nothing leaves it as it is', () => {
+  test('an empty policy changes nothing', () => {
     const outer = policy({ name: 'x', text: 'X.', allowedPaths: ['a'], network: 'deny', access: 'read_only' });
     expect(tighten(outer, NO_RESTRICTIONS)).toEqual(outer);
     expect(tighten(NO_RESTRICTIONS, outer)).toEqual(outer);
@@ -57,13 +57,13 @@ describe('a policy over another', () => {
     expect(tighten(allowing(...outer), allowing(...inner)).allowedPaths).toEqual(both);
   });
 
-  test('tells which paths have no effect', () => {
+  test('reports paths without effect', () => {
     expect(pathsWithoutEffect(allowing('src/**'), allowing('docs/**', 'src/a', '**'))).toEqual(['docs/**']);
     expect(pathsWithoutEffect(NO_RESTRICTIONS, allowing('docs/**'))).toEqual([]);
   });
 });
 
-describe('a glob fits', () => {
+describe('a glob covers', () => {
   test.each([
     ['*.md', 'a.md'],
     ['**', 'a/b'],
@@ -116,7 +116,7 @@ const isAllowed = (globs: readonly string[], text: string): boolean =>
     return matches(each, text) || (!each.includes('*') && text.startsWith(`${each}/`));
   });
 
-test('whatever two policies allow together, each of them allows', () => {
+test('the combined policy never allows more than either', () => {
   const globs = fc.array(glob, { maxLength: 3 });
   fc.assert(
     fc.property(globs, globs, path, (outer, inner, text) => {
@@ -130,7 +130,7 @@ test('whatever two policies allow together, each of them allows', () => {
   );
 });
 
-test('a glob fits the paths that it is defined to fit', () => {
+test('a glob covers exactly the paths that it matches', () => {
   fc.assert(
     fc.property(glob, path, (pattern, text) => {
       expect(globCovers(pattern, text)).toBe(matches(pattern, text));

@@ -1,10 +1,10 @@
-// Policies put together: what a whole workflow asks for, and what one of its steps adds. Whoever comes later may only
-// tighten. Paths are globs: `*` stands for a part of one name, `**` for any number of folders.
+// Combines policies: those of a workflow, and those of one of its steps. An inner policy may only tighten. Paths are
+// globs: `*` matches within one name, `**` any number of folders.
 
 import { segmentMatcher } from '../base/segment-pattern.ts';
 import type { Policy } from './conducted.ts';
 
-/** Forbids nothing, and leaves questions unanswered rather than to fail for them. */
+/** Forbids nothing, and denies prompts instead of failing. */
 export const NO_RESTRICTIONS: Policy = {
   name: null,
   text: '',
@@ -17,7 +17,7 @@ export const NO_RESTRICTIONS: Policy = {
   lockfiles: 'allow',
 };
 
-/** What both allow, and never more: where two globs overlap in part, neither is kept. */
+/** The intersection, never more: if two globs overlap only in part, neither is kept. */
 export function tighten(outer: Policy, inner: Policy): Policy {
   return {
     name: inner.name ?? outer.name,
@@ -32,7 +32,7 @@ export function tighten(outer: Policy, inner: Policy): Policy {
   };
 }
 
-/** Those of `inner` that `outer` leaves nothing of, for a word to their author. */
+/** Globs of `inner` that `outer` makes useless, for a warning. */
 export function pathsWithoutEffect(outer: Policy, inner: Policy): readonly string[] {
   const around = outer.allowedPaths;
   if (around === null) return [];
@@ -47,14 +47,14 @@ function allowedByBoth(outer: Policy['allowedPaths'], inner: Policy['allowedPath
   return [...new Set([...narrower, ...kept])];
 }
 
-/** What is left of a glob within others; null where that is nothing, or cannot be told. */
+/** The part of a glob that lies within others; null if empty or undecidable. */
 function intersectGlob(outer: readonly string[], glob: string): string | null {
   if (outer.some((other) => covers(other, glob))) return glob;
-  // The file of that name, and no longer the folder: braces make a pattern of a plain name.
+  // Only the file of that name, not a folder: braces turn a plain name into a pattern.
   return isPlain(glob) && !glob.includes(',') && outer.some((other) => globCovers(other, glob)) ? `{${glob}}` : null;
 }
 
-/** A plain name that is allowed allows all that is below it. */
+/** An allowed plain name allows everything below it. */
 function covers(outer: string, inner: string): boolean {
   if (isPlain(outer)) return inner === outer || inner.startsWith(`${outer}/`);
   return globCovers(outer, inner) && (!isPlain(inner) || globCovers(outer, `${inner}/**`));
@@ -64,15 +64,15 @@ function isPlain(glob: string): boolean {
   return !/[*?[\]{}\\]/.test(glob);
 }
 
-/** Whether a glob fits a path, or every path that another one fits. In doubt it does not. */
+/** Whether a glob matches a path, or every path that another glob matches. False if undecidable. */
 export function globCovers(outer: string, inner: string): boolean {
   if (outer === inner || outer === '**') return true;
-  // A choice may have slashes in it.
+  // Alternatives in braces may contain slashes.
   if (/[{}]/.test(outer + inner))
     return isPlain(outer.slice(0, -2)) && outer.endsWith('/**') && inner.startsWith(outer.slice(0, -2));
   const wide = outer.split('/');
   const narrow = inner.split('/');
-  // Row by row from the end: whether the rest of `wide` from here fits the rest of `narrow` from there.
+  // From the end: whether `wide` from this segment on matches `narrow` from that segment on.
   let below = [...narrow.map(() => false), true];
   for (const [index, segment] of [...wide.entries()].reverse()) {
     const isLast = index === wide.length - 1;
@@ -89,7 +89,7 @@ export function globCovers(outer: string, inner: string): boolean {
   return below[0] === true;
 }
 
-/** Of one name between slashes. Other wildcards than `*` are compared by their letters. */
+/** For one name between slashes. Wildcards other than `*` are compared literally. */
 function segmentCovers(outer: string, inner: string): boolean {
   if (inner === '**') return false;
   return outer === inner || (!/[?[\]\\]/.test(outer) && segmentMatcher(outer)(inner));

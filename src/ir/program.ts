@@ -1,5 +1,5 @@
-// The one form that every workflow language compiles to: blocks of steps, as plain JSON. A run grows in one way only,
-// by instantiating a block; what `Follow` lists are the ways to ask for that.
+// The Program: the common form that every language compiles to. Blocks of steps, as plain JSON. A run grows only by
+// instantiating a block, which a `Transition` asks for.
 
 import type { JsonMap } from '../base/json.ts';
 import type { CommandSpec, EffectSpec } from './effect.ts';
@@ -9,27 +9,27 @@ import type { ValueType } from './output.ts';
 import type { Text, ValueTemplate } from './text.ts';
 
 export interface Program {
-  /** Of this form of Programs; a run keeps its own for as long as it lives. */
+  /** Format version; a run keeps its Program unchanged. */
   readonly format: 2;
   readonly source: Source;
   readonly entry: string;
   readonly blocks: Readonly<Record<string, Block>>;
   readonly cleanup: Cleanup;
   readonly limits: Limits;
-  /** How long steps that are running when the run begins to fail may go on. */
+  /** How long running steps may continue after a failure. */
   readonly drainMs: number;
-  /** `drain`: a failure that nobody handles ends the run. `isolate`: it ends its own line of control, the others go on. */
+  /** `drain`: an unhandled failure ends the run. `isolate`: it ends its own lane only. */
   readonly onFailure: 'drain' | 'isolate';
-  /** Of states that answers choose among, and how each state's answers are read; a step's effect names the latter. */
+  /** State machines, and how each state's answers are read. Effects refer to the latter by name. */
   readonly machines: Readonly<Record<string, Machine>>;
   readonly steerings: Readonly<Record<string, TransitionPolicy>>;
-  /** Texts that lay beside the workflow and that drivers act from, by their names; the kernel does not read them. */
+  /** Texts stored with the Program for drivers, by name; the kernel does not read them. */
   readonly attachments: Readonly<Record<string, string>>;
 }
 
 /** For people and views; the kernel does not read it. */
 export interface Source {
-  /** The name of one of languages/registry.ts. */
+  /** Name in languages/registry.ts. */
   readonly language: string;
   /** As the user named it, with the workflow: `deploy.meow.toml#main`. */
   readonly name: string;
@@ -46,7 +46,7 @@ export interface Limits {
   readonly stepsMax: number;
   readonly stateFileBytesMax: number;
   readonly recoveryDepthMax: number;
-  /** How many calls may wait for each other in one line of control. */
+  /** Maximum depth of calls in one lane. */
   readonly callDepthMax: number;
 }
 
@@ -63,12 +63,12 @@ export interface Block {
   readonly parameters: readonly Parameter[];
   readonly steps: readonly Step[];
   /**
-   * How its steps are named below the prefix of their frame. `path`: by their id alone. `visit-first`: `3.REVIEW`,
-   * counting the visits of the line of control. `visit-last`: `fix#2`, counting the visits of the step; of a
-   * line of control that is not the first below the prefix, behind its name.
+   * How its steps are named below the prefix of their frame. `path`: by id. `visit-first`: `3.REVIEW`, counting visits
+   * of the lane. `visit-last`: `fix#2`, counting visits of the step; lanes other than the first below the prefix add
+   * their name.
    */
   readonly naming: 'path' | 'visit-first' | 'visit-last';
-  /** How often one line of control may enter it, and where it goes instead; null is no limit. */
+  /** Maximum of visits per lane, and the block to enter instead; null is unlimited. */
   readonly visits: { readonly max: number; readonly instead: Target } | null;
 }
 
@@ -83,37 +83,37 @@ export interface Parameter {
 export interface Step {
   /** Unique in its block, without dots. */
   readonly id: string;
-  /** The author's word for what it does, for views; the kernel does not read it. */
+  /** The author's name for the kind of step, for views; the kernel does not read it. */
   readonly executor: string;
-  /** Ids of this block, ids below them (`each.0.build`), or patterns where `*` stands for (part of) one segment. */
+  /** Ids in this block, ids below them (`each.0.build`), or patterns in which `*` matches (part of) one segment. */
   readonly needs: readonly string[];
   readonly act: Act;
-  /** What follows an outcome, by its route or by the kind of its failure. `done` is the route of a plain success. */
+  /** Transitions by route or by kind of failure. `done` is the route of a plain success. */
   readonly routes: Readonly<Record<string, Transition>>;
-  /** What an outcome without a route means. `tell`: it fails, and says that it had no route. */
+  /** Effect of an outcome without a route. `tell`: it fails with a message that says so. */
   readonly unrouted: 'done' | 'fail' | 'tell';
   readonly onError: OnError;
   readonly retry: Retry;
-  /** How often a turn is told what is wrong with its answer (`Failure.reprompt`) before that is a failure. */
+  /** How often an invalid answer is corrected (`Failure.reprompt`) before the step fails. */
   readonly repromptsMax: number;
   readonly timeout: Text | null;
-  /** The agent that works on it; an agent works on one step at a time. */
+  /** The agent that works on it, one step at a time. */
   readonly agent: Text | null;
 }
 
 export type Act =
   | { readonly kind: 'effect'; readonly effect: EffectSpec<Text> }
-  /** Nothing to ask of the world: the route `done` follows at once. */
+  /** No effect: takes the route `done` at once. */
   | { readonly kind: 'pass' }
   /**
-   * A block below the step performs it: the outcome of the block's last step is the outcome of the step, with its route. A
-   * step of the block that fails without being handled ends the block, and its failure is the outcome. Each attempt has
-   * the block anew. Views show the step, and fold what is below it into it.
+   * A block below the step performs it. The outcome of the block's last step, with its route, is the outcome of the
+   * step. An unhandled failure inside ends the block and is the outcome. Each attempt instantiates the block again.
+   * Views show only the outer step.
    */
   | { readonly kind: 'block'; readonly target: Target }
   | Each;
 
-/** A block for each item of a list. */
+/** One block per item of a list. */
 export interface Each {
   readonly kind: 'each';
   readonly items:
@@ -123,59 +123,59 @@ export interface Each {
   readonly target: Target;
   readonly itemName: string;
   readonly indexName: string | null;
-  /** Names an iteration in place of its index; it must name each by another name. */
+  /** Names iterations instead of their index; names must be unique. */
   readonly key: Text | null;
-  /** Whether more than one iteration may be open at once. True or false, or a text that comes to one of them. */
+  /** Whether iterations may run concurrently: a boolean, or a text that becomes one. */
   readonly parallel: ValueTemplate;
-  /** How many iterations may be open at once, where they are parallel; null is no limit. A number, or a text of one. */
+  /** Maximum of concurrent iterations; null is unlimited. A number, or a text that becomes one. */
   readonly width: ValueTemplate | null;
   readonly join: boolean;
 }
 
 export type OnError =
   | { readonly kind: 'fail' }
-  /** The step stays failed, and what needs it goes on. */
+  /** The step stays failed, and dependent steps run. */
   | { readonly kind: 'continue' }
-  /** A block below the step makes good for it. */
+  /** Runs a recovery block below the step. */
   | { readonly kind: 'recover'; readonly target: Target };
 
 export interface Retry {
   readonly attemptsMax: number;
   readonly delayMs: number;
   readonly backoff: 'none' | 'linear' | 'exponential';
-  /** By which share of itself a delay may be shorter or longer, so that not all try again at once; 0 is not at all. */
+  /** Random share by which a delay is shortened or extended, so that retries do not coincide; 0 is none. */
   readonly jitter: number;
 }
 
 export const NO_RETRY: Retry = { attemptsMax: 1, delayMs: 0, backoff: 'none', jitter: 0 };
 
-/** What a run was started with. */
+/** The request that started a run. */
 export interface RunRequest {
   readonly id: string;
-  /** Tells its processes from those of a run with the same id elsewhere. */
+  /** Distinguishes its processes from those of a run with the same id elsewhere. */
   readonly mark: string;
   readonly variables: JsonMap;
   readonly meta: Readonly<Record<string, string>>;
-  /** The folder that commands run in. */
+  /** The folder in which commands run. */
   readonly cwd: string;
-  /** Lines of control may work in folders outside of it. */
+  /** Lanes may work in folders outside of it. */
   readonly allowOutside: boolean;
   readonly allowance: Allowance;
 }
 
-/** What a run may use up before it pauses; whoever resumes it may allow more. Null is no limit. */
+/** Limits that pause a run when they are reached; a resume may raise them. Null is unlimited. */
 export interface Allowance {
   readonly usd: number | null;
   readonly tokens: number | null;
-  /** Of all lines of control together: gotos, calls, returns and forks. */
+  /** Gotos, calls, returns and forks of all lanes. */
   readonly transitions: number | null;
-  /** Turns of agents at once. */
+  /** Concurrent agent turns. */
   readonly agents: number | null;
 }
 
 export const UNLIMITED: Allowance = { usd: null, tokens: null, transitions: null, agents: null };
 
-/** Whether a step can bring others into being: needs below it wait until it has done so. */
+/** Whether a step can create others: needs below it wait until it has grown. */
 export function canGrow(step: Step): boolean {
   return (
     step.act.kind === 'each' ||

@@ -11,7 +11,7 @@ const output = (name: string, more: Partial<Expectation> = {}): Expectation => (
 });
 
 describe('the text of a prompt', () => {
-  test('ends with the outputs in their order and the line that reports them', () => {
+  test('ends with the outputs in order and the command that reports them', () => {
     const expects = [
       output('main_file', { type: 'file_path', description: 'where\n  the feature is' }),
       output('count', { type: 'number', required: false }),
@@ -30,18 +30,18 @@ describe('the text of a prompt', () => {
     );
   });
 
-  test('asks for a report where nothing is to be handed on', () => {
+  test('asks for a report if no outputs are expected', () => {
     expect(promptText('Tidy up.', 'interactive', [])).toBe(
       'Tidy up.\n\nReport when the work is finished, by running:\n  meow done',
     );
   });
 
-  test('is the prompt itself where nobody waits for a report', () => {
+  test('is the prompt itself if no report is expected', () => {
     expect(promptText('/compact\n', 'fire-forget', [])).toBe('/compact\n');
   });
 });
 
-test('the line that reports has a place for every output', () => {
+test('the report command contains every output', () => {
   expect(doneLine([output('a'), output('b', { type: 'json' })])).toBe(
     'meow done --output a=<string> --output b=<json>',
   );
@@ -54,6 +54,6 @@ test.each(['Escape', 'Enter', 'C-c', 'Up', ' Escape\n', 'M-Left', 'F12', 'C-M-x'
   },
 );
 
-test.each(['escape', 'Escape now', '/compact', 'x', 'C-', 'F13', 'Ctrl-c', ''])('%j is no key', (text) => {
+test.each(['escape', 'Escape now', '/compact', 'x', 'C-', 'F13', 'Ctrl-c', ''])('%j is not a key', (text) => {
   expect(keyName(text)).toBeNull();
 });

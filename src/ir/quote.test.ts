@@ -6,7 +6,7 @@ const EOF: QuoteLayer = { kind: 'heredoc', delimiter: 'EOF', tabs: 'kept', lead:
 const RAW: QuoteLayer = { ...EOF, kind: 'heredoc-raw' };
 const STRIPPED: QuoteLayer = { ...RAW, tabs: 'stripped' };
 
-describe('each layer writes a value as its place needs it', () => {
+describe('each layer quotes a value for its position', () => {
   test.each<[QuoteLayer, string, string]>([
     [{ kind: 'bare' }, 'src/main.ts', 'src/main.ts'],
     [{ kind: 'bare' }, '', "''"],
@@ -26,22 +26,22 @@ describe('each layer writes a value as its place needs it', () => {
   });
 });
 
-test('harmless characters are quoted where they could be syntax: numbers, assignments, words of the shell', () => {
+test('harmless characters are quoted if they could be syntax: numbers, assignments, shell keywords', () => {
   for (const value of ['2', 'a=b', 'if', 'done', 'time']) {
     expect(quote(value, [{ kind: 'bare' }])).toEqual({ ok: true, value: `'${value}'` });
   }
 });
 
-test('layers are applied from the innermost outwards', () => {
+test('layers apply from the innermost outwards', () => {
   const value = quote("a'b", [{ kind: 'single' }, { kind: 'backtick' }]);
   expect(value).toEqual({ ok: true, value: String.raw`a'\\''b` });
 });
 
-describe('a value that its place cannot hold is refused with a reason', () => {
+describe('a value that cannot be written at its position is refused with a reason', () => {
   test.each<[string, QuoteLayer, RegExp]>([
     ['a\0b', { kind: 'bare' }, /NUL/],
-    ['1; reboot', { kind: 'integer' }, /no integer/],
-    ['', { kind: 'integer' }, /no integer/],
+    ['1; reboot', { kind: 'integer' }, /not an integer/],
+    ['', { kind: 'integer' }, /not an integer/],
     ['a\nb', { kind: 'comment' }, /line break/],
     ["it's", { kind: 'double-braced' }, /not take as text/],
     ['<(reboot)', { kind: 'double-braced' }, /not take as text/],
@@ -58,7 +58,7 @@ describe('a value that its place cannot hold is refused with a reason', () => {
     expect(quoted.ok ? null : quoted.error).toMatch(reason);
   });
 
-  test('but not what only looks like it', () => {
+  test('but similar values are accepted', () => {
     for (const layer of [
       { ...EOF, lead: null },
       { ...RAW, tail: '.' },
@@ -68,7 +68,7 @@ describe('a value that its place cannot hold is refused with a reason', () => {
     }
   });
 
-  test('but a text that is no script takes anything', () => {
+  test('but a text that is not a script accepts anything', () => {
     expect(quote('a\0b', [])).toEqual({ ok: true, value: 'a\0b' });
   });
 });

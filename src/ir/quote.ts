@@ -1,44 +1,44 @@
-// How a value is written into a shell script so that it arrives as data, whatever it contains. Which layers a place
-// needs is found by the language; what each layer does is here, so that the kernel and the drivers quote alike.
-// A value that cannot be written at its place is refused with a sentence, never bent.
+// Quotes values in shell scripts, so that they arrive as data whatever they contain. The language finds the layers of
+// each position; this file applies them, for kernel and drivers alike. A value that cannot be written at its position
+// is refused with a sentence, never changed.
 
 import { present } from '../base/assert.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
 
 export type QuoteLayer =
-  /** A word, or the part of one that cannot change what the word is: single-quoted unless harmless. */
+  /** A word, or a part that cannot change its meaning: single-quoted unless harmless. */
   | { readonly kind: 'bare' }
   /** Part of a word: always single-quoted. */
   | { readonly kind: 'quoted' }
-  /** Within "…". */
+  /** Inside "…". */
   | { readonly kind: 'double' }
-  /** Within "${name:-…}": a brace would end it. */
+  /** Inside "${name:-…}": a brace would end it. */
   | { readonly kind: 'double-braced' }
-  /** Within '…'. */
+  /** Inside '…'. */
   | { readonly kind: 'single' }
-  /** Within $(( … )): integers only. */
+  /** Inside $(( … )): integers only. */
   | { readonly kind: 'integer' }
-  /** Within a comment: no line break may end it. */
+  /** Inside a comment: no line break may end it. */
   | { readonly kind: 'comment' }
-  /** Within an unquoted here-document. */
+  /** Inside an unquoted here-document. */
   | ({ readonly kind: 'heredoc' } & HeredocPlace)
-  /** Within a quoted here-document, where nothing can be escaped; and around what stands in a $(…) of an unquoted one. */
+  /** Inside a quoted here-document, which has no escapes; also around a $(…) inside an unquoted one. */
   | ({ readonly kind: 'heredoc-raw' } & HeredocPlace)
-  /** Around any of the others where they stand within backticks, which the shell unescapes once more. */
+  /** Around any other layer inside backticks, which the shell unescapes once more. */
   | { readonly kind: 'backtick' };
 
 export interface HeredocPlace {
   readonly delimiter: string;
-  /** `<<-` removes the tabs that a line begins with. */
+  /** `<<-` removes leading tabs. */
   readonly tabs: 'kept' | 'stripped';
-  /** What stands before the value on its line; null where that alone makes sure that the line is not the delimiter's. */
+  /** Text before the value on its line; null if the line cannot be the delimiter anyway. */
   readonly lead: string | null;
-  /** What follows the value on its line, as far as it matters. */
+  /** Relevant text after the value on its line. */
   readonly tail: string;
 }
 
-/** Layers are applied from first to last: innermost context first. */
+/** Layers apply from first to last, innermost context first. */
 export function quote(value: string, layers: readonly QuoteLayer[]): Result<string, string> {
   if (layers.length > 0 && value.includes('\0'))
     return err('the value contains a NUL byte, which no command can receive');
@@ -52,7 +52,7 @@ export function quote(value: string, layers: readonly QuoteLayer[]): Result<stri
 }
 
 const HARMLESS = /^[A-Za-z0-9_./:@%+=,-]+$/;
-/** Harmless characters, and yet syntax in some place: `2` before `>`, `a=b` or `if` where a command is expected. */
+/** Harmless characters that are syntax in some positions: `2` before `>`, `a=b` or `if` at the start of a command. */
 const SYNTAX = /^\d+$|=|^(?:case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while)$/;
 
 function quoteOnce(value: string, layer: QuoteLayer): Result<string, string> {
@@ -64,7 +64,7 @@ function quoteOnce(value: string, layer: QuoteLayer): Result<string, string> {
     case 'double':
       return ok(value.replaceAll(/[\\"$`]/g, String.raw`\$&`));
     case 'double-braced':
-      // bash reads these as syntax here, although they stand in double quotes; nothing escapes them.
+      // bash reads these as syntax here, even inside double quotes; they cannot be escaped.
       if (/['<>]/.test(value))
         return err(
           'the value has one of \' < >, which bash does not take as text within "${…}"; have it from the environment there, ' +
@@ -76,7 +76,7 @@ function quoteOnce(value: string, layer: QuoteLayer): Result<string, string> {
     case 'integer':
       return integer(value);
     case 'comment':
-      return /[\n\r]/.test(value) ? err('the value has a line break, and stands within a comment') : ok(value);
+      return /[\n\r]/.test(value) ? err('the value contains a line break, but is inside a comment') : ok(value);
     case 'heredoc':
       return heredocText(value.replaceAll(/[\\$`]/g, String.raw`\$&`), layer);
     case 'heredoc-raw':
@@ -90,17 +90,17 @@ function singleQuoted(value: string): string {
   return `'${value.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** In decimal, whatever zeros stand before it; in brackets where a sign could join the operator before it. */
+/** In decimal, without leading zeros; in parentheses if a sign could join the preceding operator. */
 function integer(value: string): Result<string, string> {
   const trimmed = value.trim();
   if (!/^[+-]?\d{1,40}$/.test(trimmed)) {
-    return err(`${JSON.stringify(shortened(value))} is no integer, and stands where the shell calculates`);
+    return err(`${JSON.stringify(shortened(value))} is not an integer, but is inside shell arithmetic`);
   }
   const number = BigInt(trimmed.replace('+', ''));
   return ok(number < 0n ? `(${String(number)})` : String(number));
 }
 
-/** No line that the text forms, with what stands around it, may be taken for something else than a line of text. */
+/** No resulting line may be read as the delimiter. */
 function heredocText(text: string, { delimiter, tabs, lead, tail }: HeredocPlace): Result<string, string> {
   const lines = text.split('\n');
   const [, ...further] = lines;
@@ -108,10 +108,10 @@ function heredocText(text: string, { delimiter, tabs, lead, tail }: HeredocPlace
     tabs === 'stripped' &&
     (further.some((line) => line.startsWith('\t')) || (lead === '' && text.startsWith('\t')))
   ) {
-    return err('a line of the value begins with a tab, which the here-document (<<-) it stands in would remove');
+    return err('a line of the value begins with a tab, which the here-document (<<-) would remove');
   }
   if (text.includes('\u0001') || text.includes('\u007f')) {
-    return err('the value has a control character that bash loses in here-documents');
+    return err('the value contains a control character that bash drops in here-documents');
   }
   const whole = lines.map((line, at) => (at === 0 ? (lead ?? '') : '') + line + (at === lines.length - 1 ? tail : ''));
   for (const line of lead === null ? whole.slice(1) : whole) {
@@ -120,7 +120,8 @@ function heredocText(text: string, { delimiter, tabs, lead, tail }: HeredocPlace
         `the value makes the line ${JSON.stringify(delimiter)}, which would end the here-document it stands in`,
       );
     }
-    // dash 0.5.12 compares as far as the line fits the delimiter, and then drops the first byte of what is not ASCII.
+    // dash 0.5.12 compares as far as the line matches the delimiter, and then drops the first byte of a non-ASCII
+    // character.
     let same = 0;
     while (same < line.length && line[same] === delimiter[same]) same += 1;
     if (same > 0 && (line[same] ?? '') > '\u007f') {
@@ -136,7 +137,7 @@ function shortened(value: string): string {
   return value.length > 40 ? `${value.slice(0, 40)}…` : value;
 }
 
-/** A text as one word of a shell. No text of ours has a NUL byte, which is all that cannot be one. */
+/** A text as one shell word. Our texts never contain NUL, the only character that cannot be quoted. */
 export function shellWord(text: string): string {
   const quoted = quote(text, [{ kind: 'bare' }]);
   return present(quoted.ok ? quoted.value : null, `not quotable: ${text}`);

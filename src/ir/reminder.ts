@@ -1,4 +1,4 @@
-// What is said where an answer cannot be followed: all that it may say instead, each tag as it is to be written.
+// Reminders for answers that cannot be followed: all allowed tags, each as it must be written.
 
 import type { AllowedTransition, Machine, TransitionPolicy } from './machine.ts';
 import { TAG_RULES } from './machine.ts';
@@ -8,11 +8,11 @@ export interface RefusedAnswer {
   readonly kind: 'refused';
   /** A sentence for people. */
   readonly message: string;
-  /** What the agent is told, with all that it may say. */
+  /** Text for the agent, with all allowed tags. */
   readonly reminder: string;
 }
 
-/** `message`: why; a driver may have reasons of its own. */
+/** `message`: the reason; drivers may have reasons of their own. */
 export function refuseAnswer({ allowed }: TransitionPolicy, machine: Machine, message: string): RefusedAnswer {
   const forms = formsOf(allowed, machine);
   const several = forms.some((form) => form.startsWith('<fork'))
@@ -45,7 +45,7 @@ const ANY_TEXT = '…';
 const STATE = 'STATE';
 const WORKFLOW = 'WORKFLOW';
 
-/** All that may be said, each as it is to be written. */
+/** All allowed tags, each as it must be written. */
 function formsOf(allowed: readonly AllowedTransition[] | null, { workflows }: Machine): readonly string[] {
   const elsewhere = Object.keys(workflows).length > 0;
   const all = TRANSITION_TAGS.filter((tag) => elsewhere || TAG_RULES[tag].target !== 'workflow').map((tag) => ({

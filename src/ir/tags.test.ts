@@ -146,7 +146,7 @@ describe('the tags of an answer', () => {
     expect(CASES.length).toBeGreaterThanOrEqual(60);
   });
 
-  test('places are those in the text', () => {
+  test('positions are offsets in the text', () => {
     const text = 'so `x` <call return="B">A</call>, and\n<result>y</result>!';
     const { tags } = readTags(text);
     expect(tags.map(({ from, to }) => text.slice(from, to))).toEqual([
@@ -155,7 +155,7 @@ describe('the tags of an answer', () => {
     ]);
   });
 
-  test('an author is read with what stands in code', () => {
+  test('allTags includes tags in code', () => {
     const text = `Say \`<goto>A</goto>\`, or:\n${FENCE}\n<result>x</result>\n${FENCE}\nor <goto>B</goto>`;
     expect(allTags(text).map(({ name, content }) => `${name} ${content}`)).toEqual(['goto A', 'result x', 'goto B']);
   });
@@ -181,7 +181,7 @@ const prose = fc
 const SHARDS = ['<', '>', '</', '"', "'", '=', ' ', '\n', '`', FENCE, '~~~', '\\', '/>', '\0', '\uD83D', '- ', '> '];
 
 describe('any text', () => {
-  test('with n tags outside of code has n tags, with the names they were written with', () => {
+  test('with n tags outside of code has n tags with their names', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(prose, tag), { maxLength: 8 }), prose, (pieces, last) => {
         const text = pieces.map(([before, { text: written }]) => `${before}${written}`).join('') + last;
@@ -190,7 +190,7 @@ describe('any text', () => {
     );
   });
 
-  test('has the same tags with code around them, if one stands outside', () => {
+  test('has the same tags with code around them, if one is outside', () => {
     const code = fc
       .tuple(tag, fc.boolean())
       .map(([{ text }, fenced]) =>
@@ -211,7 +211,7 @@ describe('any text', () => {
     );
   });
 
-  test('can be read, whatever is in it', () => {
+  test('can always be read', () => {
     const shards = fc.constantFrom(
       ...SHARDS,
       ...TRANSITION_TAGS,

@@ -1,13 +1,14 @@
-// The tags by which an answer says what follows it: `<goto>REVIEW.md</goto>`. Finds them in any text, and says nothing of
-// what they mean (answer-transitions.ts does).
+// Finds the transition tags in an answer, such as `<goto>REVIEW.md</goto>`. answer-transitions.ts interprets them.
 //
-//   - Names are lower case and whole: `<resulting>` is no tag. Attributes are quoted, singly or doubly; nothing is decoded.
-//   - Between the two ends of `result`, `ask` and `print` stands whatever was meant, other tags included; an end belongs to
-//     the nearest beginning before it. Between those of the others stands a name, without any `<`.
-//   - A beginning without its end is no tag.
-//   - What stands in code is text, if a transition stands outside of code; else it counts, for answers are often fenced.
+//   - Names are lower case and complete: `<resulting>` is not a tag. Attributes have single or double quotes; nothing
+//     is decoded.
+//   - `result`, `ask` and `print` contain any text, even other tags; a closing tag belongs to the nearest opening one.
+//     Other tags contain a name, without any `<`.
+//   - An opening tag without its closing tag does not count.
+//   - Tags inside code are plain text if a transition is outside of code; otherwise they count, since answers are often
+//     fenced.
 //
-// It takes time in proportion to the text, whatever the text is, and fails at none.
+// Takes linear time, and never fails.
 
 export const TRANSITION_TAGS = [
   'goto',
@@ -23,24 +24,24 @@ export const TRANSITION_TAGS = [
   'reset-workflow',
 ] as const;
 export type TransitionTag = (typeof TRANSITION_TAGS)[number];
-/** `print` shows something to whoever watches, and moves nothing. */
+/** `print` shows a text to the user and is not a transition. */
 export type TagName = TransitionTag | 'print';
 
 export interface Tag {
   readonly name: TagName;
   readonly attributes: Readonly<Record<string, string>>;
-  /** Between its ends, as it is. */
+  /** The raw text between opening and closing tag. */
   readonly content: string;
-  /** Offsets in the text, both ends included. */
+  /** Offsets in the text, including both tags. */
   readonly from: number;
   readonly to: number;
-  /** What is wrong with its attributes, as a sentence; null where nothing is. */
+  /** Error in its attributes, as a sentence; null if there is none. */
   readonly error: string | null;
 }
 
 export interface TagReading {
   readonly tags: readonly Tag[];
-  /** Names of those that begin, and have no end. */
+  /** Names of opening tags without a closing tag. */
   readonly unclosed: readonly TagName[];
 }
 
@@ -51,12 +52,12 @@ export function readTags(text: string): TagReading {
   return outside.tags.some(({ name }) => name !== 'print') ? outside : tagsFrom(text, marks);
 }
 
-/** All tags, in code or not: for whoever reads what an author tells an agent to say. */
+/** All tags, in code or not: for checking what an author tells an agent to write. */
 export function allTags(text: string): readonly Tag[] {
   return tagsFrom(text, marksIn(text)).tags;
 }
 
-/** A name that is known as one of a tag; null where it is none. */
+/** Null if it is not the name of a transition tag. */
 export function asTransitionTag(name: string): TransitionTag | null {
   return TRANSITION_TAGS.find((tag) => tag === name) ?? null;
 }
@@ -81,7 +82,7 @@ interface ClosingTag {
 }
 
 const NAMES: ReadonlySet<string> = new Set<TagName>([...TRANSITION_TAGS, 'print']);
-/** What they hold is said, and not a name. */
+/** Tags that contain free text instead of a name. */
 const FREE_TEXT_TAGS: ReadonlySet<TagName> = new Set<TagName>(['result', 'ask', 'print']);
 
 function tagsFrom(text: string, marks: readonly TagMark[]): TagReading {
@@ -103,7 +104,7 @@ function tagsFrom(text: string, marks: readonly TagMark[]): TagReading {
   return { tags, unclosed };
 }
 
-/** An mark belongs to the nearest beginning of its name that has none yet. */
+/** A closing tag belongs to the nearest unclosed opening tag of its name. */
 function freeTextPairs(marks: readonly TagMark[]): ReadonlyMap<TagMark, ClosingTag> {
   const open = new Map<TagName, OpeningTag[]>();
   const pairs = new Map<TagMark, ClosingTag>();
@@ -150,7 +151,7 @@ function isTagName(name: string): name is TagName {
 
 const ATTRIBUTE = /\s+([A-Za-z_][\w-]*)\s*=\s*(?:"([^"]*)"|'([^']*)')/y;
 
-/** Null where no `>` comes before the next `<`. */
+/** Null if no `>` comes before the next `<`. */
 function openingTagAt(text: string, name: TagName, from: number, after: number): OpeningTag | null {
   const attributes = new Map<string, string>();
   let twice: string | null = null;
@@ -177,7 +178,7 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | n
   return pattern.exec(text);
 }
 
-/** Those that stand in no code. */
+/** Tags outside of code. */
 function outsideCode(text: string, marks: readonly TagMark[]): readonly TagMark[] {
   const code = marks.length === 0 ? [] : codeIn(text);
   let next = 0;
@@ -193,7 +194,7 @@ interface Span {
   readonly to: number;
 }
 
-/** Fenced blocks and code spans, in the order of the text. A fence that is not closed goes on to the end. */
+/** Fenced blocks and code spans, in text order. An unclosed fence extends to the end. */
 function codeIn(text: string): readonly Span[] {
   const code: Span[] = [];
   let fence: { readonly from: number; readonly marks: string } | null = null;
@@ -225,7 +226,7 @@ function codeIn(text: string): readonly Span[] {
   return code;
 }
 
-/** ``` or ~~~, also where it stands in a quotation or begins an item of a list. */
+/** ``` or ~~~, also inside a quotation or at the start of a list item. */
 function fenceOf(line: string): { readonly marks: string; readonly info: string } | null {
   const inner = line.replace(/^[\s>]+/, '').replace(/^(?:[-*+]|\d{1,9}[.)])\s+/, '');
   const [marks] = /^(?:`{3,}|~{3,})/.exec(inner) ?? [];
@@ -234,7 +235,7 @@ function fenceOf(line: string): { readonly marks: string; readonly info: string 
   return marks.startsWith('`') && info.includes('`') ? null : { marks, info };
 }
 
-/** Within a paragraph: between two runs of as many backticks. */
+/** Inside a paragraph, between two equal runs of backticks. */
 function codeSpans(text: string, from: number, to: number): readonly Span[] {
   const runs: { readonly from: number; readonly to: number; readonly escaped: boolean }[] = [];
   for (const { 0: run, index } of text.slice(from, to).matchAll(/(?<!`)`+/g)) {
@@ -262,14 +263,14 @@ function codeSpans(text: string, from: number, to: number): readonly Span[] {
   return spans;
 }
 
-/** By an odd number of backslashes before it. */
+/** After an odd number of backslashes. */
 function isEscaped(text: string, at: number): boolean {
   let slashes = 0;
   while (text[at - 1 - slashes] === '\\') slashes += 1;
   return slashes % 2 === 1;
 }
 
-/** The first of a sorted list that is greater. */
+/** The first element of a sorted list that is greater. */
 function firstAfter(sorted: readonly number[], than: number): number | undefined {
   let low = 0;
   let high = sorted.length;

@@ -22,32 +22,32 @@ const hole = (name: string, ...quote: readonly { readonly kind: 'bare' | 'commen
 const whole = (name: string): ValueTemplate => ({ kind: 'text', text: { parts: [{ path: [name], quote: [] }] } });
 
 describe('a text is filled', () => {
-  test('with strings as they are, and other values as JSON', () => {
+  test('with strings unchanged, and other values as JSON', () => {
     expect(fillText(hole('name'), lookup)).toEqual(ok("<it's>"));
     expect(fillText(hole('list'), lookup)).toEqual(ok('<[1,"two"]>'));
     expect(fillText('plain', lookup)).toEqual(ok('plain'));
   });
 
-  test('once: what a value says is never looked up', () => {
+  test('once: a filled value is never scanned again', () => {
     expect(fillText(hole('again'), lookup)).toEqual(ok('<{{name}}>'));
   });
 
-  test('with each value quoted for its place', () => {
+  test('with each value quoted for its position', () => {
     expect(fillText(hole('name', { kind: 'bare' }), lookup)).toEqual(ok(String.raw`<'it'\''s'>`));
   });
 
-  test('with large values left in their files', () => {
+  test('with large values left in files', () => {
     const piece = { file: 'steps/a/1/stdout', quote: [{ kind: 'bare' }] };
     expect(fillText(hole('large', { kind: 'bare' }), lookup)).toEqual(ok(['<', piece, '>']));
     expect(fillString(hole('large'), lookup)).toMatchObject({ ok: false });
     expect(fillValue(whole('large'), lookup)).toMatchObject({ ok: false });
   });
 
-  test('and data that looks like a file is data', () => {
+  test('and data that looks like a file stays data', () => {
     expect(fillText(hole('forged'), lookup)).toEqual(ok('<{"$file":"../../secret","bytes":1}>'));
   });
 
-  test('or not at all, with the reason', () => {
+  test('or fails with a reason', () => {
     expect(fillText(hole('nothing'), lookup)).toEqual(err('there is no nothing'));
     const split: Lookup = () => ok('two\nlines');
     expect(fillText(hole('name', { kind: 'comment' }), split)).toMatchObject({
@@ -73,13 +73,13 @@ describe('a value is filled', () => {
   });
 });
 
-test('references are listed in their order', () => {
+test('references are listed in order', () => {
   const text: Text = { parts: [{ path: ['a'], quote: [] }, ' ', { path: ['b', 'c'], quote: [] }] };
   expect(referencesIn(text).map(({ path }) => path)).toEqual([['a'], ['b', 'c']]);
   expect(referencesIn('{{a}}')).toEqual([]);
 });
 
-test('plain text is what a person would write', () => {
+test('strings are unchanged, and other values are JSON', () => {
   expect([plainText('x'), plainText(1), plainText(null), plainText({ a: [true] })]).toEqual([
     'x',
     '1',

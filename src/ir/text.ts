@@ -1,5 +1,5 @@
-// Text with holes. A language finds the holes and says how a value must be quoted where it stands; the kernel fills
-// them once, in one pass: a value is never scanned again.
+// Text with placeholders. A language finds them and says how values are quoted; the kernel fills them in one pass. A
+// filled value is never scanned again.
 
 import type { Json } from '../base/json.ts';
 import type { Result } from '../base/result.ts';
@@ -13,18 +13,18 @@ export type Part = string | Reference;
 export interface Reference {
   /** `{{task.files.0}}` is `['task', 'files', '0']`. */
   readonly path: readonly string[];
-  /** Applied to the value from first to last, innermost context first. None: the value goes in as it is. */
+  /** Applied from first to last, innermost context first. Empty: the value is inserted unchanged. */
   readonly quote: readonly QuoteLayer[];
 }
 
-/** A value with holes: what is passed to a block. A hole that is a whole text keeps the type of its value. */
+/** A value with placeholders, for a variable of a block. A text that is one placeholder keeps the type of its value. */
 export type ValueTemplate =
   | { readonly kind: 'literal'; readonly value: Json }
   | { readonly kind: 'text'; readonly text: Text }
   | { readonly kind: 'list'; readonly items: readonly ValueTemplate[] }
   | { readonly kind: 'map'; readonly entries: Readonly<Record<string, ValueTemplate>> };
 
-/** A filled text. Pieces too large for the journal stay in their files and are read by the driver that needs them. */
+/** A filled text. Parts too large for the journal stay in files, which the driver reads. */
 export type FilledText = string | readonly (string | FilePiece)[];
 
 export interface FilePiece {
@@ -34,8 +34,8 @@ export interface FilePiece {
 }
 
 /**
- * An output that is too large for the journal, as a lookup finds it. A class, so that no data from outside, whatever its
- * shape, can pass for one and have a file read.
+ * An output stored in a file, as found by a lookup. A class, so that no data from outside can imitate it and have a
+ * file read.
  */
 export class StoredOutput {
   /** Relative to the run's folder. */
@@ -72,7 +72,7 @@ export function fillText(text: Text, lookup: Lookup): Result<FilledText, string>
 
 const TOO_LARGE = 'the value is too large to be used here (over 1 MB); use it in a command or a prompt';
 
-/** As `fillText`, where only a plain string will do: a name, a path, a duration. */
+/** Like `fillText`, but requires a plain string: a name, a path, a duration. */
 export function fillString(text: Text, lookup: Lookup): Result<string, string> {
   const filled = fillText(text, lookup);
   if (!filled.ok) return filled;
@@ -112,20 +112,20 @@ export function fillValue(template: ValueTemplate, lookup: Lookup): Result<Json,
   }
 }
 
-/** The file of a value that is too large for the journal, where the text is nothing but a reference to one. */
+/** The stored output, if the text is only a reference to one. */
 export function storedOutputOf(text: Text, lookup: Lookup): StoredOutput | null {
   const only = wholeReference(text);
   const found = only === null ? null : lookup(only.path);
   return found?.ok === true && found.value instanceof StoredOutput ? found.value : null;
 }
 
-/** A text as its author wrote it, with its holes. */
+/** The text as written, with its placeholders. */
 export function writtenText(text: Text): string {
   if (typeof text === 'string') return text;
   return text.parts.map((part) => (typeof part === 'string' ? part : `{{${part.path.join('.')}}}`)).join('');
 }
 
-/** Strings as they are, everything else as JSON. */
+/** Strings unchanged, everything else as JSON. */
 export function plainText(value: Json): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

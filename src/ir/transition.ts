@@ -1,16 +1,16 @@
-// The ways to ask for growth: which block is entered, with what, and how it stands to the step that asked.
+// Transitions: which block is entered, with which variables, and how that relates to the current step.
 
 import type { Text, ValueTemplate } from './text.ts';
 
 export interface Target {
-  /** The block's name; or a text with holes, which is looked up among `names` when it is filled. */
+  /** Name of the block; or a text with placeholders, looked up in `names` once filled. */
   readonly block: Text;
-  /** What a text with holes may come to, and the block that it then means. Empty where the block is known. */
+  /** Possible values of a text with placeholders, and their blocks. Empty if the block is known. */
   readonly names: Readonly<Record<string, string>>;
   readonly variables: Readonly<Record<string, ValueTemplate>>;
 }
 
-/** A target that is known beforehand. */
+/** A target known at compile time. */
 export function targetOf(block: string, variables: Readonly<Record<string, ValueTemplate>> = {}): Target {
   return { block, names: {}, variables };
 }
@@ -21,29 +21,29 @@ export function blocksOfTarget({ block, names }: Target): readonly string[] {
 }
 
 export type Transition =
-  /** The step is over, and nothing comes of it. */
+  /** Ends the step without a transition. */
   | { readonly kind: 'end' }
-  /** A block below the step. `wait`: the step is over when the block is. `inline`: the step is over at once. */
+  /** A block below the step. `wait`: the step ends with the block. `inline`: the step ends at once. */
   | { readonly kind: 'expand'; readonly target: Target; readonly join: 'wait' | 'inline' }
-  /** The line of control goes on in another block. */
+  /** The lane continues in another block. */
   | {
       readonly kind: 'goto';
       readonly target: Target;
       readonly session: 'resume' | 'fresh';
       readonly dropCallers: boolean;
     }
-  /** A block is entered that will return here. */
+  /** Enters a block that returns here. */
   | { readonly kind: 'call'; readonly target: Target; readonly returnTo: Target; readonly session: 'fork' | 'fresh' }
-  /** Back to the caller with a value; without a caller the line of control ends. */
+  /** Returns a value to the caller; without a caller the lane ends. */
   | { readonly kind: 'return'; readonly value: ValueTemplate }
-  /** A new line of control, beside this one. */
+  /** Starts a new lane. */
   | { readonly kind: 'fork'; readonly target: Target; readonly name: string }
-  /** The step fails, whatever its effect came to. */
+  /** Fails the step, whatever its outcome. */
   | { readonly kind: 'fail'; readonly message: string }
-  /** The run ends here, whatever else is going on. */
+  /** Ends the run, whatever else is running. */
   | { readonly kind: 'stop'; readonly verdict: 'done' | 'failed'; readonly reason: string | null };
 
-/** Names of the blocks that are entered. */
+/** Names of the blocks that a transition enters. */
 export function blocksOf(follow: Transition): readonly string[] {
   switch (follow.kind) {
     case 'expand':

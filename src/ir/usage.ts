@@ -1,6 +1,6 @@
-// What an answer of the world has cost.
+// Cost of an effect.
 
-/** Null where the world does not tell. */
+/** Null if not reported. */
 export interface Usage {
   readonly usd: number | null;
   readonly tokens: number | null;

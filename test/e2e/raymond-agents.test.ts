@@ -142,7 +142,7 @@ steps:
     );
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(0);
-    expect(stdout.match(/the forks of the answer do not go on at the same state/g)).toHaveLength(2);
+    expect(stdout.match(/the forks of the answer do not continue at the same state/g)).toHaveLength(2);
   });
 
   test('as many work at once as --max-agents says; the others wait for their turn', async () => {

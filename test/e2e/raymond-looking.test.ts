@@ -77,7 +77,7 @@ describe('which workflow it is', () => {
     ray.answers({ to: 'Begin', says: '<goto>B</goto>' }, { to: 'write it in full', says: '<goto>B.sh</goto>' });
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(0);
-    expect(stdout).toContain('<goto>: "B" may be B.md or B.sh: write it in full');
+    expect(stdout).toContain('<goto>: "B" may mean B.md or B.sh; write the full name');
   });
 
   test('a link out of the folder is no state, one within it is', async () => {

@@ -22,7 +22,7 @@ describe('an answer that cannot be followed', () => {
     {
       problem: 'has two tags',
       says: '<goto>DONE.md</goto> <result>x</result>',
-      message: 'the answer has 2 transition tags (goto, result), and one is needed',
+      message: 'the answer has 2 transition tags (goto, result), but must have one',
     },
     {
       problem: 'names a state that does not exist',
@@ -32,14 +32,14 @@ describe('an answer that cannot be followed', () => {
     {
       problem: 'names a path',
       says: '<goto>../flow/DONE.md</goto>',
-      message: '<goto>: "../flow/DONE.md" is a path, and a state is named without its folder',
+      message: '<goto>: "../flow/DONE.md" is a path; write the name of the state without its folder',
     },
-    { problem: 'names nothing', says: '<goto> </goto>', message: '<goto>: it names no state' },
-    { problem: 'names the folder', says: '<goto>..</goto>', message: '<goto>: ".." is no state' },
+    { problem: 'names nothing', says: '<goto> </goto>', message: '<goto>: it does not name a state' },
+    { problem: 'names the folder', says: '<goto>..</goto>', message: '<goto>: ".." is not a state' },
     {
       problem: 'lacks an attribute',
       says: '<call>DONE.md</call>',
-      message: '<call> has no return="…", which says where to go on',
+      message: '<call> has no return="…", which names the state to continue at',
     },
     {
       problem: 'has an attribute twice',

@@ -148,7 +148,7 @@ describe('who works', () => {
     ray.answers({ to: '', says: '<goto>OTHER.md</goto>' });
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(1);
-    expect(stdout).toContain('<goto> goes on in a session of fake, and other is asked for; use <reset>');
+    expect(stdout).toContain('<goto> continues a session of fake, so it cannot use other; use <reset>');
   });
 });
 
@@ -277,7 +277,7 @@ describe('folders to work in', () => {
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(0);
     expect(stdout).toMatch(/cd: its folder .*nowhere does not exist/);
-    expect(stdout).toContain('<goto> goes on in its session, and cannot leave its folder with cd');
+    expect(stdout).toContain('<goto> continues its session, so it cannot change its folder with cd');
   });
 });
 

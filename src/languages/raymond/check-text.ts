@@ -54,7 +54,7 @@ function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, n
   const isFork = tag === 'fork' || tag === 'fork-workflow';
   if (wants !== null && !attributes.includes(wants) && !(isFork && next === null && besideGoto)) {
     const hint = `Write <${tag} ${wants}="NEXT.md">…</${tag}>.`;
-    complain('missing-attribute', place, `<${tag}> has no "${wants}", which says where to go on`, hint);
+    complain('missing-attribute', place, `<${tag}> has no "${wants}", which names the state to continue at`, hint);
   }
   if (session !== 'fresh' && attributes.includes('cd')) {
     const hint = 'Only <reset>, <function> and <fork> may change the folder.';

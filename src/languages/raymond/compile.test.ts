@@ -94,7 +94,7 @@ describe('names', () => {
     const files = { 'START.md': `<goto>WORK</goto>`, 'WORK.md': END, WORK: { text: null, isExecutable: true } };
     const diagnostics = validateRaymond({ source: folder(files), adapters: ADAPTERS, find: () => null });
     expect(diagnostics.map(({ message }) => message)).toEqual([
-      '<goto>: "WORK" may be WORK or WORK.md: write it in full',
+      '<goto>: "WORK" may mean WORK or WORK.md; write the full name',
     ]);
   });
 

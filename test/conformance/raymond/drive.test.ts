@@ -292,7 +292,7 @@ describe('an answer that cannot be followed', () => {
   });
 });
 
-describe('what a line of control carries along', () => {
+describe('values that a lane keeps', () => {
   const program = prompts({
     'START.md': 'Begin.',
     'WORK.md': '---\nmodel: large\n---\nWork.',
