@@ -1,6 +1,7 @@
 // Terminals: what it takes until an agent has acknowledged a prompt, against pasting it blindly; and what fifty of them cost
 // while nothing happens.
 
+import { localRunFiles } from '../src/stores/local-run-files.ts';
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,15 +65,15 @@ class Terminals {
       ...talk,
       tmux: this.tmux,
       adapter,
-      ledger: new SessionLedger(folder),
-      runFolder: folder,
+      ledger: new SessionLedger(localRunFiles(folder)),
+      files: localRunFiles(folder),
       cwd: folder,
       environment: this.#environment,
     });
   }
 
   async begin(host: AgentHost, agent: string): Promise<HostedAgent> {
-    const run = { runFolder: this.#folder, markerOf: (effect: string) => markerOf(RUN, effect) };
+    const run = { files: localRunFiles(this.#folder), markerOf: (effect: string) => markerOf(RUN, effect) };
     const wanted = { agent, adapter: 'bench', channel: 'terminal', workdir: this.#folder, session: null } as const;
     const start = new AgentFolder(run, agent).makeStart({ ...wanted, effect: `spawn-${agent}#1` });
     const own = { ...this.#environment, MEOW_AGENT: agent, [MARKER]: start.marker };

@@ -1,5 +1,6 @@
 // A validation step without git: what it takes beyond the command that it runs. The engine and its journal are left out.
 
+import { localRunFiles } from '../src/stores/local-run-files.ts';
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -116,7 +117,7 @@ function makePlace(bench: Bench): Place {
   const run = {
     runId: 'bench',
     mark: 'm',
-    runFolder,
+    files: localRunFiles(runFolder),
     cwd: tree,
     environment: environment(bench.folder),
     socket: join(bench.folder, 'sock'),

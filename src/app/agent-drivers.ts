@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
-import type { Driver } from '../engine/ports.ts';
+import type { Driver, RunFiles } from '../engine/ports.ts';
 import { acpHost } from '../drivers/agent/acp/host.ts';
 import { agentDriver } from '../drivers/agent/driver.ts';
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
@@ -45,12 +45,12 @@ export interface AgentDrivers {
 
 export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
   const { surroundings: run, adapters, config, program, parks, heard } = request;
-  const script = { runFolder: run.runFolder, script: program.attachments[SIM_SCRIPT] ?? null };
+  const script = { files: run.files, script: program.attachments[SIM_SCRIPT] ?? null };
   const named = (name: string): Result<Adapter, string> => {
     const found = adapters.named(name);
     return found.ok && found.value.mailbox ? scripted(found, script) : found;
   };
-  const ledger = new SessionLedger(run.runFolder);
+  const ledger = new SessionLedger(run.files);
   let tmux: Result<Tmux, string> | null = null;
   const hosts = hostsByChannel(
     named,
@@ -81,7 +81,7 @@ export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
 /** Headless turns of the simulated agent read their script from the run's folder. */
 function scripted(
   found: Result<Adapter, string>,
-  script: { readonly runFolder: string; readonly script: string | null },
+  script: { readonly files: RunFiles; readonly script: string | null },
 ): Result<Adapter, string> {
   try {
     keptScript(script);

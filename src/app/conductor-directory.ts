@@ -26,7 +26,7 @@ export function conductorDirectory(options: ConductorDirectoryOptions): RunObser
   const { runDir, project, kind, base, workflowId } = conductorPlaces(surroundings, program);
   const directory = new RunDirectory({
     path: runDir,
-    runs: resolve(surroundings.runFolder, '..'),
+    runs: resolve(surroundings.files.localPath(''), '..'),
     runId: surroundings.runId,
     mark: surroundings.mark,
     program,

@@ -22,7 +22,7 @@ export interface ConductorPlaces {
 export function conductorPlaces(surroundings: RunSurroundings, program: Program): ConductorPlaces {
   const conductor = present(conductorOf(program), 'the program has no Conductor facts');
   const { base, inPlace } = workplaceOf(program);
-  const project = resolve(surroundings.runFolder, '../../..');
+  const project = resolve(surroundings.files.localPath(''), '../../..');
   const runDirName = `${conductor.artifactsDir}/${surroundings.runId}`;
   return {
     workflowId: conductor.workflowId,

@@ -1,6 +1,5 @@
 // What a Conductor run has besides any other run: a place to work in, and the driver of its opcodes.
 
-import { join } from 'node:path';
 import { commandDriver } from '../drivers/command/command-driver.ts';
 import type { RunSurroundings } from '../drivers/environment.ts';
 import { opcodeDriver } from '../drivers/conductor/opcode-driver.ts';
@@ -61,7 +60,7 @@ export function conductorRun({ surroundings, program, config, turns, run }: Cond
       const opened = await workspace.open();
       const git = opened.ok ? opened.value.git : null;
       if (git === null || base === null) return { patch: null, problem: null };
-      const patch = join(surroundings.runFolder, 'diff.patch');
+      const patch = surroundings.files.localPath('diff.patch');
       const written = await git.diff({ against: base, to: patch });
       return written.ok ? { patch, problem: null } : { patch: null, problem: written.error.message };
     },

@@ -42,8 +42,8 @@ export class RunDrivers {
   constructor(options: RunDriversOptions) {
     this.#options = options;
     const { surroundings, program, config, isNew, within } = options;
-    const { runFolder, cwd } = surroundings;
-    const place: SteeringPlace = { program, runFolder, cwd, within };
+    const { files, cwd } = surroundings;
+    const place: SteeringPlace = { program, files, cwd, within };
     const command = once(() => {
       const { environment } = this;
       const known = isNew ? entryCommands(program) : 0;
@@ -55,7 +55,7 @@ export class RunDrivers {
     const conductor = once(() => lazyDriver(this.#conductor, (loaded) => loaded.driver));
     this.byKind = {
       command,
-      read: once(() => readDriver({ runFolder, cwd })),
+      read: once(() => readDriver({ files, cwd })),
       turn: once(() =>
         steered(
           lazyDriver(this.#agents, (loaded) => loaded.turns(surroundings.environment)),

@@ -85,7 +85,7 @@ function composeSession(options: SessionOptions, run: LiveRun, request: RunReque
   const { config, reporter } = options;
   const { program, records: before } = stored;
   const surroundings = surroundingsOf(options, run, request);
-  const { runFolder } = surroundings;
+  const runFolder = surroundings.files.localPath('');
   const warn = (line: string): void => reporter.warn(line);
 
   const drivers: RunDrivers = new RunDrivers({
@@ -143,34 +143,34 @@ function surroundingsOf(
   run: LiveRun,
   { mark, cwd }: RunRequest,
 ): RunSurroundings & { readonly binFolder: string } {
-  const runFolder = store.files(run.id).localPath('');
+  const files = store.files(run.id);
   const inherited = outsideOfRuns(environment);
   return {
     runId: run.id,
     mark,
-    runFolder,
+    files,
     cwd,
     environment: inherited,
     spawner: new Spawner(inherited),
     // The `meow` that steps find on their PATH is the one that runs them.
     binFolder: resolve(packageFolder(), 'bin'),
-    ...addressOf(runFolder, mark),
+    ...addressOf(files.localPath(''), mark),
   };
 }
 
 function endpointOf(
   run: LiveRun,
-  { mark, runFolder }: RunSurroundings,
+  { mark, files }: RunSurroundings,
   drivers: RunDrivers,
   reporter: Reporter,
 ): RunEndpoint {
   return new RunEndpoint({
     run,
     mark,
-    runFolder,
+    runFolder: files.localPath(''),
     clock: systemClock,
     promptText({ prompt, expects }) {
-      const text = wholeText(prompt, runFolder);
+      const text = wholeText(prompt, files);
       return text.ok ? ok(promptText(text.value, 'autonomous', expects)) : text;
     },
     hasAccepted: (agent, effect) => drivers.agents?.hasTaken(agent, effect) ?? false,
@@ -179,13 +179,13 @@ function endpointOf(
   });
 }
 
-function endpointObserver(endpoint: RunEndpoint, { runId, runFolder }: RunSurroundings): RunObserver {
+function endpointObserver(endpoint: RunEndpoint, { runId, files }: RunSurroundings): RunObserver {
   return {
     open() {
       try {
         endpoint.open();
       } catch (error) {
-        throw asUsageError(error, `open the inbox of run ${runId}`, runFolder);
+        throw asUsageError(error, `open the inbox of run ${runId}`, files.localPath(''));
       }
     },
     observe: (records, state) => endpoint.observe(records, state),

@@ -4,6 +4,7 @@
 // kept as text is taken as it is. An output over 1 MB does not go into the journal: it is kept in a file of its own, on
 // the disk before the command is answered, and its value says where. JSON is read to see that it is JSON, other text not.
 
+import type { RunFiles } from '../engine/ports.ts';
 import { closeSync, createReadStream, createWriteStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { constants, copyFile, open, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -36,7 +37,7 @@ export interface Problem {
 
 /** Where a command ran and what it left. */
 export interface Left {
-  readonly runFolder: string;
+  readonly files: RunFiles;
   readonly folder: StepFolder;
   readonly cwd: string;
   readonly status: number;
@@ -85,7 +86,7 @@ async function take(one: Capture<FilledText>, left: Left): Promise<Result<Taken 
     case 'stderr':
       return takeFile({ path: join(left.folder.path, one.from.kind), trims: true }, one, left);
     case 'file': {
-      const written = wholeText(one.from.path, left.runFolder);
+      const written = wholeText(one.from.path, left.files);
       if (!written.ok) return missing(written.error);
       if (written.value === '' || written.value.includes('\0'))
         return missing('the path of its file is empty or has a NUL byte');
@@ -130,7 +131,7 @@ function misfitOfLarge(path: string, size: number, type: ValueType): string | nu
   return value.ok ? null : value.error;
 }
 
-async function keep(path: string, trims: boolean, name: string, { runFolder, folder }: Left): Promise<Json> {
+async function keep(path: string, trims: boolean, name: string, { files, folder }: Left): Promise<Json> {
   const outputs = join(folder.path, 'outputs');
   const kept = join(outputs, fileName(name));
   makeFolder(outputs);
@@ -152,8 +153,8 @@ async function keep(path: string, trims: boolean, name: string, { runFolder, fol
   } finally {
     await file.close();
   }
-  for (let at = join(folder.inRun, 'outputs'); at !== '.'; at = dirname(at)) await syncFolder(join(runFolder, at));
-  await syncFolder(runFolder);
+  for (let at = join(folder.inRun, 'outputs'); at !== '.'; at = dirname(at)) await syncFolder(files.localPath(at));
+  await syncFolder(files.localPath(''));
   return storedOutputValue(join(folder.inRun, 'outputs', fileName(name)), statSync(kept).size);
 }
 

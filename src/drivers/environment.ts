@@ -8,6 +8,7 @@
 //   MEOW_ORCH_SOCK, MEOW_INBOX   where the run is talked to
 //   MEOW_RUN          the marker: every process that this attempt started is known by it
 
+import type { RunFiles } from '../engine/ports.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
 import type { Json } from '../base/json.ts';
@@ -23,8 +24,7 @@ export interface RunSurroundings {
   readonly runId: string;
   /** Tells the run's processes from those of another with the same id. */
   readonly mark: string;
-  /** Absolute. */
-  readonly runFolder: string;
+  readonly files: RunFiles;
   /** Where work is done by what does not say where. Absolute. */
   readonly cwd: string;
   /** The caller's environment, without what another run has put there. */

@@ -8,7 +8,7 @@ import type { Json } from '../base/json.ts';
 import { readJsonText } from '../base/json-text.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
-import type { Answer, Driver } from '../engine/ports.ts';
+import type { Answer, Driver, RunFiles } from '../engine/ports.ts';
 import { success } from '../ir/effect.ts';
 import type { Effect, Outcome, ReadSpec } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
@@ -20,8 +20,7 @@ import { jsonFault } from './json-error-position.ts';
 import { wholeText } from './resolve-text.ts';
 
 export interface ReadDriverOptions {
-  /** Absolute. */
-  readonly runFolder: string;
+  readonly files: RunFiles;
   /** Where commands run that do not say where. Absolute. */
   readonly cwd: string;
 }
@@ -51,7 +50,7 @@ export function readDriver(options: ReadDriverOptions): Driver {
     perform().catch(crash);
   };
   const read = async (spec: ReadSpec<FilledText>): Promise<Outcome> => {
-    const path = wholeText(spec.path, options.runFolder);
+    const path = wholeText(spec.path, options.files);
     const items = path.ok ? await readList(pathOf(path.value, spec.from, options)) : path;
     if (items.ok) return success({ items: items.value });
     return { kind: 'failure', failure: failure('invalid-items', items.error) };
@@ -98,8 +97,8 @@ async function readText(path: string): Promise<Result<string, string>> {
   }
 }
 
-function pathOf(path: string, from: ReadSpec<unknown>['from'], { cwd, runFolder }: ReadDriverOptions): string {
-  return from === 'cwd' ? resolve(cwd, path) : join(runFolder, path);
+function pathOf(path: string, from: ReadSpec<unknown>['from'], { cwd, files }: ReadDriverOptions): string {
+  return from === 'cwd' ? resolve(cwd, path) : join(files.localPath(''), path);
 }
 
 function faultOf(text: string): string {

@@ -1,6 +1,7 @@
 // A filled text made whole: the pieces that stayed in files are read and quoted as their places demand. Only outputs that
 // this run has kept are read, whatever a journal names: no other file of the machine can be made a part of a command.
 
+import type { RunFiles } from '../engine/ports.ts';
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { err, ok } from '../base/result.ts';
@@ -10,7 +11,7 @@ import type { FilledText } from '../ir/text.ts';
 import { ABSENT, isErrno, REFUSED } from '../sys/errno.ts';
 
 /** An error is a sentence. */
-export function wholeText(text: FilledText, runFolder: string): Result<string, string> {
+export function wholeText(text: FilledText, files: RunFiles): Result<string, string> {
   if (typeof text === 'string') return ok(text);
   const pieces: string[] = [];
   for (const piece of text) {
@@ -18,7 +19,7 @@ export function wholeText(text: FilledText, runFolder: string): Result<string, s
       pieces.push(piece);
       continue;
     }
-    const read = readPiece(runFolder, piece.file);
+    const read = readPiece(files, piece.file);
     if (!read.ok) return read;
     const quoted = quote(read.value, piece.quote);
     if (!quoted.ok) return err(`the contents of ${piece.file}: ${quoted.error}`);
@@ -31,7 +32,9 @@ const PIECE_BYTES_MAX = 128 * 1024 * 1024;
 
 const KEPT = /^steps\/[^/]+\/\d+\/outputs\/[^/]+$/;
 
-function readPiece(runFolder: string, name: string): Result<string, string> {
+function readPiece(files: RunFiles, name: string): Result<string, string> {
+  // Not by `localPath`: the name may be wrong, and is checked below.
+  const runFolder = files.localPath('');
   const path = join(runFolder, name);
   try {
     const inRun = relative(realpathSync(runFolder), realpathSync(path));

@@ -8,6 +8,7 @@
 //
 // A line counts once it has its end. Folders and files are private to their user (sys/private-file.ts).
 
+import type { RunFiles } from '../engine/ports.ts';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -32,9 +33,9 @@ export type ProcessRecord =
       readonly bootId: string;
     };
 
-export function stepFolder(runFolder: string, step: string, attempt: number): StepFolder {
+export function stepFolder(files: RunFiles, step: string, attempt: number): StepFolder {
   const inRun = stepPath(step, attempt);
-  return { path: `${runFolder}/${inRun}`, inRun };
+  return { path: files.localPath(inRun), inRun };
 }
 
 /** Seen from the run's folder. */

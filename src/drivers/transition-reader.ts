@@ -8,7 +8,7 @@ import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { own } from '../base/json.ts';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
-import type { Answer, Driver } from '../engine/ports.ts';
+import type { Answer, Driver, RunFiles } from '../engine/ports.ts';
 import type { Effect, Outcome, Success } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { Program } from '../ir/program.ts';
@@ -22,7 +22,7 @@ import { workFolder } from './resolve-workdir.ts';
 
 export interface SteeringPlace {
   readonly program: Pick<Program, 'machines' | 'steerings'>;
-  readonly runFolder: string;
+  readonly files: RunFiles;
   /** What folders that answers name are relative to. Absolute. */
   readonly cwd: string;
   /** The folder that they must be in; null where they need not be in any. Absolute. */
@@ -57,7 +57,7 @@ function followed(effect: Effect, key: string, outcome: Outcome, place: Steering
   const { machines, steerings } = place.program;
   const steering = present(own(steerings, key), `the program has no steering ${key}`);
   const machine = present(own(machines, steering.machine), `the program has no machine ${steering.machine}`);
-  const text = answerOf(effect, outcome, place.runFolder);
+  const text = answerOf(effect, outcome, place.files);
   if (!text.ok) return refused(effect, outcome, text.error, null, '');
   const read = readTransitions(steering, machine, laneContextOf(effect), text.value);
   if (read.kind === 'refused') return refused(effect, outcome, read.message, read.reminder, text.value);
@@ -105,13 +105,13 @@ const OUTPUT_MAX = 4_096;
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /** An error is a sentence. */
-function answerOf(effect: Effect, { outputs, kept }: Success, runFolder: string): Result<string, string> {
+function answerOf(effect: Effect, { outputs, kept }: Success, files: RunFiles): Result<string, string> {
   if (effect.spec.kind === 'command') {
-    return lastOf(join(stepFolder(runFolder, effect.step, effect.attempt).path, 'stdout'));
+    return lastOf(join(stepFolder(files, effect.step, effect.attempt).path, 'stdout'));
   }
   const result = outputs['result'];
   if (typeof result !== 'string') return ok('');
-  return kept.includes('result') ? wholeText([{ file: result, quote: [] }], runFolder) : ok(result);
+  return kept.includes('result') ? wholeText([{ file: result, quote: [] }], files) : ok(result);
 }
 
 function lastOf(path: string): Result<string, string> {
@@ -137,7 +137,7 @@ function folderProblem(folder: string, { cwd, within }: SteeringPlace): string |
 function strayed(effect: Effect, place: SteeringPlace): string | null {
   const { spec } = effect;
   if (steeringOf(effect) === null || (spec.kind !== 'turn' && spec.kind !== 'command')) return null;
-  const folder = wholeText(spec.cwd ?? '', place.runFolder);
+  const folder = wholeText(spec.cwd ?? '', place.files);
   // The run's own was chosen by who started it.
   return !folder.ok || folder.value === '' ? null : folderProblem(folder.value, place);
 }

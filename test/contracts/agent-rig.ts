@@ -1,6 +1,7 @@
 // Agents under test: a temporary run, the simulated agent as the real process that it is, and a `meow` on its PATH that
 // writes down how it is called and answers as it is told to.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
 import {
   appendFileSync,
@@ -39,7 +40,7 @@ export interface AgentRigOptions extends Omit<AgentDriverOptions, 'hosts'> {
 
 export function driverOf({ command, script, ...options }: AgentRigOptions): AgentsDriver {
   const sim = simHost({
-    runFolder: options.runFolder,
+    files: options.files,
     command,
     script,
     searchPath: options.environment['PATH'] ?? '',
@@ -91,7 +92,7 @@ export class AgentRig implements DriverRig {
     this.options = {
       runId: this.runId,
       mark: 'm',
-      runFolder: this.runFolder,
+      files: localRunFiles(this.runFolder),
       cwd: this.folder,
       environment: { PATH: process.env['PATH'] ?? '', HOME: root, TEST: root, MEOW_STEP: 'outer', MEOW_ATTEMPT: '7' },
       binFolder: join(root, 'bin'),

@@ -1,5 +1,6 @@
 // G2: what an engine started that was killed is found again, taken as finished, or cleared away.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -196,7 +197,7 @@ test('a command that the system has no room for is started when there is room ag
   const options = {
     runId: rig.runId,
     mark: 'm',
-    runFolder: rig.runFolder,
+    files: localRunFiles(rig.runFolder),
     cwd: rig.folder,
     environment: { PATH: process.env['PATH'] },
   };
@@ -223,7 +224,7 @@ async function killedEngine(effects: readonly Effect[]): Promise<void> {
   const options = {
     runId: rig.runId,
     mark: 'm',
-    runFolder: rig.runFolder,
+    files: localRunFiles(rig.runFolder),
     cwd: rig.folder,
     environment: { PATH: process.env['PATH'] },
   };

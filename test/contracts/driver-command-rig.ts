@@ -2,6 +2,7 @@
 //
 // Scripts tell of themselves by making files in their folder, and hold by reading a pipe: nothing here waits for time.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, watch } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -40,7 +41,7 @@ export class CommandRig implements DriverRig {
     this.#options = {
       runId: this.runId,
       mark: 'm',
-      runFolder: this.runFolder,
+      files: localRunFiles(this.runFolder),
       cwd: this.folder,
       environment: { PATH: process.env['PATH'] ?? '', HOME: root },
       socket: join(root, 'sock'),

@@ -36,7 +36,7 @@ export class HeadlessRig implements DriverRig {
 
   #life(): AgentsDriver {
     const options = { ...this.run.options, ...this.#more };
-    const ledger = new SessionLedger(options.runFolder);
+    const ledger = new SessionLedger(options.files);
     const host = headlessHost({ ...options, adapter: this.#adapter, ledger, heard: () => Promise.resolve() });
     const sessionId = this.#adapter.headless?.sessionId ?? 'none';
     const choice = { host, adapter: this.#adapter, channel: 'headless', sessionId } as const;

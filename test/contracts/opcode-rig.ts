@@ -1,6 +1,7 @@
 // Validators under test: a temporary run with a worktree and a directory for people, and real commands. Scripts tell of
 // themselves by files in the worktree, and hold by reading a pipe: nothing here waits for time.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -65,7 +66,7 @@ export class OpcodeRig implements DriverRig {
     const run = {
       runId: this.runId,
       mark: 'm',
-      runFolder: this.runFolder,
+      files: localRunFiles(this.runFolder),
       cwd: this.root,
       environment: { PATH: process.env['PATH'] ?? '', HOME: this.root, ...environment },
       binFolder: join(this.root, 'bin'),

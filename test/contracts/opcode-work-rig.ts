@@ -1,6 +1,7 @@
 // Opcodes under test that need a repository and agents: both are real. An agent is a shell that does what its test says, and
 // keeps what it was told; what happened before in the run is what the test says, and what was performed since.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Json, JsonMap } from '../../src/base/json.ts';
@@ -77,7 +78,7 @@ export class WorkRig implements AsyncDisposable {
     this.#run = {
       runId: this.runId,
       mark: 'm',
-      runFolder,
+      files: localRunFiles(runFolder),
       cwd: project,
       environment: {
         PATH: process.env['PATH'] ?? '',
@@ -125,7 +126,7 @@ export class WorkRig implements AsyncDisposable {
     const { runId, runDir, repository } = this;
     return [
       workspaceFor({ runId, project: repository.user, runDir, environment: repository.environment, kind: this.#kind }),
-      heardBy(turnDriver({ ...this.#run, adapters, ledger: new SessionLedger(this.#run.runFolder), graceMs: 200 })),
+      heardBy(turnDriver({ ...this.#run, adapters, ledger: new SessionLedger(this.#run.files), graceMs: 200 })),
       heardBy(commandDriver({ ...this.#run, graceMs: 200 })),
     ];
   }

@@ -1,5 +1,6 @@
 // Lists from files.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +15,7 @@ let driver: Driver;
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'meow-read-'));
   for (const folder of ['work', 'run']) mkdirSync(join(root, folder));
-  driver = readDriver({ cwd: join(root, 'work'), runFolder: join(root, 'run') });
+  driver = readDriver({ cwd: join(root, 'work'), files: localRunFiles(join(root, 'run')) });
 });
 afterEach(() => rmSync(root, { recursive: true, force: true }));
 

@@ -1,5 +1,6 @@
 // Agents in terminals under test: a temporary run, a tmux server of its own, and programs that stand in for agents.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -78,10 +79,10 @@ export class TerminalRig {
     return terminalHost({
       tmux: this.#tmux,
       adapter: adapterOf(adapter),
-      ledger: new SessionLedger(this.runFolder),
+      ledger: new SessionLedger(localRunFiles(this.runFolder)),
       runId: this.runId,
       mark: 'm',
-      runFolder: this.runFolder,
+      files: localRunFiles(this.runFolder),
       cwd: this.folder,
       environment: this.environment,
       socket: join(this.root, 'run.sock'),
@@ -138,7 +139,7 @@ export class TerminalRig {
   folderOf(agent: string): AgentFolder {
     return new AgentFolder(
       {
-        runFolder: this.runFolder,
+        files: localRunFiles(this.runFolder),
         markerOf: (effect) => markerOf({ runId: this.runId, mark: 'm' }, effect),
       },
       agent,

@@ -1,5 +1,6 @@
 // Terminals in tmux, with the real one, on sockets of their own. tmux/1 to tmux/10 stand in src/drivers/agent/tmux/.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -824,7 +825,7 @@ describe('the socket of a run', () => {
   test('is in its folder, private, and where a plain tmux finds it', async () => {
     const runFolder = join(folder, '..', 'run');
     mkdirSync(runFolder);
-    const run = { runFolder, mark: 'm' };
+    const run = { files: localRunFiles(runFolder), mark: 'm' };
     const place = valueOf(privateSocket(run));
     expect(place).toEqual({
       folder: join(runFolder, 'tmux'),
@@ -845,14 +846,14 @@ describe('the socket of a run', () => {
 
   test('is among temporary files where its path would be too long, with a name that nobody can guess', () => {
     const mark = `test${process.pid}`;
-    const place = valueOf(privateSocket({ runFolder: join(folder, 'x'.repeat(100)), mark }));
+    const place = valueOf(privateSocket({ files: localRunFiles(join(folder, 'x'.repeat(100))), mark }));
     expect(place.folder).toBe(join(tmpdir(), `meow-${mark}-tmux`));
     rmSync(place.folder, { recursive: true });
   });
 
   test('is refused where somebody else could have put it', () => {
     const runFolder = join(folder, '..', 'run');
-    const run = { runFolder, mark: 'm' };
+    const run = { files: localRunFiles(runFolder), mark: 'm' };
     mkdirSync(join(runFolder, 'tmux'), { recursive: true });
     chmodSync(join(runFolder, 'tmux'), 0o755);
     expect(privateSocket(run)).toMatchObject({ ok: false });

@@ -1,5 +1,6 @@
 // What becomes of turns: when they succeed, how they fail, and what is handed on.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -206,7 +207,7 @@ describe('an answer', () => {
     expect(outcome).toMatchObject({ kind: 'success', kept: ['result'] });
     const { $file: file, bytes } = outputsOf(outcome)['result'] as { $file: string; bytes: number };
     expect(bytes).toBe(30_000_000);
-    const text = wholeText([{ file, quote: [] }], rig.runFolder);
+    const text = wholeText([{ file, quote: [] }], localRunFiles(rig.runFolder));
     expect(text.ok && text.value.length).toBe(30_000_000);
     expect(outcome).toMatchObject({ usage: { usd: 0.5 } });
   });

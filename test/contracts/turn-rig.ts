@@ -1,6 +1,7 @@
 // Turns under test: a temporary run, and agents that are shells which run their prompt. So each test writes down what
 // its agent does, and the agent is a real process that reads its prompt from stdin.
 
+import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -84,7 +85,7 @@ export class TurnRig implements DriverRig {
     this.options = {
       runId: this.runId,
       mark: 'm',
-      runFolder: this.runFolder,
+      files: localRunFiles(this.runFolder),
       cwd: this.folder,
       environment: { PATH: process.env['PATH'] ?? '', HOME: this.#root, MEOW_AGENT: 'outer' },
       socket: join(this.#root, 'sock'),
@@ -100,7 +101,7 @@ export class TurnRig implements DriverRig {
   }
 
   #newDriver(): Driver {
-    return turnDriver({ ...this.options, ledger: new SessionLedger(this.runFolder) });
+    return turnDriver({ ...this.options, ledger: new SessionLedger(localRunFiles(this.runFolder)) });
   }
 
   /** The agent runs this, with the functions at hand. */

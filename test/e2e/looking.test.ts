@@ -251,7 +251,7 @@ test('one run that may not be read keeps nobody from the others', async (context
     for (const id of ['mute', 'shut']) {
       const { stderr, code } = await meow(command.replace('ID', id));
       expect(stderr).toMatch(
-        /^meow: cannot (read|take up) the run \w+: permission denied \(EACCES: .*\n {2}see whose it is: ls -la .*\n$/,
+        /^meow: cannot (read|open) the run \w+: permission denied \(EACCES: .*\n {2}see who owns it: ls -la .*\n$/,
       );
       expect(code).toBe(2);
     }
@@ -267,7 +267,7 @@ test('a journal that was emptied is no run that is about to begin', async () => 
   rig.write('.meow/workflows/r/journal.jsonl', '');
   const { stderr } = await rig.meow('resume', 'r');
   expect(stderr).toMatch(
-    /^meow: the journal of run r is empty or missing, though the run had begun; .*\n {2}put it back: /,
+    /^meow: the journal of run r is empty or missing, although the run had begun; .*\n {2}restore it: /,
   );
   for (const command of ['status', 'show', 'trace', 'graph', 'stop']) {
     expect(await rig.meow(command, 'r')).toEqual({ stdout: '', stderr, code: 2 });

@@ -41,7 +41,7 @@ export async function attach(
     throw new UsageError(`agent ${agent} has no terminal${what}`, `what it does: meow trace ${id} --follow`);
   }
   // A terminal can only be attached to on the machine that it is on.
-  const around = { runId: id, runFolder: files.localPath(''), mark: state.request?.mark ?? '' };
+  const around = { runId: id, files, mark: state.request?.mark ?? '' };
   const environment = ownEnvironment();
   const program = findProgram('tmux', environment['PATH'] ?? '');
   if (program === null) throw new UsageError('there is no tmux on PATH', 'install tmux 3.2 or later');

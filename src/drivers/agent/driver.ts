@@ -165,7 +165,7 @@ class AgentDriver implements AgentsDriver {
 
   /** Stopped in the same tick in which it was requested; an earlier engine may have started it anyway. */
   async #neverSpawned(effect: Effect, spec: SpawnSpec<FilledText>): Promise<Outcome> {
-    const name = wholeText(spec.agent, this.#options.runFolder);
+    const name = wholeText(spec.agent, this.#options.files);
     const earlier = name.ok ? this.#folderOf(name.value).start(effect.id) : null;
     if (earlier !== null) {
       markEnded(earlier);
@@ -177,7 +177,7 @@ class AgentDriver implements AgentsDriver {
   /** The start of this effect: new or existing. */
   #begin(effect: Effect, spec: SpawnSpec<FilledText>): Begun | Failure {
     const refuse = (reason: string): Failure => failure('spawn-failed', `the agent could not be started: ${reason}`);
-    const name = agentName(spec, this.#options.runFolder);
+    const name = agentName(spec, this.#options.files);
     if (!name.ok) return refuse(name.error);
     const choice = this.#options.hosts(name.value.adapter, spec.channel);
     if (!choice.ok) return refuse(choice.error);
@@ -224,8 +224,8 @@ class AgentDriver implements AgentsDriver {
   }
 
   async #prompt(how: How, effect: Effect, spec: PromptSpec<FilledText>, asked: Asked, note: Note): Promise<Outcome> {
-    const { runFolder } = this.#options;
-    const [name, prompt] = [wholeText(spec.agent, runFolder), wholeText(spec.prompt, runFolder)];
+    const { files } = this.#options;
+    const [name, prompt] = [wholeText(spec.agent, files), wholeText(spec.prompt, files)];
     if (!name.ok) return failed('not-delivered', name.error);
     if (!prompt.ok) return failed('not-delivered', prompt.error);
     const agent = this.#known(name.value);
@@ -288,7 +288,7 @@ class AgentDriver implements AgentsDriver {
   }
 
   async #kill(spec: KillSpec<FilledText>, asked: Asked): Promise<Outcome> {
-    const name = wholeText(spec.agent, this.#options.runFolder);
+    const name = wholeText(spec.agent, this.#options.files);
     if (!name.ok) return failed('agent-not-found', name.error);
     const start = this.#folderOf(name.value).current();
     if (start === null) return success();
@@ -331,10 +331,7 @@ class AgentDriver implements AgentsDriver {
   }
 
   #folderOf(name: string): AgentFolder {
-    return new AgentFolder(
-      { runFolder: this.#options.runFolder, markerOf: (start) => markerOf(this.#options, start) },
-      name,
-    );
+    return new AgentFolder({ files: this.#options.files, markerOf: (start) => markerOf(this.#options, start) }, name);
   }
 
   get #graceMs(): number {

@@ -42,9 +42,9 @@ export class AgentFolder {
   readonly #inRun: string;
   readonly #markerOf: (effect: string) => string;
 
-  constructor(run: { readonly runFolder: string; readonly markerOf: (effect: string) => string }, name: string) {
+  constructor(run: { readonly files: RunFiles; readonly markerOf: (effect: string) => string }, name: string) {
     this.#inRun = agentPath(name);
-    this.path = join(run.runFolder, this.#inRun);
+    this.path = run.files.localPath(this.#inRun);
     this.#markerOf = run.markerOf;
   }
 

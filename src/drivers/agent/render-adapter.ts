@@ -4,6 +4,7 @@
 // Each run and adapter has one home folder: `homes/ADAPTER` in the run's folder. Files that the agent must share with
 // the user's home are linked, so that a login works in both; files that the agent would change are copied, once.
 
+import type { RunFiles } from '../../engine/ports.ts';
 import { cpSync, existsSync, symlinkSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -40,7 +41,7 @@ export function holeValues(adapter: Adapter, run: RunSurroundings, place: Place)
     folder: place.folder,
     socket: run.socket,
     inbox: run.inbox,
-    ...(adapter.home === null ? {} : { home: homeOf(adapter, run.runFolder) }),
+    ...(adapter.home === null ? {} : { home: homeOf(adapter, run.files) }),
     ...(bin === null ? {} : { meow: join(bin, 'meow'), hook: shellWord(join(bin, 'hook.sh')) }),
   };
 }
@@ -130,8 +131,8 @@ function place(source: string, target: string, put: (source: string, target: str
   }
 }
 
-function homeOf({ name }: Adapter, runFolder: string): string {
-  return join(runFolder, 'homes', fileName(name));
+function homeOf({ name }: Adapter, files: RunFiles): string {
+  return files.localPath(`homes/${fileName(name)}`);
 }
 
 function asItIs(value: string): string {

@@ -5,6 +5,7 @@
 // The first start copies the script into the run's folder: a resumed run uses that copy, whatever happens to the
 // original. Extra arguments of the start command are ignored: they are for real agents.
 
+import type { RunFiles } from '../../engine/ports.ts';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasBegun, limitOf, makeMailbox, mailboxIn, READY, sendMail } from '../../sim/mail.ts';
@@ -39,7 +40,7 @@ import { findShell, NOT_BEGUN } from '../recording-shell.ts';
 export const SIM_SCRIPT = 'sim.toml';
 
 export interface SimHostOptions {
-  readonly runFolder: string;
+  readonly files: RunFiles;
   /** Program and first arguments: the path of `meow`, and `sim-agent`. */
   readonly command: readonly string[];
   /** Null: agents do what they are asked. */
@@ -252,8 +253,8 @@ const LOOK_MS = 1_000;
 const LOOK_UNWATCHED_MS = 50;
 
 /** Path of the run's copy; a script without rules if there is none. */
-export function keptScript({ runFolder, script }: Pick<SimHostOptions, 'runFolder' | 'script'>): string {
-  const path = join(runFolder, SIM_SCRIPT);
+export function keptScript({ files, script }: Pick<SimHostOptions, 'files' | 'script'>): string {
+  const path = files.localPath(SIM_SCRIPT);
   if (existsSync(path)) return path;
   replacePrivate(path, script ?? '');
   return path;

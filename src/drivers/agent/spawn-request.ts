@@ -1,6 +1,7 @@
 // A spawn request, read from its effect: all texts resolved, an existing folder, and the environment except for what
 // differs between starts.
 
+import type { RunFiles } from '../../engine/ports.ts';
 import { hasControlCharacters } from '../../base/controls.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
@@ -32,13 +33,13 @@ export interface SpawnRequest {
 }
 
 /** The error is a sentence. */
-export function agentName(spec: SpawnSpec<FilledText>, runFolder: string): Result<AgentName, string> {
-  const agent = wholeText(spec.agent, runFolder);
+export function agentName(spec: SpawnSpec<FilledText>, files: RunFiles): Result<AgentName, string> {
+  const agent = wholeText(spec.agent, files);
   if (!agent.ok) return agent;
   // Messages to the run cannot carry such a name.
   if (hasControlCharacters(agent.value))
     return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
-  const adapter = wholeText(spec.adapter, runFolder);
+  const adapter = wholeText(spec.adapter, files);
   return adapter.ok ? ok({ agent: agent.value, adapter: adapter.value }) : adapter;
 }
 
@@ -51,7 +52,7 @@ export function spawnRequest(
 ): Result<SpawnRequest, string> {
   const texts: string[] = [];
   for (const text of [spec.cwd ?? '', spec.resumeSession ?? '', spec.args ?? '', ...Object.values(spec.env)]) {
-    const whole = wholeText(text, run.runFolder);
+    const whole = wholeText(text, run.files);
     if (!whole.ok) return whole;
     texts.push(whole.value);
   }

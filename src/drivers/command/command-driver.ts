@@ -15,7 +15,7 @@ import { watchPath } from '../../sys/watch.ts';
 import { assert } from '../../base/assert.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
-import type { Answer, Driver, StopHow } from '../../engine/ports.ts';
+import type { Answer, Driver, RunFiles, StopHow } from '../../engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../ir/effect.ts';
 import { failure } from '../../ir/failure.ts';
 import type { FilledText } from '../../ir/text.ts';
@@ -237,7 +237,7 @@ class Attempt {
     this.#spec = spec;
     this.#how = how;
     this.#around = around;
-    this.#folder = stepFolder(around.options.runFolder, effect.step, effect.attempt);
+    this.#folder = stepFolder(around.options.files, effect.step, effect.attempt);
   }
 
   /** All of a start but its last step; where that cannot be, it is started as a whole later. */
@@ -356,7 +356,7 @@ class Attempt {
     const { options, shell, recorder } = this.#around;
     if (shell === null || recorder === null)
       return err(`there is no shell ${shell === null ? (options.shell ?? 'sh') : 'sh'} on PATH`);
-    const script = wholeText(this.#spec.script, options.runFolder);
+    const script = wholeText(this.#spec.script, options.files);
     if (!script.ok) return script;
     if (script.value.includes('\0')) return err('the script contains a NUL byte, which no shell can read');
     const cwd = this.#cwd();
@@ -364,7 +364,7 @@ class Attempt {
     const own: (readonly [string, string])[] =
       this.#spec.steering !== null ? [...namedAsTheyAre(this.effect.variables)] : [];
     for (const [name, text] of Object.entries(this.#spec.env)) {
-      const value = wholeText(text, options.runFolder);
+      const value = wholeText(text, options.files);
       if (!value.ok) return value;
       own.push([name, value.value]);
     }
@@ -394,9 +394,9 @@ class Attempt {
   }
 
   #cwd(): Result<string, string> {
-    const { cwd, runFolder } = this.#around.options;
+    const { cwd, files } = this.#around.options;
     if (this.#spec.cwd === null) return ok(cwd);
-    const text = wholeText(this.#spec.cwd, runFolder);
+    const text = wholeText(this.#spec.cwd, files);
     if (!text.ok) return text;
     return text.value.includes('\0') ? err('the path of its folder contains a NUL byte') : ok(resolve(cwd, text.value));
   }
@@ -545,10 +545,10 @@ class Attempt {
     setImmediate(() => this.#answer(outcome));
   }
 
-  #left(): { readonly runFolder: string; readonly folder: StepFolder; readonly cwd: string } {
-    const { runFolder, cwd: ownFolder } = this.#around.options;
+  #left(): { readonly files: RunFiles; readonly folder: StepFolder; readonly cwd: string } {
+    const { files, cwd: ownFolder } = this.#around.options;
     const cwd = this.#cwd();
-    return { runFolder, folder: this.#folder, cwd: cwd.ok ? cwd.value : ownFolder };
+    return { files, folder: this.#folder, cwd: cwd.ok ? cwd.value : ownFolder };
   }
 
   get #marker(): string {

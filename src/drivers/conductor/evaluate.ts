@@ -163,7 +163,7 @@ async function askCommand(
       steering: null,
     },
   };
-  const { path } = stepFolder(context.run.runFolder, effect.step, effect.attempt);
+  const { path } = stepFolder(context.run.files, effect.step, effect.attempt);
   let isSilent = false;
   const answer = ask(context.command, command, performance);
   const limits = new Limits({
@@ -210,7 +210,7 @@ function judge(judging: Judging, outcome: Outcome, known: Known): Outcome {
   const { context, performance } = judging;
   const { evaluator, allowedNext } = performance.spec;
   const costs = { session: sessionOf(outcome), usage: usageOf(outcome) };
-  const text = responseOf(outcome, context.run.runFolder);
+  const text = responseOf(outcome, context.run.files);
   const answer = text.ok ? readAnswer(text.value, allowedNext) : err({ message: text.error, reprompt: null });
   const [violation] = known.violations;
   if (violation !== undefined && !answer.ok) {

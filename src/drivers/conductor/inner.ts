@@ -22,11 +22,11 @@ export function innerCommand(
 }
 
 /** The same driver of commands, that does not look for what cannot be there: what was ever begun has left a file. */
-export function swiftToFind(driver: Driver, { runFolder }: Pick<RunSurroundings, 'runFolder'>): Driver {
+export function swiftToFind(driver: Driver, { files }: Pick<RunSurroundings, 'files'>): Driver {
   return {
     start: (effect, answer, note) => driver.start(effect, answer, note),
     find(effect, answer, note) {
-      const { path } = stepFolder(runFolder, effect.step, effect.attempt);
+      const { path } = stepFolder(files, effect.step, effect.attempt);
       if (existsSync(join(path, 'stdout'))) driver.find(effect, answer, note);
       else driver.start(effect, answer, note);
     },

@@ -78,7 +78,7 @@ export async function lookAfter(
   effect: Effect,
   before: Before,
 ): Promise<Result<After, GitProblem>> {
-  const file = join(stepFolder(run.runFolder, effect.step, effect.attempt).path, 'after.json');
+  const file = join(stepFolder(run.files, effect.step, effect.attempt).path, 'after.json');
   const known = readJsonFile(file) as After | null;
   if (known !== null) return ok(known);
   const led = leadBack(git, run, effect, before);
@@ -202,7 +202,7 @@ const OF_THE_ENGINE =
   /^(?:artifacts|metadata\.json|status\.json.*|events\.ndjson|final-state\.txt|diff\.patch|transcript\.md|\.gitignore)$/;
 
 function beforeFile(run: RunSurroundings, { step }: Pick<Effect, 'step'>): string {
-  return join(dirname(stepFolder(run.runFolder, step, 1).path), 'before.json');
+  return join(dirname(stepFolder(run.files, step, 1).path), 'before.json');
 }
 
 /** Null where it is a folder, or absent, or no file. */

@@ -1,6 +1,7 @@
 // A turn of an agent on behalf of a step: what it is told, with all that it is given, and what it leaves for people. Its
 // attempt is that of the step, under the same name, so that its output is found where the output of a step is.
 
+import type { RunFiles } from '../../engine/ports.ts';
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ABSENT, isErrno, REFUSED } from '../../sys/errno.ts';
@@ -55,7 +56,7 @@ export async function promptOf(
   asked: AgentAsked,
   around: { readonly open: OpenWorkspace; readonly visit: VisitFolder; readonly told: (prompt: string) => string },
 ): Promise<Result<string, string>> {
-  const { path } = stepFolder(context.run.runFolder, effect.step, effect.attempt);
+  const { path } = stepFolder(context.run.files, effect.step, effect.attempt);
   const file = join(path, PROMPT);
   const hasBegun = readProcess({ path, inRun: '' }).kind !== 'absent';
   if (hasBegun && existsSync(file)) return ok(readFileSync(file, 'utf8'));
@@ -70,7 +71,7 @@ export async function promptOf(
     diff: () => diffOf(open, visit, dirname(path)),
     report: (report) => reportIn(context, report),
     transcript: (transcript) => reading(join(context.runDir, transcript), (name) => endOfFile(name, SHOWN_BYTES_MAX)),
-    kept: (name) => wholeText([{ file: name, quote: [] }], context.run.runFolder),
+    kept: (name) => wholeText([{ file: name, quote: [] }], context.run.files),
   });
   const filled = fillPrompt(asked.prompt, asked.inputs, values);
   return filled.ok ? ok(told(filled.value)) : filled;
@@ -105,12 +106,12 @@ export function overspent(usage: Usage | null, { tokensMax, usdMax }: WorkLimits
 }
 
 /** The text of its answer; an error is a sentence. */
-export function responseOf(outcome: Outcome, runFolder: string): Result<string, string> {
+export function responseOf(outcome: Outcome, files: RunFiles): Result<string, string> {
   if (outcome.kind === 'failure') return err(outcome.failure.message);
   const { result } = outcome.outputs;
   if (!outcome.kept.includes('result')) return ok(typeof result === 'string' ? result : '');
   const file = typeof result === 'object' && result !== null && '$file' in result ? result['$file'] : null;
-  return typeof file === 'string' ? wholeText([{ file, quote: [] }], runFolder) : err('its answer was not kept');
+  return typeof file === 'string' ? wholeText([{ file, quote: [] }], files) : err('its answer was not kept');
 }
 
 /** Prompt, output, answer and what is known of the program, of which nothing is left running. */
@@ -120,14 +121,14 @@ export function leaveRunner(
   turn: { readonly effect: Effect; readonly asked: AgentAsked; readonly outcome: Outcome },
 ): void {
   const { effect, asked, outcome } = turn;
-  const folder = stepFolder(context.run.runFolder, effect.step, effect.attempt);
+  const folder = stepFolder(context.run.files, effect.step, effect.attempt);
   const leave = (name: string, from: string): void => {
     if (existsSync(join(folder.path, from))) visit.copy('runner_transcript', name, join(folder.path, from));
   };
   leave('transcript.log', 'stdout');
   leave('stderr.log', 'stderr');
   leave('prompt.md', PROMPT);
-  const response = responseOf(outcome, context.run.runFolder);
+  const response = responseOf(outcome, context.run.files);
   if (response.ok) visit.write('runner_final_response', 'final_response.md', response.value);
   const { adapter, model, prompt, inputs, limits } = asked;
   visit.writeJson('runner_metadata', 'runner_metadata.json', {

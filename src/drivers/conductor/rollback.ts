@@ -79,7 +79,7 @@ const PATHS_MAX = 200;
 
 /** They are written once, and a later life of the engine finds them: not where an agent could get at them. */
 function patchFolder({ run }: OpcodeContext, { step }: Effect): string {
-  const folder = dirname(stepFolder(run.runFolder, step, 1).path);
+  const folder = dirname(stepFolder(run.files, step, 1).path);
   makeFolder(folder);
   return folder;
 }

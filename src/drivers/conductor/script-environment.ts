@@ -2,8 +2,7 @@
 // the run can be talked to. The marker stays, by which their processes are known.
 
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Driver } from '../../engine/ports.ts';
+import type { Driver, RunFiles } from '../../engine/ports.ts';
 import { commandDriver } from '../command/command-driver.ts';
 import { makeFolder } from '../../sys/private-file.ts';
 import type { OpcodeContext } from './context.ts';
@@ -22,7 +21,7 @@ function scriptEnvironment({ run, runDir, settings }: Knows): Readonly<Record<st
     const value = Object.hasOwn(run.environment, name) ? run.environment[name] : undefined;
     return value === undefined ? [] : [[name, value] as const];
   });
-  return { HOME: scratchFolder(run.runFolder), TMPDIR: tmpdir(), ...Object.fromEntries(seen), MEOW_RUN_DIR: runDir };
+  return { HOME: scratchFolder(run.files), TMPDIR: tmpdir(), ...Object.fromEntries(seen), MEOW_RUN_DIR: runDir };
 }
 
 const PLAIN = ['PATH', 'LANG', 'TMPDIR'];
@@ -30,10 +29,10 @@ const PLAIN = ['PATH', 'LANG', 'TMPDIR'];
 /** What the driver of commands adds for those who may talk to the run. In front of a script. */
 export const WITHOUT_RUN = 'unset MEOW_WORKFLOW MEOW_STEP MEOW_ATTEMPT MEOW_ORCH_SOCK MEOW_INBOX;';
 
-export function makeScratchFolder({ runFolder }: OpcodeContext['run']): void {
-  makeFolder(scratchFolder(runFolder));
+export function makeScratchFolder({ files }: OpcodeContext['run']): void {
+  makeFolder(scratchFolder(files));
 }
 
-function scratchFolder(runFolder: string): string {
-  return join(runFolder, 'scratch');
+function scratchFolder(files: RunFiles): string {
+  return files.localPath('scratch');
 }

@@ -109,7 +109,7 @@ export async function runValidator(
 ): Promise<Validated | 'lost' | 'stopped'> {
   const { context, performance, places, visit } = around;
   const inner = innerCommand(performance.effect, validator.id, NOTHING);
-  const folder = stepFolder(context.run.runFolder, inner.step, inner.attempt);
+  const folder = stepFolder(context.run.files, inner.step, inner.attempt);
   const written = readJsonFile(join(folder.path, INTENTION)) as Intention | null;
   const intended = written === null ? await intend(around, validator, earlier) : ok(written);
   if (!intended.ok) return refused(validator, intended.error);
@@ -285,7 +285,7 @@ async function scriptCommand(
   if (!words.ok) return words;
   makeScratchFolder(run);
   const denial = await networkDenial(run.environment);
-  const whole = withoutNetwork(denial, [...words.value, ...rest], run.runFolder);
+  const whole = withoutNetwork(denial, [...words.value, ...rest], run.files.localPath(''));
   return ok({
     command: texts.map(shellWord).join(' '),
     script: `${WITHOUT_RUN}${whole.map(shellWord).join(' ')}`,

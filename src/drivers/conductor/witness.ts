@@ -57,7 +57,7 @@ export async function testify(
   if (snapshot !== null && !snapshot.ok) return err({ kind: 'refused', message: sentence(snapshot.error) });
 
   const effect = innerCommand(performance.effect, INNER, { script: witness.command, cwd: worktree });
-  const folder = stepFolder(context.run.runFolder, effect.step, effect.attempt);
+  const folder = stepFolder(context.run.files, effect.step, effect.attempt);
   const driver = swiftToFind(context.command, context.run);
   let late = false;
   const answer = ask(driver, effect, performance);

@@ -153,7 +153,7 @@ async function seenAfter(context: OpcodeContext, work: Work): Promise<Result<Aft
     visit.write('workspace_diff', DIFF, '');
   } else {
     // Where no agent can have laid a link (artifacts.ts, A3).
-    const file = join(stepFolder(context.run.runFolder, turn.step, turn.attempt).path, DIFF);
+    const file = join(stepFolder(context.run.files, turn.step, turn.attempt).path, DIFF);
     const diff = await git.diff({ against: before.commit, to: file });
     if (!diff.ok) return err(sentence(diff.error));
     visit.copy('workspace_diff', DIFF, file);

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import type { McpServer, RequestPermissionResponse } from '@agentclientprotocol/sdk/unstable';
 import { present } from '../../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import type { DialogVerdict, Note } from '../../../engine/ports.ts';
+import type { DialogVerdict, Note, RunFiles } from '../../../engine/ports.ts';
 import type { AcpProfile, Adapter } from '../../../ir/adapter.ts';
 import { success } from '../../../ir/effect.ts';
 import { failure } from '../../../ir/failure.ts';
@@ -59,7 +59,7 @@ export const READY = 'ready';
 
 export interface AcpAgentOptions {
   readonly adapter: Adapter;
-  readonly runFolder: string;
+  readonly files: RunFiles;
   readonly choice: SessionChoice;
   readonly mcpServers: readonly McpServer[];
   /** Resolves when every message that agents have left for the run so far has been handled. */
@@ -299,7 +299,7 @@ export class AcpAgent implements HostedAgent {
       case 'finished': {
         const missing = message.expects.filter(({ required }) => required).map(({ name }) => name);
         if (missing.length === 0) {
-          const { outputs, kept } = await capturedResult(message, answered.text, this.#options.runFolder);
+          const { outputs, kept } = await capturedResult(message, answered.text, this.#options.files);
           const more = { kept, session: this.#session, usage: this.#usageOf(message.id) };
           return { kind: 'over', outcome: success(outputs, more) };
         }
@@ -442,14 +442,14 @@ function answerId({ id }: RpcRequest): string {
 }
 
 /** The agent's answer as the output `result`. A file holds it if it is too large for the journal. */
-async function capturedResult({ id, step }: PromptMessage, text: string, runFolder: string): Promise<Captured> {
+async function capturedResult({ id, step }: PromptMessage, text: string, files: RunFiles): Promise<Captured> {
   if (Buffer.byteLength(text) <= JOURNAL_BYTES_MAX) return { outputs: { result: text }, kept: [], problems: [] };
-  const folder = stepFolder(runFolder, step, Number(id.slice(id.lastIndexOf('#') + 1)));
+  const folder = stepFolder(files, step, Number(id.slice(id.lastIndexOf('#') + 1)));
   makeFolder(folder.path);
   const path = join(folder.path, 'answer');
   writePrivate(path, text);
   const result = { name: 'result', from: { kind: 'file', path }, type: 'any', required: true } as const;
-  return capture([result], { runFolder, folder, cwd: folder.path, status: 0 });
+  return capture([result], { files, folder, cwd: folder.path, status: 0 });
 }
 
 const JOURNAL_BYTES_MAX = 1_000_000;

@@ -36,14 +36,14 @@ export interface AcpHostOptions extends RunSurroundings {
 }
 
 export function acpHost(options: AcpHostOptions): AgentHost {
-  const { adapter, runFolder, heard } = options;
+  const { adapter, files, heard } = options;
   const { signal } = present(adapter.acp, `the adapter ${adapter.name} has no acp`);
   /** One object for each agent, because its pipe must have one writer. */
   const known = new Map<string, AcpAgent>();
 
   const agentOf = (start: AgentStart, choice: SessionChoice): AcpAgent => {
     const mcpServers = serversFor(holeValues(adapter, options, placeOf(start)));
-    const agent = new AcpAgent(start, { adapter, runFolder, choice, mcpServers, heard });
+    const agent = new AcpAgent(start, { adapter, files, choice, mcpServers, heard });
     known.set(start.marker, agent);
     void agent.ended.then(() => {
       if (known.get(start.marker) === agent) known.delete(start.marker);

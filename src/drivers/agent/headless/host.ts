@@ -232,7 +232,7 @@ class HeadlessAgent implements HostedAgent {
 
   /** Null where nobody is told any more. */
   async #workEnd(message: PromptMessage, stopped: Promise<null>): Promise<WorkEnd | null> {
-    const { runFolder, adapter } = this.#around;
+    const { files, adapter } = this.#around;
     for (;;) {
       const ask = this.#lastAsk(message);
       const { folder } = this.#place(message, ask);
@@ -240,7 +240,7 @@ class HeadlessAgent implements HostedAgent {
       if (end === null) return null;
       const limit = end.kind === 'over' ? limitOf(end, adapter) : null;
       if (limit !== null) return { kind: 'limit', limit };
-      const outcome = await turnOutcome(end, { runFolder, folder, adapter, idleMs: null });
+      const outcome = await turnOutcome(end, { files, folder, adapter, idleMs: null });
       const usage = await this.#usage(message);
       if (outcome.kind === 'failure') return { kind: 'over', outcome: failed(outcome.failure, this.#around, usage) };
       // A report may be on its way when the turn in which it was made is over.
@@ -431,7 +431,7 @@ class HeadlessAgent implements HostedAgent {
   #place({ id, step }: Given, ask: number): TurnPlace {
     const { adapter, ledger, graceMs = GRACE_MS } = this.#around;
     const attempt = Number(id.slice(id.lastIndexOf('#') + 1));
-    const first = stepFolder(this.#around.runFolder, step, attempt);
+    const first = stepFolder(this.#around.files, step, attempt);
     const further = { path: join(first.path, `ask-${ask}`), inRun: join(first.inRun, `ask-${ask}`) };
     return {
       folder: ask === 1 ? first : further,

@@ -1,6 +1,7 @@
 // What a turn that is over comes to for the engine. Success is what the reader of its output says (drivers/agent/readers/reader.ts);
 // where that says nothing, the exit status tells how it failed, and never that it succeeded.
 
+import type { RunFiles } from '../../../engine/ports.ts';
 import { join } from 'node:path';
 import { formatDuration } from '../../../base/time.ts';
 import type { Json } from '../../../base/json.ts';
@@ -21,7 +22,7 @@ import type { ToldLimit } from './limit.ts';
 import type { OverTurn, TurnEnd } from './turn.ts';
 
 export interface TurnContext {
-  readonly runFolder: string;
+  readonly files: RunFiles;
   readonly folder: StepFolder;
   readonly adapter: Adapter;
   readonly idleMs: number | null;
@@ -85,8 +86,8 @@ const LOST = 'the agent was started in an earlier life of the engine, and is gon
 const LOADED_BYTES_MAX = 1_000_000;
 
 async function answerOf(text: string | null, structured: Json, context: TurnContext): Promise<Captured> {
-  const { runFolder, folder } = context;
-  const left = { runFolder, folder, cwd: folder.path, status: 0 };
+  const { files, folder } = context;
+  const left = { files, folder, cwd: folder.path, status: 0 };
   const result: Capture<FilledText> = { name: 'result', from: { kind: 'stdout' }, type: 'string', required: true };
   const parts = [text === null ? await capture([result], left) : await kept('result', text, text, context)];
   if (structured !== null) parts.push(await kept('structured', structured, JSON.stringify(structured), context));
@@ -98,13 +99,13 @@ async function answerOf(text: string | null, structured: Json, context: TurnCont
 }
 
 /** `written`: as it stands in a file. */
-async function kept(name: string, value: Json, written: string, { runFolder, folder }: TurnContext): Promise<Captured> {
+async function kept(name: string, value: Json, written: string, { files, folder }: TurnContext): Promise<Captured> {
   if (Buffer.byteLength(written) <= LOADED_BYTES_MAX) return { outputs: { [name]: value }, kept: [], problems: [] };
   const path = join(folder.path, name);
   writePrivate(path, written);
   const type = typeof value === 'string' ? 'string' : 'json';
   const from = { kind: 'file', path } as const;
-  return capture([{ name, from, type, required: true }], { runFolder, folder, cwd: folder.path, status: 0 });
+  return capture([{ name, from, type, required: true }], { files, folder, cwd: folder.path, status: 0 });
 }
 
 function named(left: readonly number[]): string {

@@ -12,7 +12,7 @@ let ledger: SessionLedger;
 let turns = 0;
 beforeEach(() => {
   run = mkdtempSync(join(tmpdir(), 'meow-plan-'));
-  ledger = new SessionLedger(run);
+  ledger = new SessionLedger({ localPath: (path) => join(run, path) });
 });
 afterEach(() => rmSync(run, { recursive: true }));
 

@@ -8,6 +8,7 @@
 // what the program put out. Until then to go on with it is to begin it; and under another id where that has been tried
 // before, for it may be there after all.
 
+import type { RunFiles } from '../../../engine/ports.ts';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Usage } from '../../../ir/usage.ts';
@@ -28,8 +29,8 @@ export class SessionLedger {
   /** As they are on the disk. */
   readonly #known = new Map<string, SessionRecord>();
 
-  constructor(runFolder: string) {
-    this.#folder = join(runFolder, 'sessions');
+  constructor(files: Pick<RunFiles, 'localPath'>) {
+    this.#folder = files.localPath('sessions');
   }
 
   /** Null where nothing is known of it. */

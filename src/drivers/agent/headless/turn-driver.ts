@@ -121,15 +121,15 @@ class TurnDriver implements Driver {
     turn.watchSession((session) => void note({ session }));
     void asked.stopped.then(({ force }) => turn.stop('stopped', force ? 0 : place.graceMs));
     void asked.forced.then(() => turn.stop('stopped', 0));
-    const { runFolder } = this.#options;
+    const { files } = this.#options;
     const { folder, idleMs } = place;
-    const outcome = await turnOutcome(await turn.ended, { runFolder, folder, adapter: adapter.value, idleMs });
+    const outcome = await turnOutcome(await turn.ended, { files, folder, adapter: adapter.value, idleMs });
     return this.#options.parks === false ? unparked(outcome) : outcome;
   }
 
   #placeOf(effect: Effect, { idleMs }: TurnSpec<FilledText>, adapter: Adapter): TurnPlace {
     return {
-      folder: stepFolder(this.#options.runFolder, effect.step, effect.attempt),
+      folder: stepFolder(this.#options.files, effect.step, effect.attempt),
       marker: markerOf(this.#options, effect.id),
       adapter,
       ledger: this.#options.ledger,
@@ -142,7 +142,7 @@ class TurnDriver implements Driver {
 
   /** An error is a sentence. */
   #adapterOf(spec: TurnSpec<FilledText>): Result<Adapter, string> {
-    const name = wholeText(spec.adapter, this.#options.runFolder);
+    const name = wholeText(spec.adapter, this.#options.files);
     return name.ok ? headlessAdapter(name.value, this.#options.adapters) : name;
   }
 
@@ -156,7 +156,7 @@ class TurnDriver implements Driver {
     const run = this.#options;
     const texts: string[] = [];
     for (const text of [spec.prompt, spec.cwd ?? '', spec.model ?? '', spec.effort ?? '']) {
-      const whole = wholeText(text, run.runFolder);
+      const whole = wholeText(text, run.files);
       if (!whole.ok) return whole;
       texts.push(whole.value);
     }

@@ -5,6 +5,7 @@
 // folder follows from the run alone, so a later engine finds its terminals. If the run's path is too long for a socket,
 // the folder is a temporary one with the run's random mark in its name.
 
+import type { RunFiles } from '../../../engine/ports.ts';
 import { chmodSync, lstatSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -22,13 +23,12 @@ export interface PrivateSocket {
 const SOCKET_BYTES_MAX = 100;
 
 export interface RunOfSocket {
-  /** Absolute. */
-  readonly runFolder: string;
+  readonly files: RunFiles;
   readonly mark: string;
 }
 
 export function socketPaths(run: RunOfSocket): PrivateSocket {
-  const folders = [join(run.runFolder, 'tmux'), join(tmpdir(), `meow-${run.mark}-tmux`), `/tmp/meow-${run.mark}-tmux`];
+  const folders = [run.files.localPath('tmux'), join(tmpdir(), `meow-${run.mark}-tmux`), `/tmp/meow-${run.mark}-tmux`];
   const places = folders.map((folder) => ({ folder, socket: join(folder, `tmux-${UID}`, 'default') }));
   const fitting = places.find(({ socket }) => Buffer.byteLength(socket) <= SOCKET_BYTES_MAX);
   return present(fitting, 'no place is short enough for a socket');
