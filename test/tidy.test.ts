@@ -16,6 +16,7 @@ import {
   noFileIsDead,
   pureLayersArePure,
 } from './tidy/layers.ts';
+import { ruleIdsAreUnique, wordsArePlain } from './tidy/plain-words.ts';
 import { type Rule, readTree } from './tidy/tree.ts';
 import {
   agentsAreKnownByTheirAdapters,
@@ -313,5 +314,40 @@ rule('the lockfile has every platform', lockfileHasEveryPlatform, {
   good: {
     'package-lock.json':
       '{ "packages": { "node_modules/a": { "optionalDependencies": { "b": "1" } }, "node_modules/c/node_modules/b": {} } }',
+  },
+});
+
+rule('words are plain', wordsArePlain, {
+  bad: {
+    'src/kernel/a.ts': "// Whoever resumes it, null where there is none.\nfail('x is no duration');",
+    'test/traces/a.trace': '# The run is taken up again.',
+  },
+  finds: [
+    'src/kernel/a.ts:1: "Whoever": write: name who does it',
+    'src/kernel/a.ts:1: "where there is none": write: if absent',
+    'src/kernel/a.ts:1: "null where": write: if',
+    'src/kernel/a.ts:2: "is no duration": write: is not a …',
+    'test/traces/a.trace:1: "taken up": write: resume',
+  ],
+  good: {
+    'src/kernel/a.ts': "// Null if absent.\nfail('there is no step x, and it is no longer needed');",
+    'docs/a.md': 'Whoever is not held yet.',
+  },
+});
+
+rule('rule ids are unique', ruleIdsAreUnique, {
+  bad: {
+    'src/ipc/a.ts': '// Head.\n//\n//   inbox/1. One.\n//   R2. Two.\n',
+    'src/stores/b.ts': '// Head.\n//\n//   inbox/1. Again.\n// See (inbox/7).\n',
+  },
+  finds: [
+    'src/ipc/a.ts:4: the rule id R2 says nothing: write SUBJECT/NUMBER',
+    'src/stores/b.ts:3: the rule id inbox/1 is used in src/ipc/a.ts too',
+    'src/stores/b.ts:4: there is no rule inbox/7',
+  ],
+  good: {
+    'src/kernel/a.ts': '//   K1. One.\n//   K2. Two.\n',
+    'src/ipc/a.ts': '//   inbox/1. One.\n//   inbox/2. Two, see inbox/1.\n',
+    'test/a.test.ts': "test('once (inbox/2)', () => {});",
   },
 });

@@ -1,9 +1,9 @@
-// The linker: makes one Program of a workflow and of the workflows that it enters, whatever languages they are written in.
+// The linker: combines a workflow and the workflows that it enters, in any language, into one Program.
 //
-//   link/1  Each part is compiled on its own. Whoever enters it names its entry by a symbol that no block can have.
-//   link/2  Names of blocks, machines and steerings are renamed where the IR says that a name stands, and nowhere else:
+//   link/1  Each part is compiled on its own. Its callers refer to its entry by a symbol that no block can have.
+//   link/2  Names of blocks, machines and steerings are renamed only where the IR declares a name:
 //           variables, environments, prompts and defaults are data and pass through untouched.
-//   link/3  A part is not the run: where it would stop the run, it returns to whoever entered it, or fails there.
+//   link/3  A part is not the run: where it would stop the run, it returns to its caller, or fails there.
 //   link/4  The main Program decides limits, cleanup and what a failure means. The facts of all Conductor parts are merged.
 
 import { present } from '../base/assert.ts';

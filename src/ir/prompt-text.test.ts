@@ -20,7 +20,7 @@ describe('the text of a prompt', () => {
       [
         'Build it.',
         '',
-        'Outputs to hand on:',
+        'Expected outputs:',
         '  main_file (file_path, required): where the feature is',
         '  count (number, optional)',
         '',

@@ -29,7 +29,7 @@ export type PromptMode = PromptSpec<unknown>['mode'];
 
 export function promptText(prompt: string, mode: PromptMode, expects: readonly Expectation[]): string {
   if (mode === 'fire-forget') return prompt;
-  const outputs = expects.length === 0 ? [] : ['', 'Outputs to hand on:', ...expects.map(outputLine)];
+  const outputs = expects.length === 0 ? [] : ['', 'Expected outputs:', ...expects.map(outputLine)];
   return [
     prompt.trimEnd(),
     ...outputs,

@@ -170,7 +170,7 @@ export interface UnresolvedNeed {
   readonly segments: readonly string[];
   /** The need contains a wildcard. A pattern without matches counts as met. */
   readonly isPattern: boolean;
-  /** The needed step now exists and is waited for like any other. */
+  /** The needed step now exists and has become an ordinary wait. */
   resolved: boolean;
 }
 

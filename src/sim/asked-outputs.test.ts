@@ -11,7 +11,7 @@ const EXPECTS: readonly Expectation[] = [
 
 describe('what a prompt asks for', () => {
   test.each([[[]], [EXPECTS.slice(0, 1)], [EXPECTS]])('is read from its text: %#', (expects) => {
-    for (const prompt of ['Do it.', 'Do it.\n\nOutputs to hand on:\nnone', 'a\nb', '']) {
+    for (const prompt of ['Do it.', 'Do it.\n\nExpected outputs:\nnone', 'a\nb', '']) {
       expect(askedOutputs(promptText(prompt, 'autonomous', expects))).toEqual({ prompt, reports: true, expects });
     }
   });

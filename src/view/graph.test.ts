@@ -4,7 +4,7 @@ import { parseProgram } from '../../test/kernel-rig/program-text.ts';
 import { graphDot, graphMermaid, graphText, programGraph, runGraph } from './graph.ts';
 
 const PROGRAM =
-  'x-1\nx-2\njoin needs x-*\ne each [1,2] sub needs join\nlast needs e.*\nblock sub\na on_error recover:fix\nb needs a\nblock fix\nmend';
+  'x-1\nx-2\njoin needs x-*\ne each [1,2] sub needs join\nlast needs e.*\nblock sub\na on_error recover:fix\nb needs a\nblock fix\nrepair';
 
 test('a Program is drawn block by block, with patterns resolved', () => {
   const { edges, groups } = programGraph(parseProgram(PROGRAM.split('\n')));
@@ -15,7 +15,7 @@ test('a Program is drawn block by block, with patterns resolved', () => {
     'join need e',
     'e grows sub/a each',
     'e need last',
-    'sub/a grows fix/mend error',
+    'sub/a grows fix/repair error',
     'sub/a need sub/b',
   ]);
 });

@@ -190,7 +190,7 @@ function stepOf(visit: string): string {
   return visit.replace(/#\d+$/, '');
 }
 
-/** Without the steps or the line of control that it is below. */
+/** Without its parent steps or lane. */
 function ownId(visit: string): string {
   return stepOf(visit).replace(/^.*\./, '');
 }

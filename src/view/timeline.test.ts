@@ -69,17 +69,17 @@ test('growth is one line for each step that grew', () => {
 
 test('a failure shows how it is handled', () => {
   const { records } = runKernel(
-    'a on_error continue\nb on_error recover:fix\nblock fix\nmend',
+    'a on_error continue\nb on_error recover:fix\nblock fix\nrepair',
     bad('a#1'),
     bad('b#1'),
-    ok('b.recover.1.mend#1'),
+    ok('b.recover.1.repair#1'),
   );
   expect(told(records).slice(3, -1)).toEqual([
     '+1.0s    a      failed 1.0s: exited with status 3 — the run continues',
     '+2.0s    b      failed 2.0s: exited with status 3 — recovery follows',
     '+2.0s    b      recovers by 1 step',
-    '+2.0s    b.recover.1.mend started',
-    '+3.0s    b.recover.1.mend done 1.0s',
+    '+2.0s    b.recover.1.repair started',
+    '+3.0s    b.recover.1.repair done 1.0s',
     '+3.0s    b      recovered',
   ]);
 });

@@ -79,7 +79,7 @@ test('a skipped step without a failed need shows what ended first', () => {
 
 test('a failed step shows its error and how it is handled', () => {
   const { state } = runKernel(
-    'a on_error continue\nb on_error recover:fix\nc needs b\nblock fix\nmend',
+    'a on_error continue\nb on_error recover:fix\nc needs b\nblock fix\nrepair',
     bad('a#1'),
     bad('b#1'),
   );
