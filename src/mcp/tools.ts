@@ -13,10 +13,10 @@ import type { RunContext } from '../app/run-context.ts';
 import type { McpOptions, Tool } from './server.ts';
 import { serveMcp } from './server.ts';
 
-const INSTRUCTIONS = `You are an agent in a run of meow, which works through a workflow step by step. What you are \
-asked to do is one step, and it is over when you report it: call the tool done when the work is finished, with every \
-output that the step asks for. It does what the command meow done does. Where a decision is for a person to make, call \
-ask, and wait for the answer. event tells the run that something happened; status shows your task again.`;
+const INSTRUCTIONS = `You are an agent in a run of meow, which executes a workflow step by step. Your task is one step. \
+When the work is finished, call the tool done with every output that the step asks for; this ends the step, like the \
+command meow done. If a person must decide something, call ask and wait for the answer. event reports to the run that \
+something happened; status shows your task again.`;
 
 /** Resolves when the input has ended. */
 export function serveTools(
@@ -49,13 +49,13 @@ const TOOLS: readonly RunTool[] = [
     name: 'done',
     title: 'Report the step',
     description:
-      'Reports that the work of your current step is finished. Call it once everything is done that the task asks ' +
+      'Reports that your current step is finished. Call it once you have done everything that the task asks ' +
       'for. If the report is refused, the answer says why: fix that and report again.',
     fields: {
       outputs: {
         type: 'object',
         required: false,
-        description: 'One member for each output that the task asks for, with its name and a value of its type.',
+        description: 'One member for each output that the task asks for: its name and a value of its type.',
       },
       notes: { type: 'string', required: false, description: 'Kept with the step, for people to read.' },
     },
@@ -65,10 +65,10 @@ const TOOLS: readonly RunTool[] = [
   {
     name: 'event',
     title: 'Emit an event',
-    description: 'Tells the run that something happened, for steps that wait for it. Does not wait.',
+    description: 'Reports an event to the run, for steps that wait for it. Returns at once.',
     fields: {
       type: { type: 'string', required: true, description: 'The name of the event, like tests-passed.' },
-      data: { type: 'object', required: false, description: 'What goes with it: names and values.' },
+      data: { type: 'object', required: false, description: 'Data of the event: names and values.' },
     },
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: false },
     perform: event,
@@ -77,21 +77,21 @@ const TOOLS: readonly RunTool[] = [
     name: 'ask',
     title: 'Ask a person',
     description:
-      'Asks a person, and waits until somebody approves, rejects or answers with a text. That may take hours. The same ' +
-      'question, asked again within a step, is answered the same: a call that was cut off can be made again.',
+      'Asks a person and waits until somebody approves, rejects or answers with a text. This may take hours. If the ' +
+      'call is cut off, repeat it: the same question in the same step gets the same answer.',
     fields: {
-      question: { type: 'string', required: true, description: 'What the person is to decide or to tell you.' },
+      question: { type: 'string', required: true, description: 'What the person should decide or tell you.' },
       gate: {
         type: 'string',
         required: false,
         description:
-          'The name that the decision goes by, where the task tells you one. A name that was decided in this step ' +
-          'stays decided, whatever is asked by it.',
+          'Name of the decision, if the task gives you one. A name that was decided in this step stays decided, ' +
+          'even for another question.',
       },
       timeout: {
         type: 'string',
         required: false,
-        description: 'How long to wait at most, like 30s, 5m or 1h30m. Without it: as long as it takes.',
+        description: 'Longest time to wait, like 30s, 5m or 1h30m. Default: no limit.',
       },
     },
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
@@ -99,10 +99,10 @@ const TOOLS: readonly RunTool[] = [
   },
   {
     name: 'status',
-    title: 'Look at the run',
-    description: 'Shows your current task again, with what to report; or how a step of the run stands.',
+    title: 'Show the task or a status',
+    description: 'Shows your current task again, with the outputs to report, or the status of a step.',
     fields: {
-      step: { type: 'string', required: false, description: 'The id of a step. Without it: your current task.' },
+      step: { type: 'string', required: false, description: 'Id of a step. Default: show your current task.' },
     },
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
     perform: status,
@@ -122,9 +122,9 @@ const COMPLETE = 'Complete. There is nothing more to do here until you are given
 async function event(context: RunContext, input: JsonMap): Promise<Result<string, string>> {
   const type = textIn(input, 'type') ?? '';
   const data = own(input, 'data');
-  const heard = await emitEvent(context, type, isJsonMap(data) ? data : {});
-  if (!heard.ok) return err(`meow: ${heard.error}`);
-  return heard.value
+  const sent = await emitEvent(context, type, isJsonMap(data) ? data : {});
+  if (!sent.ok) return err(`meow: ${sent.error}`);
+  return sent.value
     ? ok(`The event ${type} was sent.`)
     : err(`meow: the event ${type} was not delivered: the run has ended`);
 }
@@ -137,7 +137,9 @@ async function ask(context: RunContext, input: JsonMap, signal: AbortSignal): Pr
     case 'gate-decided':
       return ok(decisionText(answer));
     case 'timeout':
-      return ok(`No answer: ${answer.message}. Ask again if you can wait longer; else go on without, or leave it.`);
+      return ok(
+        `No answer: ${answer.message}. Ask again if you can wait longer; otherwise continue without an answer, or leave it.`,
+      );
     default:
       return err(`meow: ${messageOf(answer)}`);
   }

@@ -46,7 +46,7 @@ describe('what is left of a run', () => {
   });
 
   test.each([
-    ['with changes', (rig: GitRig) => writeFileSync(join(rig.base, 'trees/wf-1/new'), ''), 'not committed: new'],
+    ['with changes', (rig: GitRig) => writeFileSync(join(rig.base, 'trees/wf-1/new'), ''), 'uncommitted changes: new'],
     [
       'with commits of its own',
       (rig: GitRig) => rig.git('trees/wf-1', 'commit', '--quiet', '--allow-empty', '-m', 'work'),

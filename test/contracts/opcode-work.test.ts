@@ -484,6 +484,6 @@ describe('where a run works', () => {
     rig.repository.git('user', 'branch', `meow/run-${rig.runId}`);
     const failure = failureOf(await rig.work());
     expect(failure).toMatchObject({ kind: 'refused' });
-    expect(failure.message).toMatch(/there is a branch .*; run with another --id/);
+    expect(failure.message).toMatch(/the branch .* exists.*; choose another --id/);
   });
 });

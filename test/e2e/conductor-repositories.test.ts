@@ -119,14 +119,9 @@ describe('what works', () => {
 
 describe('what is refused before anything runs', () => {
   test.each([
-    ['no repository', 'rm -rf .git', [], /is in no git repository\n {2}run in one, or make one/],
+    ['no repository', 'rm -rf .git', [], /is not in a git repository\n {2}change to one, or create one/],
     ['no commit', 'rm -rf .git; git init -q', [], /has no commit yet.*\n {2}make one: git add -A && git commit/],
-    [
-      'changes, with --in-place',
-      'echo mine > mine.txt',
-      ['--in-place'],
-      /changes that are not committed \(mine\.txt\)/,
-    ],
+    ['changes, with --in-place', 'echo mine > mine.txt', ['--in-place'], /uncommitted changes \(mine\.txt\)/],
   ])('%s', async (_what, script, flags, message) => {
     await using made = await setup();
     await git(made, script);

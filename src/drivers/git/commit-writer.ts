@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { ABSENT, isErrno } from '../../sys/errno.ts';
 import { makeFolder } from '../../sys/private-file.ts';
 import { failed } from './git.ts';
-import { Refusal } from './git-error.ts';
+import { GitError } from './git-error.ts';
 import { bytesOf, inside, quoted, textOf } from './names.ts';
 import { exists, folderOf, namesIn } from './worktree-paths.ts';
-import type { Place } from './worktree-paths.ts';
+import type { WorktreeInfo } from './worktree-paths.ts';
 
 /** A file, a symbolic link, or the commit of a repository within the tree. */
 export interface Content {
@@ -61,15 +61,15 @@ const REPOSITORY = '160000';
 const LINK = '120000';
 
 export class CommitWriter {
-  readonly #place: Place;
+  readonly #info: WorktreeInfo;
 
-  constructor(place: Place) {
-    this.#place = place;
+  constructor(info: WorktreeInfo) {
+    this.#info = info;
   }
 
   async write(request: CommitRequest): Promise<WrittenCommit> {
     const { head, removed, staged, message } = request;
-    makeFolder(folderOf(this.#place));
+    makeFolder(folderOf(this.#info));
     let contents = await this.#hash(request.contents);
     let tree = await this.#tree(await this.#baseIndex(head), { removed, contents });
     if (tree.status !== 0) {
@@ -93,13 +93,13 @@ export class CommitWriter {
 
   #commit(tree: string, parents: readonly string[], message: string): Promise<string> {
     const args = ['commit-tree', tree, ...parents.flatMap((parent) => ['-p', parent]), '-m', message];
-    return this.#place.git.line(args, { cwd: this.#place.path });
+    return this.#info.git.line(args, { cwd: this.#info.path });
   }
 
   /** Answer of `write-tree`, which fails if an object is missing. */
   async #tree(base: string | null, { removed, contents }: TreeChange) {
-    const { git, path: cwd, oidBytes } = this.#place;
-    const index = join(folderOf(this.#place), 'snapshot.index');
+    const { git, path: cwd, oidBytes } = this.#info;
+    const index = join(folderOf(this.#info), 'snapshot.index');
     await breakLock(index);
     if (base === null) await rm(index, { force: true });
     else copyFileSync(base, index);
@@ -115,8 +115,8 @@ export class CommitWriter {
   /** Index of HEAD's tree, under a name that says which; null for an empty index. */
   async #baseIndex(head: string | null): Promise<string | null> {
     if (head === null) return null;
-    const { git, path: cwd } = this.#place;
-    const folder = folderOf(this.#place);
+    const { git, path: cwd } = this.#info;
+    const folder = folderOf(this.#info);
     const base = `base-${head}.index`;
     const earlier = namesIn(folder).filter((name) => /^base-[0-9a-f]+\.index$/.test(name));
     if (earlier.includes(base)) return join(folder, base);
@@ -133,7 +133,7 @@ export class CommitWriter {
   async #hash(contents: readonly Content[]): Promise<readonly HashedContent[]> {
     const unread = contents.filter(({ oid }) => oid === null);
     const targets = unread.some(({ mode }) => mode === LINK)
-      ? await mkdtemp(join(folderOf(this.#place), 'links-'))
+      ? await mkdtemp(join(folderOf(this.#info), 'links-'))
       : null;
     try {
       const paths: string[] = [];
@@ -151,7 +151,7 @@ export class CommitWriter {
     if (paths.length === 0) return [];
     const args = ['hash-object', '-w', '--no-filters', '--stdin-paths'];
     const input = paths.map((path) => `${quoted(path)}\n`);
-    const answer = await this.#place.git.ask(args, { cwd: this.#place.path, input });
+    const answer = await this.#info.git.ask(args, { cwd: this.#info.path, input });
     if (answer.status === 0) return answer.stdout.toString('latin1').trimEnd().split('\n');
     throw unreadable(answer.stderr) ?? failed(args, answer);
   }
@@ -159,7 +159,7 @@ export class CommitWriter {
   /** Writes the target of a link to a file, since git would follow the link. Returns that file. */
   async #linkTarget(name: string, file: string): Promise<string> {
     try {
-      await writeFile(file, await readlink(inside(this.#place.path, name), { encoding: 'buffer' }));
+      await writeFile(file, await readlink(inside(this.#info.path, name), { encoding: 'buffer' }));
       return Buffer.from(file).toString('latin1');
     } catch (error) {
       if (isErrno(error, ...ABSENT, 'EINVAL')) throw changing(textOf(name));
@@ -177,15 +177,15 @@ function oidIn(output: Buffer): string {
   return output.toString('latin1').trim();
 }
 
-function unreadable(stderr: string): Refusal | null {
+function unreadable(stderr: string): GitError | null {
   const [, name, reason] = /could not open '([^\n]*)' for reading: ([^\n]*)/.exec(stderr) ?? [];
   if (name === undefined || reason === undefined) return null;
   if (/^(?:No such file|Not a directory)/.test(reason)) return changing(name);
-  return new Refusal('refused', `${name} cannot be read (${reason})`, 'make it readable, or let git ignore it');
+  return new GitError('refused', `${name} cannot be read (${reason})`, 'make it readable, or let git ignore it');
 }
 
-function changing(name: string): Refusal {
-  return new Refusal(
+function changing(name: string): GitError {
+  return new GitError(
     'refused',
     `${name} was changed while it was read`,
     'stop whatever still works in the tree, and try again',

@@ -1,37 +1,37 @@
-// What a working tree has changed, as a patch and as a list.
+// Differences of a working tree, as a list and as a patch.
 
 import { open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bytesOf, nameOf, textOf } from './names.ts';
 import { entryAt, folderOf } from './worktree-paths.ts';
-import type { Place } from './worktree-paths.ts';
+import type { WorktreeInfo } from './worktree-paths.ts';
 import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
 
 export interface Change {
   readonly status: 'added' | 'modified' | 'deleted' | 'renamed' | 'typechange';
-  /** Where it is now, or was until it was deleted. */
+  /** Present path, or the path before it was deleted. */
   readonly path: string;
-  /** Before it was renamed. */
+  /** Path before a rename. */
   readonly from: string | null;
-  /** The paths are what they are; else they have bytes that are no text, and look otherwise. */
+  /** False if a path has bytes that are not UTF-8 and are shown differently. */
   readonly isExact: boolean;
-  /** As git writes them; `000000` where there is none. */
+  /** Modes as git writes them; `000000` for none. */
   readonly modeBefore: string;
   readonly modeAfter: string;
 }
 
 const PLAIN = ['--no-ext-diff', '--no-textconv', '--no-color', '-M'];
 
-/** Between a commit or a snapshot and a snapshot. Repositories within the tree are told of as a whole. */
+/** Between a commit or a snapshot and a snapshot. A repository within the tree is one entry. */
 export async function changesBetween(
-  place: Place,
+  info: WorktreeInfo,
   from: Pick<SnapshotRecord, 'tree' | 'repositories'>,
   to: Pick<SnapshotRecord, 'tree' | 'repositories'>,
 ): Promise<readonly Change[]> {
   const inner = innerChanges(from.repositories, to.repositories);
   if (from.tree === to.tree) return inner;
   const args = ['diff-tree', '-r', '-z', ...PLAIN, from.tree, to.tree];
-  return [...readChanges(await place.git.run(args, { cwd: place.path })), ...inner];
+  return [...readChanges(await info.git.run(args, { cwd: info.path })), ...inner];
 }
 
 function readChanges(output: Buffer): readonly Change[] {
@@ -86,16 +86,16 @@ function innerChanges(from: readonly InnerRepository[], to: readonly InnerReposi
 }
 
 /**
- * `of` is what is in the working tree now. Contents are as git would commit them, so that line ends and filters make no
- * change of their own. Binary files are whole; bytes go straight into the file, which gets its name when it is complete.
+ * `of`: a snapshot of the present tree. Contents are as git would commit them, so that line ends and filters do not show as
+ * changes. Binary files are complete. The file gets its name when it is complete.
  */
 export async function writeDiff(
-  place: Place,
+  info: WorktreeInfo,
   request: { readonly against: string; readonly of: SnapshotRecord; readonly file: string },
 ): Promise<void> {
   const { against, of, file } = request;
-  const { git, path: cwd } = place;
-  const index = join(folderOf(place), 'diff.index');
+  const { git, path: cwd } = info;
+  const index = join(folderOf(info), 'diff.index');
   await rm(`${index}.lock`, { force: true });
   const output = await open(`${file}.new`, 'w', 0o600);
   try {

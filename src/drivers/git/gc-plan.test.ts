@@ -14,16 +14,16 @@ describe('what remains of a run', () => {
     expect(verdict({})).toEqual({ run: 'wf-1', isRemoved: true, reasons: [] });
   });
 
-  test('is kept while the run lives, even if it is forced (G1)', () => {
+  test('is kept while the run lives, even if it is forced (gc/1)', () => {
     const live: GcQuestion = { standing: () => 'live', isForced: () => true };
     expect(verdict({}, live)).toMatchObject({ isRemoved: false, reasons: ['the run wf-1 has not ended'] });
   });
 
-  test('is kept for all the reasons there are, unless it is forced (G2, G3)', () => {
+  test('is kept for all the reasons there are, unless it is forced (gc/2, gc/3)', () => {
     const remains = { worktree: { ...WORKTREE, isLocked: true, changed: ['a', 'b'] }, ownCommits: 2 };
     const reasons = [
-      'nothing is known of a run wf-1 here',
-      '/w has changes that are not committed: a and 1 more',
+      'the run wf-1 is unknown here',
+      '/w has uncommitted changes: a and 1 more',
       '/w is locked (git worktree unlock)',
       'meow/run-wf-1 has 2 commits that no other branch or tag has',
     ];

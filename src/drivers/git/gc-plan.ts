@@ -1,27 +1,27 @@
-// What of the runs' worktrees, branches and refs may go. Pure.
+// Decides which worktrees, branches and refs of runs may be removed. Pure.
 //
-// G1  What belongs to a run that lives is kept, whatever is asked for.
-// G2  A worktree with changes, or with commits that no other branch or tag has, is kept, and so is what belongs to a run that
-//     nobody knows; unless that run's removal is forced.
-// G3  What is kept has its reasons told, all of them.
+// gc/1  Nothing of a live run is removed, even if forced.
+// gc/2  A worktree with uncommitted changes, or with commits that no other branch or tag has, is kept, and so is everything of
+//       an unknown run, unless the removal of that run is forced.
+// gc/3  Every reason for keeping something is reported.
 //
-// Snapshots, and what restores have undone, are the run's own, and go with it.
+// Snapshots and undone changes belong to the run, and are removed with it.
 
 export interface RunRemains {
   readonly run: string;
   readonly worktree: {
     readonly path: string;
-    /** Not all of it may be there. */
+    /** False if the folder is gone or incomplete. */
     readonly isThere: boolean;
-    /** Somebody has locked it: `git worktree lock`. */
+    /** Locked by `git worktree lock`. */
     readonly isLocked: boolean;
-    /** Paths with changes. */
+    /** Paths with uncommitted changes. */
     readonly changed: readonly string[];
   } | null;
   readonly branch: string | null;
   /** Commits of its branch and of its worktree that no other branch or tag has. */
   readonly ownCommits: number;
-  /** Refs, save the branch. */
+  /** Refs other than the branch. */
   readonly refs: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export interface GcQuestion {
 export interface GcVerdict {
   readonly run: string;
   readonly isRemoved: boolean;
-  /** Why it is kept, or is not although it would be; sentences. */
+  /** Sentences: why it is kept, or would be if it were not forced. */
   readonly reasons: readonly string[];
 }
 
@@ -45,12 +45,12 @@ function judge({ run, worktree, branch, ownCommits }: RunRemains, question: GcQu
   const standing = question.standing(run);
   if (standing === 'live') return { run, isRemoved: false, reasons: [`the run ${run} has not ended`] };
   const reasons: string[] = [];
-  if (standing === 'unknown') reasons.push(`nothing is known of a run ${run} here`);
+  if (standing === 'unknown') reasons.push(`the run ${run} is unknown here`);
   if (worktree !== null && worktree.changed.length > 0) {
     const [first = ''] = worktree.changed;
     const others = worktree.changed.length - 1;
     const more = others > 0 ? ` and ${others} more` : '';
-    reasons.push(`${worktree.path} has changes that are not committed: ${first}${more}`);
+    reasons.push(`${worktree.path} has uncommitted changes: ${first}${more}`);
   }
   if (worktree?.isLocked === true) reasons.push(`${worktree.path} is locked (git worktree unlock)`);
   if (ownCommits > 0) {

@@ -1,5 +1,5 @@
-// Finds what runs have left in a repository, and removes it by the rails of gc-plan.ts. Each removal looks once more before it
-// acts, and can be repeated.
+// Finds what runs have left in a repository, and removes it by the rules of gc-plan.ts. Each removal checks again before it acts,
+// and can be repeated.
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,12 +11,12 @@ import { LEASE_FILE, leaseHolder } from './lease.ts';
 import { LISTING_ARGS, readListing } from './listing.ts';
 import { textOf } from './names.ts';
 import { exists, isRunName, namesIn, runFolder } from './worktree-paths.ts';
-import { answering, Refusal } from './git-error.ts';
+import { answering, GitError } from './git-error.ts';
 import type { GitProblem } from './git-error.ts';
 import { branchOf, readRunRecord } from './repository.ts';
 import type { Repository } from './repository.ts';
 
-/** Of all runs, by their ids. */
+/** Remains of all runs, sorted by id. */
 export function findRemains(repository: Repository): Promise<Result<readonly RunRemains[], GitProblem>> {
   return answering(async () => {
     const refs = await refsOf(repository);
@@ -24,7 +24,7 @@ export function findRemains(repository: Repository): Promise<Result<readonly Run
     const prefix = `refs/heads/${branchOf('')}`;
     const runs = new Set([
       ...namesIn(join(repository.commonDir, 'meow')),
-      // A run that died before it had written anything else.
+      // A run that was killed before it wrote anything else.
       ...[leaseHolder(repository.gitDir)].filter((run) => run !== null),
       ...refs.flatMap((ref) => /^refs\/meow\/([^/]+)\//.exec(ref)?.[1] ?? []),
       ...refs.filter((ref) => ref.startsWith(prefix)).map((ref) => ref.slice(prefix.length)),
@@ -38,7 +38,7 @@ export function findRemains(repository: Repository): Promise<Result<readonly Run
   });
 }
 
-/** Its verdict is what was done. */
+/** The verdict says what was done. */
 export function removeRemains(
   repository: Repository,
   run: string,
@@ -52,9 +52,9 @@ export function removeRemains(
     const { worktree, branch, refs } = remains;
     if (worktree !== null) {
       if (worktree.isLocked) {
-        throw new Refusal('locked', `${worktree.path} is locked`, `git worktree unlock ${worktree.path}`);
+        throw new GitError('locked', `${worktree.path} is locked`, `git worktree unlock ${worktree.path}`);
       }
-      // It was looked at, and what git would refuse for (submodules, or changes that are to go) is known.
+      // The plan has allowed whatever git would refuse for: submodules, and changes if forced.
       await git.run(['worktree', 'remove', '--force', worktree.path], { cwd });
     }
     if (branch !== null) await git.run(['branch', '-D', '--quiet', branch], { cwd });
@@ -107,7 +107,7 @@ async function remainsOf(
       listing === null ? [] : [...listing.changed.map(({ name }) => name), ...listing.untracked, ...listing.nested];
     worktree = { path: tree.path, isLocked: tree.isLocked, isThere, changed: [...new Set(names)].map(textOf) };
   }
-  // What the run began with is not its own, even if its branch has moved on.
+  // The base commit is not the run's own, even if no branch has it any more.
   const others = [
     ...(record === null ? [] : [record.base]),
     `--exclude=${branchOf(run)}`,

@@ -1,6 +1,6 @@
-// Why something about git cannot be done: a kind for programs, a sentence for people, and what they can do about it.
+// Failures around git: a kind for programs, a sentence for people, and what they can do about it.
 //
-// Within this folder a problem travels as a Refusal, which is thrown; whoever stands outside is answered with a Result.
+// Inside this folder a failure is a thrown GitError; the public functions return it as a Result.
 
 import { EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
 import { err, ok } from '../../base/result.ts';
@@ -12,25 +12,25 @@ export type GitProblemKind =
   | 'no-repository'
   | 'bare'
   | 'no-commits'
-  /** A working tree, or what is to be in it, is not there any more. */
+  /** A working tree, or something in it, no longer exists. */
   | 'gone'
   | 'dirty'
   | 'not-ignored'
-  /** One folder would be inside of the other. */
+  /** One folder would be inside the other. */
   | 'nested'
   | 'path-taken'
   | 'branch-taken'
-  /** Another run works there. */
+  /** Another run uses the working tree. */
   | 'leased'
   | 'protected'
   /** Somebody else has moved the branch, or has it checked out. */
   | 'moved'
-  /** A repository within the tree would have to be put back, whose contents no snapshot has. */
+  /** A repository within the tree has changed, and no snapshot has its contents. */
   | 'opaque'
   | 'no-snapshot'
-  /** Somebody's git is at work there, or has died at it. */
+  /** Another git is running there, or was killed and left its lock. */
   | 'locked'
-  /** The machine will not let us. */
+  /** The operating system refuses. */
   | 'refused'
   | 'git-failed';
 
@@ -40,8 +40,8 @@ export interface GitProblem {
   readonly cure: string;
 }
 
-export class Refusal extends Error {
-  override readonly name = 'Refusal';
+export class GitError extends Error {
+  override readonly name = 'GitError';
   readonly problem: GitProblem;
 
   constructor(kind: GitProblemKind, message: string, cure: string) {
@@ -50,17 +50,17 @@ export class Refusal extends Error {
   }
 }
 
-/** What `act` refuses, and what the machine does, becomes a value; anything else is thrown on. */
+/** Returns a GitError or an error of the operating system as a value; any other exception is thrown. */
 export async function answering<T>(act: () => Promise<T>): Promise<Result<T, GitProblem>> {
   try {
     return ok(await act());
   } catch (error) {
-    if (error instanceof Refusal) return err(error.problem);
+    if (error instanceof GitError) return err(error.problem);
     if (isErrno(error, ...REFUSED, ...EXHAUSTED)) {
       return err({
         kind: 'refused',
         message: error.message,
-        cure: 'make it readable and writable, with room on the disk',
+        cure: 'check its permissions and the free space on the disk',
       });
     }
     throw error;

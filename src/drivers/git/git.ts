@@ -1,28 +1,28 @@
-// Runs git, so that nothing of the user's own ways is in between.
+// Runs git, shielded from the user's environment and configuration.
 //
-//   - Of the environment no variable of git's gets in, save where configuration is; those would make it see another
-//     repository, or another index. Messages are in English.
-//   - No hooks, no file system monitor, no signing, no automatic collection of garbage, no pager, no question. What decides
-//     about the contents of files (line ends, filters) is left as it is.
-//   - Nothing is written that was not asked for: an index is not refreshed in passing.
+//   - Git's environment variables are dropped, except those that locate configuration: others would select another repository
+//     or another index. Messages are in English. Replaced objects (`git replace`) are not followed.
+//   - No hooks, file system monitor, signing, automatic garbage collection, pager or prompts. Settings that decide about the
+//     contents of files (line ends, filters) stay.
+//   - Git writes only what a command is for: it does not refresh an index in passing.
 //   - Output is bytes.
-//   - Runs that begin at the same time do not make each other fail.
+//   - Runs that start at the same time do not make each other fail.
 
 import { spawn } from 'node:child_process';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isErrno, REFUSED } from '../../sys/errno.ts';
 import { findProgram } from '../recording-shell.ts';
-import { Refusal } from './git-error.ts';
+import { GitError } from './git-error.ts';
 
 export interface GitCall {
   readonly cwd: string;
   readonly input?: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array | string>;
-  /** Instead of the working tree's own. */
+  /** Index file instead of the working tree's own. */
   readonly index?: string;
-  /** An open file that takes the output. */
+  /** Open file for the output. */
   readonly output?: number;
-  /** Takes the output as it comes, all that it needs of it. */
+  /** Reads the output as a stream, as much of it as it needs. */
   readonly read?: (output: Readable) => Promise<void>;
 }
 
@@ -37,27 +37,27 @@ export class Git {
   readonly #program: string;
   readonly #environment: Readonly<Record<string, string>>;
 
-  /** Throws a Refusal where there is none. */
+  /** Throws a GitError if git is not installed. */
   constructor(environment: Readonly<Record<string, string>>) {
     const program = findProgram('git', environment['PATH'] ?? '');
-    if (program === null) throw new Refusal('git-missing', 'there is no git on PATH', 'install git, 2.31 or newer');
+    if (program === null) throw new GitError('git-missing', 'git is not on PATH', 'install git 2.31 or newer');
     this.#program = program;
     this.#environment = gitEnvironment(environment);
   }
 
-  /** The same, that looks for no repository above a folder: where a tree has lost its own, none around it is meant. */
+  /** Does not look for a repository in this folder or above: a tree that has lost its own must not use another. */
   notAbove(folder: string): Git {
     return new Git({ ...this.#environment, GIT_CEILING_DIRECTORIES: folder });
   }
 
-  /** It must succeed: else a Refusal in git's words. */
+  /** Throws a GitError with git's message if the command fails. */
   async run(args: readonly string[], call: GitCall): Promise<Buffer> {
     const answer = await this.ask(args, call);
     if (answer.status !== 0) throw failed(args, answer);
     return answer.stdout;
   }
 
-  /** What it prints without the end of its last line, one character a byte. */
+  /** Output without the last line end, with one character for each byte. */
   async line(args: readonly string[], call: GitCall): Promise<string> {
     return withoutEnd(await this.run(args, call));
   }
@@ -65,8 +65,8 @@ export class Git {
   async ask(args: readonly string[], call: GitCall): Promise<GitAnswer> {
     for (let tries = 1; ; tries += 1) {
       const answer = await this.#try(args, call);
-      const isBetween = answer.status !== 0 && HALF_WRITTEN.test(answer.stderr);
-      if (!isBetween || call.input !== undefined || tries === TRIES_MAX) return answer;
+      const isTransient = answer.status !== 0 && HALF_WRITTEN.test(answer.stderr);
+      if (!isTransient || call.input !== undefined || tries === TRIES_MAX) return answer;
       await new Promise((resolve) => setTimeout(resolve, tries * PAUSE_MS));
     }
   }
@@ -83,57 +83,57 @@ export class Git {
       child.once('error', reject);
       child.once('close', (code) => resolve(code ?? 128));
     });
-    const given =
+    const fed =
       input === undefined || child.stdin === null
         ? null
-        : pipeline(Readable.from(input), child.stdin).catch(sayWhyLater);
+        : pipeline(Readable.from(input), child.stdin).catch(inputFailure);
     try {
       const [stdout, stderr, status, fault] = await Promise.all([
         read === undefined || child.stdout === null ? collect(child.stdout) : read(child.stdout).then(() => NOTHING),
         collect(child.stderr),
         ended,
-        given,
+        fed,
       ]);
-      // What could not be read is the cause of whatever git says about it.
+      // The failure to read the input is the cause of any complaint by git.
       if (fault instanceof Error) throw fault;
       return { status, stdout, stderr: stderr.toString('utf8'), pid: child.pid ?? 0 };
     } catch (error) {
-      // Whoever reads no more would have it wait for ever.
+      // Without a reader it would wait for ever.
       child.kill('SIGKILL');
       if (!isErrno(error, 'ENOENT', 'ENOTDIR', ...REFUSED) || !('syscall' in error)) throw error;
       if (!String(error.syscall).startsWith('spawn')) throw error;
-      throw new Refusal('gone', `git cannot be run in ${cwd} (${error.code})`, 'see whether the folder is still there');
+      throw new GitError('gone', `git cannot be run in ${cwd} (${error.code})`, 'check that the folder still exists');
     }
   }
 }
 
 const NOTHING = Buffer.alloc(0);
 
-/** Git looks at all worktrees, and fails at one that another git is just adding. */
+/** Git reads all worktrees, and fails at one that another git is just adding. */
 const HALF_WRITTEN = /worktrees\/[^\n]+\/(?:commondir|gitdir|HEAD)\b/;
 const TRIES_MAX = 10;
 const PAUSE_MS = 5;
 
-/** Of git's complaint the line that tells. */
-export function failed(args: readonly string[], { status, stderr }: GitAnswer): Refusal {
+/** Uses the most telling line of git's error output. */
+export function failed(args: readonly string[], { status, stderr }: GitAnswer): GitError {
   const lines = stderr.split('\n').filter((line) => line.trim() !== '');
-  const said = lines.find((line) => /^(?:fatal|error): /.test(line)) ?? lines.at(-1) ?? `it ended with ${status}`;
+  const text = lines.find((line) => /^(?:fatal|error): /.test(line)) ?? lines.at(-1) ?? `exit code ${status}`;
   if (/\.lock': File exists/.test(stderr)) {
-    return new Refusal(
+    return new GitError(
       'locked',
-      `git ${args[0]}: ${said}`,
-      'another git is at work there, or has died at it: wait for it, or delete the lock file',
+      `git ${args[0]}: ${text}`,
+      'another git is running there, or was killed: wait for it, or delete the lock file',
     );
   }
-  return new Refusal('git-failed', `git ${args[0]}: ${said}`, 'see what git says, and mend it in the repository');
+  return new GitError('git-failed', `git ${args[0]}: ${text}`, 'fix the cause in the repository, then try again');
 }
 
 export function withoutEnd(output: Buffer): string {
   return output.toString('latin1').replace(/\n$/, '');
 }
 
-/** Whoever ends early is heard by its status; a source that failed is not. */
-function sayWhyLater(error: unknown): Error | null {
+/** Null if git ended early, which its exit code tells; otherwise the source of the input failed. */
+function inputFailure(error: unknown): Error | null {
   if (isErrno(error, 'EPIPE', 'ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED')) return null;
   return error instanceof Error ? error : new Error(String(error));
 }
@@ -158,7 +158,7 @@ const SETTINGS = [
   'submodule.recurse=false',
 ].flatMap((setting) => ['-c', setting]);
 
-/** Where its configuration is, and what it is made of. */
+/** Variables that locate configuration and git's own programs. */
 const KEPT = /^GIT_(?:CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM|COUNT|KEY_\d+|VALUE_\d+)|EXEC_PATH|CEILING_DIRECTORIES)$/;
 
 function gitEnvironment(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
@@ -170,7 +170,7 @@ function gitEnvironment(environment: Readonly<Record<string, string>>): Readonly
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_TERMINAL_PROMPT: '0',
     GIT_PAGER: 'cat',
-    // For the reflogs.
+    // Shown in reflogs.
     GIT_COMMITTER_NAME: 'meow',
     GIT_COMMITTER_EMAIL: 'meow@localhost',
     GIT_AUTHOR_NAME: 'meow',

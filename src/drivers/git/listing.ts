@@ -1,28 +1,28 @@
-// What `git status` says of a working tree, as data. Pure.
+// Output of `git status` as data. Pure.
 
 import { textOf } from './names.ts';
 
 export interface Listing {
-  /** Commit; null where the branch has none yet. */
+  /** Commit of HEAD; null if the branch has none yet. */
   readonly head: string | null;
-  /** Its short name, as text; null where HEAD is detached. */
+  /** Short name, as text; null if HEAD is detached. */
   readonly branch: string | null;
   readonly changed: readonly ChangedName[];
   readonly untracked: readonly string[];
-  /** Untracked repositories within the tree, without a slash behind them. What is in them is not listed. */
+  /** Untracked repositories within the tree, without a trailing slash. Their contents are not listed. */
   readonly nested: readonly string[];
-  /** Where a folder is ignored it stands for what is in it, with a slash behind it. */
+  /** An ignored folder stands for its contents, with a trailing slash. */
   readonly ignored: readonly string[];
 }
 
-/** Of a name in HEAD or in the index that differs from one to the next, or in the working tree. */
+/** A name that differs between HEAD, the index and the working tree. */
 export interface ChangedName {
   readonly name: string;
   readonly isSubmodule: boolean;
-  /** It is in the index, merged or not. */
+  /** In the index, merged or not. */
   readonly isTracked: boolean;
   readonly isUnmerged: boolean;
-  /** What the index has in place of what HEAD has; several while it is unmerged. */
+  /** Entry of the index if it differs from HEAD; several if it is unmerged. */
   readonly staged: readonly { readonly mode: string; readonly oid: string }[];
 }
 
@@ -61,7 +61,7 @@ export function readListing(output: Buffer): Listing {
   return { head, branch, changed, untracked, nested, ignored };
 }
 
-/** Nothing but what HEAD has, and what is ignored. */
+/** Like HEAD, except for ignored files. */
 export function isClean({ changed, untracked, nested }: Listing): boolean {
   return changed.length === 0 && untracked.length === 0 && nested.length === 0;
 }
@@ -98,7 +98,7 @@ function unmerged(rest: string): ChangedName {
   };
 }
 
-/** That many words, and what stands behind them, which may be anything. */
+/** That many words, and the rest, which may contain anything. */
 function split(text: string, words: number): readonly [readonly string[], string] {
   let at = 0;
   for (let count = 0; count < words; count += 1) at = text.indexOf(' ', at) + 1;

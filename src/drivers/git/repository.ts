@@ -1,15 +1,15 @@
-// The user's repository: what a run needs of it, and the working trees that runs get of it.
+// The user's repository, and the working trees that runs get from it.
 //
-// What works: HEAD detached, a shallow or partial clone, submodules (a new working tree has their folders, empty, as git
-// makes it; snapshot.ts says what is known of them), a folder within a linked worktree, a sparse checkout, SHA-256, any
-// bytes in paths. What does not is refused before anything is done: no repository, a bare one, one without a commit.
+// Supported: a detached HEAD, a shallow or partial clone, submodules (empty folders in a new worktree, as git makes them; see
+// snapshot.ts), a folder within a linked worktree, a sparse checkout, SHA-256, any bytes in paths. Refused before anything
+// is done: no repository, a bare one, one without a commit.
 //
-// The user's own tree is never touched: not its files, nor its index, HEAD, stash or the logs of its branch. What is added
-// to the repository: a branch, a worktree, refs/meow, and a folder `meow` (worktree-paths.ts).
+// The user's own tree is never touched: not its files, index, HEAD, stash or reflogs. A run adds to the repository: a branch,
+// a worktree, refs/meow, and a folder `meow` (worktree-paths.ts).
 //
-// A worktree is added in acts, each of which a crash may follow: run.json says what is meant to be (only if branch and path are
-// free), git makes the branch, registers the worktree without files, checks them out; the lease says that it is complete.
-// Asked for again, the next act follows. No act is forced: what is not as run.json says is somebody else's.
+// A worktree is added in steps, and a crash may follow any of them: write run.json (only if branch and path are free), create
+// the branch, register the worktree without files, check out the files, take the lease. A repeated call continues with the
+// next step. Nothing is forced: whatever differs from run.json belongs to somebody else.
 
 import { lstat, mkdir, readdir, readFile, realpath, rm, rmdir, unlink } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
@@ -18,18 +18,18 @@ import type { Result } from '../../base/result.ts';
 import { makeFolder } from '../../sys/private-file.ts';
 import { readJsonFile } from '../../sys/json-file.ts';
 import { failed, Git, withoutEnd } from './git.ts';
-import { createWhole, leaseHolder, takeLease } from './lease.ts';
+import { createJsonFile, leaseHolder, takeLease } from './lease.ts';
 import { isClean, LISTING_ARGS, readListing } from './listing.ts';
 import type { Listing } from './listing.ts';
 import { textOf } from './names.ts';
 import { runFolder } from './worktree-paths.ts';
-import type { Place } from './worktree-paths.ts';
-import { answering, Refusal } from './git-error.ts';
+import type { WorktreeInfo } from './worktree-paths.ts';
+import { answering, GitError } from './git-error.ts';
 import type { GitProblem } from './git-error.ts';
 import { Worktree } from './worktree.ts';
 
 export interface RunRecord {
-  readonly kind: Place['kind'];
+  readonly kind: WorktreeInfo['kind'];
   readonly path: string;
   readonly branch: string | null;
   readonly base: string;
@@ -39,16 +39,16 @@ const OLDEST = [2, 31] as const;
 
 export class Repository {
   readonly git: Git;
-  /** Top of the working tree that the folder is in. */
+  /** Top folder of the working tree. */
   readonly path: string;
   readonly gitDir: string;
   readonly commonDir: string;
-  /** Commit that HEAD is at. */
+  /** Commit of HEAD. */
   readonly head: string;
   readonly #oidBytes: number;
   readonly #refsAreFiles: boolean;
 
-  /** `environment`: the user's. */
+  /** `environment`: of the user. */
   static open(folder: string, environment: Readonly<Record<string, string>>): Promise<Result<Repository, GitProblem>> {
     return answering(async () => {
       const git = new Git(environment);
@@ -59,7 +59,7 @@ export class Repository {
         return answer.stdout.toString('utf8').replace(/\n$/, '');
       };
       if ((await ask('--is-bare-repository')) === 'true') {
-        throw new Refusal(
+        throw new GitError(
           'bare',
           `${folder} is a bare repository, without files to work on`,
           'clone it, and run in the clone',
@@ -74,9 +74,9 @@ export class Repository {
       ]);
       const head = await git.ask(['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'], { cwd: folder });
       if (head.status !== 0) {
-        throw new Refusal(
+        throw new GitError(
           'no-commits',
-          `the repository ${path} has no commit yet, so there is nothing to begin from`,
+          `the repository ${path} has no commit yet, so there is nothing to start from`,
           'make one: git add -A && git commit',
         );
       }
@@ -110,26 +110,23 @@ export class Repository {
     this.#refsAreFiles = found.refsAreFiles;
   }
 
-  /**
-   * A worktree of the run's own, on a branch of its own. The same again for the same run, also after a crash, or where it
-   * was resumed.
-   */
+  /** A worktree of the run's own, on a branch of its own. Idempotent for a run, also after a crash or a resume. */
   addWorktree(request: {
     readonly run: string;
     readonly path: string;
-    /** A commit; the name of a branch will move. */
+    /** A commit id, since a branch may move. */
     readonly base: string;
-    /** The run's folder: neither is to be inside of the other. */
+    /** The run's folder: neither may be inside the other. */
     readonly runFolder: string;
   }): Promise<Result<Worktree, GitProblem>> {
     return answering(async () => {
       const { run, base } = request;
-      const path = await realFuture(request.path);
+      const path = await resolveLinks(request.path);
       const branch = branchOf(run);
       const record: RunRecord = { kind: 'worktree', path, branch, base };
       const known = readRunRecord(this.commonDir, run);
       if (known === null) {
-        await checkApart(path, await realFuture(request.runFolder));
+        await checkApart(path, await resolveLinks(request.runFolder));
         await this.#checkIgnored(path, 'the worktree');
         await this.#checkFree(path, branch);
         await this.#writeRunRecord(run, record);
@@ -139,7 +136,7 @@ export class Repository {
       let gitDir = await this.#gitDirAt(path);
       if (gitDir === null || leaseHolder(gitDir) === null) gitDir = await this.#finishAdding(path, branch, base);
       await takeLease({ gitDir, path, run });
-      return new Worktree(this.#place(run, record, gitDir));
+      return new Worktree(this.#infoOf(run, record, gitDir));
     });
   }
 
@@ -151,18 +148,18 @@ export class Repository {
       if (known !== null) {
         checkSame(run, known, { ...known, kind: 'in-place', path: this.path });
         await takeLease({ gitDir: this.gitDir, path: this.path, run });
-        return new Worktree(this.#place(run, known, this.gitDir));
+        return new Worktree(this.#infoOf(run, known, this.gitDir));
       }
-      await this.#checkIgnored(await realFuture(request.runFolder), "the run's folder");
+      await this.#checkIgnored(await resolveLinks(request.runFolder), "the run's folder");
       const { branch } = await this.#cleanListing();
       const record: RunRecord = { kind: 'in-place', path: this.path, branch, base: this.head };
       await takeLease({ gitDir: this.gitDir, path: this.path, run });
       await this.#writeRunRecord(run, record);
-      return new Worktree(this.#place(run, record, this.gitDir));
+      return new Worktree(this.#infoOf(run, record, this.gitDir));
     });
   }
 
-  /** Whether a run in place could begin, as far as the tree is concerned. */
+  /** Whether the tree is clean enough for a run in place. */
   checkClean(): Promise<Result<void, GitProblem>> {
     return answering(async () => void (await this.#cleanListing()));
   }
@@ -171,14 +168,14 @@ export class Repository {
     const listing = readListing(await this.git.run(LISTING_ARGS, { cwd: this.path }));
     if (isClean(listing)) return listing;
     const [first = ''] = [...listing.changed.map(({ name }) => name), ...listing.untracked, ...listing.nested];
-    throw new Refusal(
+    throw new GitError(
       'dirty',
-      `${this.path} has changes that are not committed (${textOf(first)}), and a run in place could not tell them from its own`,
+      `${this.path} has uncommitted changes (${textOf(first)}), which a run in place could not tell from its own`,
       'commit or stash them, untracked files too; or run without --in-place',
     );
   }
 
-  #place(run: string, record: RunRecord, gitDir: string): Place {
+  #infoOf(run: string, record: RunRecord, gitDir: string): WorktreeInfo {
     const { commonDir } = this;
     const git = this.git.notAbove(dirname(record.path));
     return { ...record, git, run, gitDir, commonDir, oidBytes: this.#oidBytes, refsAreFiles: this.#refsAreFiles };
@@ -186,7 +183,7 @@ export class Repository {
 
   async #writeRunRecord(run: string, record: RunRecord): Promise<void> {
     makeFolder(runFolder(this.commonDir, run));
-    if (await createWhole(join(runFolder(this.commonDir, run), 'run.json'), record)) return;
+    if (await createJsonFile(join(runFolder(this.commonDir, run), 'run.json'), record)) return;
     const known = readRunRecord(this.commonDir, run);
     if (known !== null) checkSame(run, known, record);
   }
@@ -195,10 +192,10 @@ export class Repository {
     if ((await this.#tipOf(branch)) !== null) throw branchTaken(branch);
     const names = await folderNames(path);
     if (names !== null && names.length > 0) {
-      throw new Refusal(
+      throw new GitError(
         'path-taken',
-        `${path} is there already, and is not this run's`,
-        'move it away, or run with another --id',
+        `${path} exists and does not belong to this run`,
+        'move it away, or choose another --id',
       );
     }
   }
@@ -209,7 +206,7 @@ export class Repository {
     return answer.status === 0 ? withoutEnd(answer.stdout) : null;
   }
 
-  /** In the user's tree only where git ignores it: else `git status` there would be another. */
+  /** A path inside the user's tree must be ignored by git, or it would show in `git status`. */
   async #checkIgnored(path: string, what: string): Promise<void> {
     const main = basename(this.commonDir) === '.git' ? [dirname(this.commonDir)] : [];
     for (const top of new Set([this.path, ...main])) {
@@ -219,15 +216,15 @@ export class Repository {
       const answer = await this.git.ask(args, { cwd: top });
       if (answer.status === 0) continue;
       if (answer.status !== 1) throw failed(args, answer);
-      throw new Refusal(
+      throw new GitError(
         'not-ignored',
-        `${what} would be ${path}, inside of the repository, and git does not ignore it`,
+        `${what} would be ${path}, inside the repository, and git does not ignore it`,
         `add a line "${inTree.split(sep)[0]}/" to .gitignore or .git/info/exclude`,
       );
     }
   }
 
-  /** Of the worktree at the path, if it is one of this repository and complete enough to be one. */
+  /** Null if there is no worktree of this repository at the path, or it is incomplete. */
   async #gitDirAt(path: string): Promise<string | null> {
     if ((await folderNames(path)) === null) return null;
     const ask = async (what: string): Promise<string | null> => {
@@ -253,9 +250,9 @@ export class Repository {
       await this.git.run(['worktree', 'add', '--no-checkout', path, branch], { cwd: this.path });
       gitDir = await this.#gitDirAt(path);
       if (gitDir === null)
-        throw new Refusal('gone', `the worktree ${path} is not there after it was added`, 'try again');
+        throw new GitError('gone', `the worktree ${path} does not exist after it was added`, 'try again');
     }
-    // Where git was stopped before it had written all of it.
+    // Completes what a killed git has left undone.
     await this.git.run(['symbolic-ref', 'HEAD', `refs/heads/${branch}`], { cwd: path });
     await rm(join(gitDir, 'index.lock'), { force: true });
     await this.git.run(['reset', '--hard', '--quiet', base], { cwd: path });
@@ -263,13 +260,13 @@ export class Repository {
     return gitDir;
   }
 
-  /** What an addition without files can have left: a file `.git`, and its end in the repository. */
+  /** Removes what an interrupted addition leaves: a file `.git`, and its registration in the repository. */
   async #clearHalfAdded(path: string): Promise<void> {
     const names = await folderNames(path);
     if (names !== null && names.some((name) => name !== '.git')) {
-      throw new Refusal(
+      throw new GitError(
         'path-taken',
-        `${path} is there already, and is not this run's`,
+        `${path} exists and does not belong to this run`,
         'move it away, then resume the run',
       );
     }
@@ -277,7 +274,7 @@ export class Repository {
     for (const name of (await folderNames(registered)) ?? []) {
       if ((await readText(join(registered, name, 'gitdir')))?.trimEnd() !== join(path, '.git')) continue;
       if (leaseHolder(join(registered, name)) !== null) {
-        throw new Refusal('gone', `the worktree ${path} was deleted`, 'start another run; its branch is still there');
+        throw new GitError('gone', `the worktree ${path} was deleted`, 'start another run; its branch still exists');
       }
       await rm(join(registered, name), { recursive: true });
     }
@@ -297,49 +294,49 @@ export function readRunRecord(commonDir: string, run: string): RunRecord | null 
 
 function checkSame(run: string, known: RunRecord, wanted: RunRecord): void {
   if (known.kind === wanted.kind && known.path === wanted.path && known.base === wanted.base) return;
-  throw new Refusal(
+  throw new GitError(
     'path-taken',
-    `the run ${run} has worked in ${known.path} from ${known.base.slice(0, 12)}, not in ${wanted.path} from ${wanted.base.slice(0, 12)}`,
-    'resume it as it was started, or run with another --id',
+    `the run ${run} uses ${known.path} from ${known.base.slice(0, 12)}, not in ${wanted.path} from ${wanted.base.slice(0, 12)}`,
+    'resume it as it was started, or choose another --id',
   );
 }
 
-function branchTaken(branch: string): Refusal {
-  return new Refusal(
+function branchTaken(branch: string): GitError {
+  return new GitError(
     'branch-taken',
-    `there is a branch ${branch} already, which is not this run's`,
-    `run with another --id, or delete it: git branch -D ${branch}`,
+    `the branch ${branch} exists and does not belong to this run`,
+    `choose another --id, or delete it: git branch -D ${branch}`,
   );
 }
 
-function checkVersion(said: string): void {
-  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(said) ?? [];
+function checkVersion(version: string): void {
+  const [, major = '0', minor = '0'] = /(\d+)\.(\d+)/.exec(version) ?? [];
   if (Number(major) > OLDEST[0] || (Number(major) === OLDEST[0] && Number(minor) >= OLDEST[1])) return;
-  throw new Refusal('git-too-old', `${said} is too old`, `there must be git ${OLDEST.join('.')} or newer`);
+  throw new GitError('git-too-old', `${version} is too old`, `install git ${OLDEST.join('.')} or newer`);
 }
 
 function notARepository(
   folder: string,
   args: readonly string[],
   answer: { readonly status: number; readonly stderr: string; readonly stdout: Buffer; readonly pid: number },
-): Refusal {
+): GitError {
   if (/must be run in a work tree/.test(answer.stderr)) {
-    return new Refusal('bare', `${folder} has no working tree around it`, 'run in a working tree of the repository');
+    return new GitError('bare', `${folder} is not in a working tree`, 'run in a working tree of the repository');
   }
   if (!/not a git repository/i.test(answer.stderr)) return failed(['rev-parse', ...args], answer);
-  return new Refusal(
+  return new GitError(
     'no-repository',
-    `${folder} is in no git repository`,
-    'run in one, or make one: git init && git add -A && git commit',
+    `${folder} is not in a git repository`,
+    'change to one, or create one: git init && git add -A && git commit',
   );
 }
 
 async function checkApart(path: string, folder: string): Promise<void> {
   if (!isInside(path, folder) && !isInside(folder, path)) return;
-  throw new Refusal(
+  throw new GitError(
     'nested',
-    `the worktree ${path} and the run's folder ${folder} are inside of one another`,
-    'give them different folders: artifacts_dir in the workflow',
+    `the worktree ${path} and the run's folder ${folder} are inside one another`,
+    'choose another folder: artifacts_dir in the workflow',
   );
 }
 
@@ -347,25 +344,25 @@ function isInside(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
 }
 
-/** Of a path that may not exist yet: links in what does are followed. */
-async function realFuture(path: string): Promise<string> {
+/** Resolves links in the existing part of a path that may not exist yet. */
+async function resolveLinks(path: string): Promise<string> {
   const absolute = resolve(path);
   try {
     return await realpath(absolute);
   } catch (error) {
     if (!isErrno(error, ...ABSENT)) throw error;
-    return join(await realFuture(dirname(absolute)), basename(absolute));
+    return join(await resolveLinks(dirname(absolute)), basename(absolute));
   }
 }
 
-/** Null where there is no such folder. */
+/** Null if there is no such folder. */
 async function folderNames(path: string): Promise<readonly string[] | null> {
   try {
     return await readdir(path);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return null;
     if (!isErrno(error, 'ENOTDIR')) throw error;
-    // A file is as much in the way as a folder that is full.
+    // A file is in the way like a folder with contents.
     await lstat(path);
     return [path];
   }

@@ -27,7 +27,7 @@ function plan(question: Partial<RestoreQuestion>): { aside: string[]; removals: 
 }
 
 describe('a restore', () => {
-  test('writes what differs and removes what was not there (D1, D2)', () => {
+  test('writes what differs and removes what was not there (restore-plan/1, restore-plan/2)', () => {
     const now = entries('same', 'changed 1', 'mode o 100755', 'new');
     const wanted = entries('same', 'changed 2', 'mode o 100644', 'lost');
     expect(plan({ now, wanted })).toEqual({ aside: [], removals: ['new'], writes: ['changed', 'mode', 'lost'] });
@@ -38,11 +38,11 @@ describe('a restore', () => {
     expect(plan({ now: entries('a'), wanted: own }).writes).toEqual(['a']);
   });
 
-  test('moves ignored files and repositories aside that were not there (D3)', () => {
+  test('moves ignored files and repositories aside that were not there (restore-plan/3)', () => {
     expect(plan({ ignoredNow: ['a.log', 'out/'], nestedNow: ['inner'] }).aside).toEqual(['a.log', 'out', 'inner']);
   });
 
-  test('leaves what was ignored before, or is in a folder that was (D4)', () => {
+  test('leaves what was ignored before, or is in a folder that was (restore-plan/4)', () => {
     const ignoredThen = ['a.log', 'out/'];
     expect(plan({ ignoredNow: ['a.log', 'out/', 'b.log'], ignoredThen }).aside).toEqual(['b.log']);
     expect(plan({ ignoredNow: ['out/new/'], ignoredThen }).aside).toEqual([]);

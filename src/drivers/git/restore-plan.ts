@@ -1,14 +1,14 @@
-// What has to be done to a working tree so that it is what a snapshot says. Pure.
+// Plan of a restore: the changes that turn the present working tree into a snapshot. Pure.
 //
-// D1  What the snapshot has is written wherever it differs, in content, mode or kind.
-// D2  What is there now and can be in a commit (tracked, or untracked and not ignored), and was not there, is removed: the
-//     snapshot that is taken first has it.
-// D3  What is there now and can be in no commit (ignored files, repositories within the tree), and was not there, or is in
-//     the way of D1, is moved aside, not deleted.
-// D4  What else was ignored when the snapshot was taken is left alone, whatever has become of it; so is all in a folder that was
-//     ignored as a whole, for nobody knows what was in it. And so are repositories that were there.
-//     A repository in a folder with tracked files is not seen by git: `.git` in one that had some is left as well.
-// D5  What should not be there because of a sparse checkout is removed.
+// restore-plan/1  Every file of the snapshot that differs in content, mode or kind is written.
+// restore-plan/2  A file that a commit can hold (tracked, or untracked and not ignored) and that the snapshot does not have is
+//                 removed: the snapshot `undone-N` has it.
+// restore-plan/3  Anything that no commit can hold (ignored files, repositories within the tree) is moved aside, not deleted,
+//                 if it is new or in the way of restore-plan/1.
+// restore-plan/4  Other files that were ignored at the time of the snapshot stay, changed or not, and so does everything in
+//                 a folder that was ignored as a whole. So do repositories that existed. Git does not see a repository in
+//                 a folder with tracked files: `.git` in such a folder stays as well.
+// restore-plan/5  Files that a sparse checkout leaves out are removed.
 
 import { foldersOf, NameSet } from './names.ts';
 
@@ -16,31 +16,31 @@ export interface Entry {
   /** `100644`, `100755`, `120000` for a link, `160000` for a repository. */
   readonly mode: string;
   readonly oid: string;
-  /** The blob has the very bytes; else they pass through git's filters. */
+  /** The blob has the exact bytes; otherwise git's filters apply. */
   readonly isOwn: boolean;
 }
 
-/** By name: all that is in the tree, and can be in a commit. */
+/** By name: everything in the tree that a commit can hold. */
 export type Entries = ReadonlyMap<string, Entry>;
 
 export interface RestoreQuestion {
   readonly now: Entries;
-  /** What is there beside it; folders with a slash. Repositories without. */
+  /** What the tree has besides; folders with a trailing slash, repositories without. */
   readonly ignoredNow: readonly string[];
   readonly nestedNow: readonly string[];
   readonly wanted: Entries;
   readonly ignoredThen: readonly string[];
   readonly repositoriesThen: readonly string[];
-  /** Tracked files were in it, or may have been. */
+  /** The folder had tracked files. */
   readonly wasTracked: (folder: string) => boolean;
-  /** Names in a folder, with a slash behind folders. */
+  /** Names in a folder; folders with a trailing slash. */
   readonly list: (folder: string) => readonly string[];
-  /** There is a repository in the folder. */
+  /** The folder is a repository. */
   readonly isRepository: (folder: string) => boolean;
 }
 
 export interface RestorePlan {
-  /** Files, links and folders, with all that is in them. */
+  /** Files, links and whole folders. */
   readonly aside: readonly string[];
   readonly removals: readonly string[];
   readonly writes: readonly (Entry & { readonly name: string })[];

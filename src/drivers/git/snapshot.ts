@@ -1,22 +1,22 @@
-// A snapshot: what a working tree was at one moment, so that it can be made that again.
+// A snapshot: the state of a working tree at one moment, which can be restored.
 //
-// Its ref, refs/meow/RUN/NAME, is a commit that anybody can look at: its tree is all that was tracked or untracked and not
-// ignored, its first parent is HEAD, and where something was staged there is another parent whose tree is the index. Where
-// the tree was clean it is HEAD itself, and nothing had to be made. The ref keeps objects alive; what they mean is told by a
-// record beside it, which comes last, and without which there is no snapshot.
+// Its ref, refs/meow/RUN/NAME, is a commit that anybody can inspect. Its tree has every file that is tracked, or untracked and
+// not ignored. Its first parent is HEAD; if something is staged, another parent has the tree of the index. For a clean tree
+// it is HEAD itself. The ref keeps the objects alive. A record beside it describes them; it is written last, and without it
+// there is no snapshot.
 //
-// What is in it: contents of files as bytes, whether they can be executed, targets of symbolic links, the index as it was
-// (staged, unmerged, intended, hidden), HEAD with its branch, what git keeps in the middle of a merge or a rebase.
+// A snapshot has: contents of files as bytes, their executable bit, targets of symbolic links, the index (with staged,
+// unmerged, intended and hidden entries), HEAD and its branch, and git's state in the middle of a merge or a rebase.
 //
-// What is not, and stays as it is:
-//   - Contents of ignored files. Which there were is known, by their folder where that is ignored as a whole.
-//   - Contents of repositories within the tree, be they submodules or not: only where they were and at which commit.
-//   - Folders without files, times, owners, and permissions beyond that to execute: git does not know them.
-//   - Other branches, stashes, configuration, info/exclude: they belong to the repository, and to everybody in it.
-//   - Of a file that git calls unchanged, bytes that its filters and line ends do not let through: it comes back as git
-//     checks it out. What is changed or untracked comes back as it was, whatever filters there are.
+// It does not have, and a restore leaves alone:
+//   - Contents of ignored files. Their names are known, or that of their folder if all of it is ignored.
+//   - Contents of repositories within the tree, submodules or not: only their paths and commits are known.
+//   - Empty folders, times, owners, and permissions other than to execute, which git does not store.
+//   - Other branches, stashes, configuration, info/exclude, which belong to the whole repository.
+//   - The exact bytes of a file that git calls unchanged although filters or line ends alter it: it comes back as git checks
+//     it out. Changed and untracked files come back byte by byte.
 //
-// A name may be used again: then the earlier snapshot is gone.
+// A name may be reused: the earlier snapshot is then gone.
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -25,18 +25,18 @@ import { ABSENT, isErrno } from '../../sys/errno.ts';
 import { makeFolder } from '../../sys/private-file.ts';
 import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
 import { folderOf, namesIn } from './worktree-paths.ts';
-import type { Place } from './worktree-paths.ts';
-import { Refusal } from './git-error.ts';
+import type { WorktreeInfo } from './worktree-paths.ts';
+import { GitError } from './git-error.ts';
 
 export interface Snapshot {
   readonly name: string;
-  /** What the ref points to. */
+  /** Target of the ref. */
   readonly commit: string;
-  /** Of all that was there: the same for the same contents. */
+  /** Equal for equal contents. */
   readonly tree: string;
-  /** Null where the branch had no commit. */
+  /** Null if the branch had no commit. */
   readonly head: string | null;
-  /** Null where HEAD was detached. */
+  /** Null if HEAD was detached. */
   readonly branch: string | null;
 }
 
@@ -49,16 +49,16 @@ export interface InnerRepository {
 
 export interface SnapshotRecord extends Snapshot {
   readonly repositories: readonly InnerRepository[];
-  /** File in `indexes/`; null where there was no index. */
+  /** File in `indexes/`; null if there was no index. */
   readonly index: string | null;
-  /** Names that were not as HEAD has them: the tree has their very bytes. */
+  /** Names that differ from HEAD: the tree has their exact bytes. */
   readonly own: readonly string[];
   readonly ignored: readonly string[];
   /** Folder in `operations/`. */
   readonly operation: string | null;
 }
 
-/** What git leaves in the folder of a working tree in the middle of something. */
+/** Files in a working tree's git folder while a merge, a rebase or the like is in progress. */
 export const OPERATION_FILES: ReadonlySet<string> = new Set(
   [
     'MERGE_HEAD MERGE_MSG MERGE_MODE MERGE_RR MERGE_AUTOSTASH AUTO_MERGE SQUASH_MSG',
@@ -67,72 +67,72 @@ export const OPERATION_FILES: ReadonlySet<string> = new Set(
   ].flatMap((names) => names.split(' ')),
 );
 
-export function refOf(place: Place, name: string): string {
+export function refOf(info: WorktreeInfo, name: string): string {
   assert(/^[A-Za-z0-9_#-]{1,100}$/.test(name), `${JSON.stringify(name)} cannot be the name of a snapshot`);
-  return `refs/meow/${place.run}/${name}`;
+  return `refs/meow/${info.run}/${name}`;
 }
 
-export function readRecord(place: Place, name: string): SnapshotRecord {
-  const record = readJsonFile(recordPath(place, name)) as SnapshotRecord | null;
+export function readRecord(info: WorktreeInfo, name: string): SnapshotRecord {
+  const record = readJsonFile(recordPath(info, name)) as SnapshotRecord | null;
   if (record !== null) return record;
-  throw new Refusal(
+  throw new GitError(
     'no-snapshot',
-    `the run ${place.run} has no snapshot ${name}`,
-    'it was not taken, or `meow gc` has removed it; what the run has committed is on its branch',
+    `the run ${info.run} has no snapshot ${name}`,
+    'it was never taken, or `meow gc` has removed it; commits of the run are on its branch',
   );
 }
 
-/** The record comes last. What only the snapshot had that was called so before is deleted. */
-export function writeRecord(place: Place, record: SnapshotRecord): void {
-  const path = recordPath(place, record.name);
+/** To be called last. Deletes files that only the earlier snapshot of that name used. */
+export function writeRecord(info: WorktreeInfo, record: SnapshotRecord): void {
+  const path = recordPath(info, record.name);
   const earlier = readJsonFile(path) as SnapshotRecord | null;
-  // To replace a file takes some disks longer than all the rest.
+  // Replacing a file is the slowest part on some disks.
   if (JSON.stringify(earlier) === JSON.stringify(record)) return;
   makeFolder(dirname(path));
   writeJsonFile(path, record);
   if (earlier === null || (earlier.index === record.index && earlier.operation === record.operation)) return;
-  const others = snapshotNames(place).map((name) => readRecord(place, name));
+  const others = snapshotNames(info).map((name) => readRecord(info, name));
   if (earlier.index !== null && others.every(({ index }) => index !== earlier.index)) {
-    rmSync(indexPath(place, earlier.index), { force: true });
+    rmSync(indexPath(info, earlier.index), { force: true });
   }
   if (earlier.operation !== null && others.every(({ operation }) => operation !== earlier.operation)) {
-    rmSync(operationPath(place, earlier.operation), { recursive: true, force: true });
+    rmSync(operationPath(info, earlier.operation), { recursive: true, force: true });
   }
 }
 
-export function snapshotNames(place: Place): readonly string[] {
-  const names = namesIn(join(folderOf(place), 'snapshots'));
+export function snapshotNames(info: WorktreeInfo): readonly string[] {
+  const names = namesIn(join(folderOf(info), 'snapshots'));
   return names.flatMap((name) => /^(.*)\.json$/.exec(name)?.[1] ?? []);
 }
 
-export function indexPath(place: Place, file: string): string {
-  return join(folderOf(place), 'indexes', file);
+export function indexPath(info: WorktreeInfo, file: string): string {
+  return join(folderOf(info), 'indexes', file);
 }
 
-export function operationPath(place: Place, folder: string): string {
-  return join(folderOf(place), 'operations', folder);
+export function operationPath(info: WorktreeInfo, folder: string): string {
+  return join(folderOf(info), 'operations', folder);
 }
 
-function recordPath(place: Place, name: string): string {
-  return join(folderOf(place), 'snapshots', `${name}.json`);
+function recordPath(info: WorktreeInfo, name: string): string {
+  return join(folderOf(info), 'snapshots', `${name}.json`);
 }
 
-/** As git does it, without starting git where refs are files. */
-export async function writeRef(place: Place, name: string, commit: string): Promise<void> {
-  const ref = refOf(place, name);
-  if (place.refsAreFiles && writeRefFile(join(place.commonDir, ref), commit)) return;
-  await place.git.run(['update-ref', ref, commit], { cwd: place.path });
+/** Like `git update-ref`, but without a process if refs are files. */
+export async function writeRef(info: WorktreeInfo, name: string, commit: string): Promise<void> {
+  const ref = refOf(info, name);
+  if (info.refsAreFiles && writeRefFile(join(info.commonDir, ref), commit)) return;
+  await info.git.run(['update-ref', ref, commit], { cwd: info.path });
 }
 
-/** One that a death of ours has left: no other run has refs there, and who packs refs holds them for a moment only. */
-export function breakRefLock(place: Place, name: string): void {
-  rmSync(join(place.commonDir, `${refOf(place, name)}.lock`), { force: true });
+/** Removes a lock that a killed engine left: no other run has refs there, and packing refs takes only a moment. */
+export function breakRefLock(info: WorktreeInfo, name: string): void {
+  rmSync(join(info.commonDir, `${refOf(info, name)}.lock`), { force: true });
 }
 
-/** False where it is locked: somebody packs refs just now. */
+/** False if it is locked, because refs are being packed. */
 function writeRefFile(path: string, commit: string): boolean {
   const lock = `${path}.lock`;
-  if (readIfThere(path) === `${commit}\n`) return true;
+  if (readIfExists(path) === `${commit}\n`) return true;
   for (;;) {
     try {
       writeFileSync(lock, `${commit}\n`, { flag: 'wx' });
@@ -146,7 +146,7 @@ function writeRefFile(path: string, commit: string): boolean {
   }
 }
 
-function readIfThere(path: string): string | null {
+function readIfExists(path: string): string | null {
   try {
     return readFileSync(path, 'latin1');
   } catch (error) {

@@ -21,7 +21,7 @@ import { foldersOf, inside, NameSet } from './names.ts';
 import { breakRefLock, indexPath, OPERATION_FILES, operationPath, refOf, writeRecord, writeRef } from './snapshot.ts';
 import type { InnerRepository, SnapshotRecord } from './snapshot.ts';
 import { entryAt, exists, namesIn } from './worktree-paths.ts';
-import type { Place } from './worktree-paths.ts';
+import type { WorktreeInfo } from './worktree-paths.ts';
 
 /** Blob of a file that was read. */
 interface KnownBlob {
@@ -59,7 +59,7 @@ interface Written {
 const RECENT_MS = 2_000;
 
 export class Snapshotter {
-  readonly #place: Place;
+  readonly #info: WorktreeInfo;
   readonly #writer: CommitWriter;
   /** Commit → its tree. */
   readonly #trees = new Map<string, string>();
@@ -67,21 +67,21 @@ export class Snapshotter {
   #blobs: ReadonlyMap<string, KnownBlob> = new Map();
   #last: (Written & { readonly key: string }) | null = null;
 
-  constructor(place: Place) {
-    this.#place = place;
-    this.#writer = new CommitWriter(place);
+  constructor(info: WorktreeInfo) {
+    this.#info = info;
+    this.#writer = new CommitWriter(info);
   }
 
   async list(): Promise<Listing> {
-    return readListing(await this.#place.git.run(LISTING_ARGS, { cwd: this.#place.path }));
+    return readListing(await this.#info.git.run(LISTING_ARGS, { cwd: this.#info.path }));
   }
 
   /** `keep`: further commits for the ref to keep alive. */
   async take(name: string, keep: readonly string[] = []): Promise<Taken> {
-    const place = this.#place;
+    const info = this.#info;
     // Fails for a bad name before anything is done.
-    refOf(place, name);
-    breakRefLock(place, name);
+    refOf(info, name);
+    breakRefLock(info, name);
     const [listing, index] = await Promise.all([this.list(), this.#copyIndex()]);
     const { head, branch } = listing;
     const repositories = await this.#repositories(listing, index?.listing ?? null);
@@ -89,7 +89,7 @@ export class Snapshotter {
     const ignored = [...listing.ignored, ...unlisted(difference.folders, listing)];
     const own = [...difference.fingerprints.keys()];
     const { removed, contents } = difference;
-    const staged = index === null ? null : stagedIn(listing, indexPath(place, index.file));
+    const staged = index === null ? null : stagedIn(listing, indexPath(info, index.file));
     const isClean = removed.length === 0 && contents.length === 0 && staged === null;
 
     let written: Written;
@@ -97,23 +97,23 @@ export class Snapshotter {
       written = { commit: head, tree: await this.treeOf(head) };
       this.#blobs = new Map();
     } else {
-      const message = `meow: ${name} of ${place.run}`;
+      const message = `meow: ${name} of ${info.run}`;
       const request = { head, removed, contents, staged, keep, message };
       written = this.#repeated(request) ?? (await this.#write(request, difference.fingerprints));
     }
-    await writeRef(place, name, written.commit);
+    await writeRef(info, name, written.commit);
     const operation = await this.#copyOperation();
     const { commit, tree } = written;
     const kept = { index: index?.file ?? null, ignored, repositories, operation };
     const record: SnapshotRecord = { name, commit, tree, head, branch, own, ...kept };
-    writeRecord(place, record);
+    writeRecord(info, record);
     return { ...record, listing, skipped: index?.listing.skipped ?? [] };
   }
 
   async treeOf(commit: string): Promise<string> {
     const known = this.#trees.get(commit);
     if (known !== undefined) return known;
-    const tree = await this.#place.git.line(['rev-parse', '--verify', `${commit}^{tree}`], { cwd: this.#place.path });
+    const tree = await this.#info.git.line(['rev-parse', '--verify', `${commit}^{tree}`], { cwd: this.#info.path });
     this.#trees.set(commit, tree);
     return tree;
   }
@@ -147,14 +147,14 @@ export class Snapshotter {
     /** False if a folder above it is a link, which leads elsewhere. */
     const isInTree = (name: string): boolean =>
       foldersOf(name).every((folder) => {
-        const isFolder = isFolderAt.get(folder) ?? entryAt(this.#place.path, folder) === 'folder';
+        const isFolder = isFolderAt.get(folder) ?? entryAt(this.#info.path, folder) === 'folder';
         isFolderAt.set(folder, isFolder);
         return isFolder;
       });
     /** False if there is nothing that a tree can hold. */
     const look = (name: string): boolean => {
       if (!isInTree(name)) return false;
-      const found = entryAt(this.#place.path, name);
+      const found = entryAt(this.#info.path, name);
       if (found === 'folder') folders.push(name);
       if (found === null || found === 'folder') return false;
       const known = this.#blobs.get(name);
@@ -191,7 +191,7 @@ export class Snapshotter {
     const nested = listing.nested.map((name) => ({ kind: 'nested' as const, name }));
     const found = await Promise.all(
       [...submodules, ...nested].map(async ({ kind, name }) => {
-        const head = await innerHead(this.#place, name);
+        const head = await innerHead(this.#info, name);
         return head === undefined ? [] : [{ kind, name, head }];
       }),
     );
@@ -200,8 +200,8 @@ export class Snapshotter {
 
   /** Git replaces the index and never writes into it, so an open file does not change. */
   async #copyIndex(): Promise<IndexCopy | null> {
-    const place = this.#place;
-    const opened = openIfExists(join(place.gitDir, 'index'));
+    const info = this.#info;
+    const opened = openIfExists(join(info.gitDir, 'index'));
     if (opened === null) return null;
     let bytes: Buffer;
     let file: string;
@@ -210,27 +210,27 @@ export class Snapshotter {
       const { ino, size, mtimeNs } = fstatSync(opened, { bigint: true });
       file = `${mtimeNs}-${ino}-${size}`;
       seconds = Number(mtimeNs / 1_000_000_000n);
-      if (this.#index?.file === file && exists(indexPath(place, file))) return this.#index;
+      if (this.#index?.file === file && exists(indexPath(info, file))) return this.#index;
       bytes = readFileSync(opened);
     } finally {
       closeSync(opened);
     }
-    const path = indexPath(place, file);
+    const path = indexPath(info, file);
     if (!exists(path)) {
-      const isSplit = namesIn(place.gitDir).some((name) => name.startsWith('sharedindex.'));
+      const isSplit = namesIn(info.gitDir).some((name) => name.startsWith('sharedindex.'));
       if (isSplit) bytes = await this.#joined(bytes, seconds);
       makeFolder(dirname(path));
       writeIndex(`${path}.new`, bytes, seconds);
       renameSync(`${path}.new`, path);
     }
-    const output = await place.git.run(INDEX_ARGS, { cwd: place.path, index: path });
+    const output = await info.git.run(INDEX_ARGS, { cwd: info.path, index: path });
     this.#index = { file, listing: readIndexListing(output) };
     return this.#index;
   }
 
   /** A split index in one file. Git finds the shared part only beside the index, and deletes it some day. */
   async #joined(bytes: Buffer, seconds: number): Promise<Buffer> {
-    const { git, gitDir, path: cwd } = this.#place;
+    const { git, gitDir, path: cwd } = this.#info;
     const index = join(gitDir, 'index.meow-joined');
     writeIndex(index, bytes, seconds);
     await rm(`${index}.lock`, { force: true });
@@ -241,13 +241,13 @@ export class Snapshotter {
   }
 
   async #copyOperation(): Promise<string | null> {
-    const place = this.#place;
-    const names = namesIn(place.gitDir).filter((name) => OPERATION_FILES.has(name));
+    const info = this.#info;
+    const names = namesIn(info.gitDir).filter((name) => OPERATION_FILES.has(name));
     if (names.length === 0) return null;
     const folder = randomBytes(6).toString('hex');
-    await mkdir(operationPath(place, folder), { recursive: true, mode: 0o700 });
+    await mkdir(operationPath(info, folder), { recursive: true, mode: 0o700 });
     for (const name of names) {
-      await cp(join(place.gitDir, name), join(operationPath(place, folder), name), { recursive: true });
+      await cp(join(info.gitDir, name), join(operationPath(info, folder), name), { recursive: true });
     }
     return folder;
   }
@@ -274,14 +274,14 @@ function openIfExists(path: string): number | null {
 }
 
 /** Undefined if there is no repository; null if it has no commit. */
-export async function innerHead(place: Place, name: string): Promise<string | null | undefined> {
-  const gitDir = Buffer.concat([inside(place.path, name), Buffer.from('/.git')]);
+export async function innerHead(info: WorktreeInfo, name: string): Promise<string | null | undefined> {
+  const gitDir = Buffer.concat([inside(info.path, name), Buffer.from('/.git')]);
   if (!exists(gitDir)) return undefined;
   const args = ['--git-dir', '.git', 'rev-parse', '--verify', '--quiet', 'HEAD'];
   // Node cannot use a working directory whose name is not UTF-8.
-  const cwd = inside(place.path, name).toString('utf8');
+  const cwd = inside(info.path, name).toString('utf8');
   if (!exists(cwd)) return null;
-  const answer = await place.git.ask(args, { cwd });
+  const answer = await info.git.ask(args, { cwd });
   return answer.status === 0 ? answer.stdout.toString('latin1').trim() : null;
 }
 

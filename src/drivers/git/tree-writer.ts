@@ -1,7 +1,6 @@
-// Puts files into a working tree and takes them out, so that nothing is lost by it and nothing is reached through a link.
+// Carries out the plan of a restore in a working tree. Nothing is lost, and nothing is reached through a link.
 //
-// Everything here can be stopped at any moment and done again: what is gone already is gone, and what is half written is
-// written anew.
+// It can be killed at any moment and repeated: a missing file counts as removed, and a partial one is written again.
 
 import { cp, mkdir, open, readdir, rename, rm, rmdir, stat, symlink, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,25 +9,25 @@ import { ABSENT, isErrno } from '../../sys/errno.ts';
 import { withoutEnd } from './git.ts';
 import { bytesOf, foldersOf, inside } from './names.ts';
 import { entryAt, exists, folderOf } from './worktree-paths.ts';
-import type { Place } from './worktree-paths.ts';
-import { Refusal } from './git-error.ts';
+import type { WorktreeInfo } from './worktree-paths.ts';
+import { GitError } from './git-error.ts';
 import { LINK, REPOSITORY } from './restore-plan.ts';
 import type { RestorePlan } from './restore-plan.ts';
 
 interface Source {
   readonly tree: string;
-  /** Of files in the working tree as they were; 0 where that is not known. */
+  /** Sizes of files in the working tree at the time of the snapshot; 0 if unknown. */
   readonly sizes: ReadonlyMap<string, number>;
 }
 
 export class TreeWriter {
-  readonly #place: Place;
-  /** Where things are moved to; a folder of the run's. */
+  readonly #info: WorktreeInfo;
+  /** Folder of the run for files that are moved aside. */
   readonly #attic: string;
   readonly #folders = new Set<string>();
 
-  constructor(place: Place, attic: string) {
-    this.#place = place;
+  constructor(info: WorktreeInfo, attic: string) {
+    this.#info = info;
     this.#attic = attic;
   }
 
@@ -41,7 +40,7 @@ export class TreeWriter {
     for (const name of links) await this.#makeFolderOf(name);
     const files = writes.filter(({ name }) => !links.has(name));
     await this.#writeOwn(files.filter(({ isOwn }) => isOwn));
-    // Attributes come first: they say how the others are to be written.
+    // Attributes come first, since they decide how git writes the others.
     const filtered = files.filter(({ isOwn }) => !isOwn);
     const isAttributes = ({ name }: { readonly name: string }): boolean => /(?:^|\/)\.gitattributes$/.test(name);
     await this.#checkOut(filtered.filter(isAttributes), source);
@@ -49,10 +48,10 @@ export class TreeWriter {
     await this.#checkOut(others, source);
   }
 
-  /** The very bytes. */
+  /** Byte by byte. */
   async #writeOwn(writes: RestorePlan['writes']): Promise<void> {
     if (writes.length === 0) return;
-    const { git, path } = this.#place;
+    const { git, path } = this.#info;
     await git.run(['cat-file', '--batch'], {
       cwd: path,
       input: writes.map(({ oid }) => `${oid}\n`),
@@ -69,7 +68,7 @@ export class TreeWriter {
   }
 
   async #writeFile(name: string, mode: string, bytes: AsyncIterable<Buffer>): Promise<void> {
-    const file = await open(inside(this.#place.path, name), 'wx', mode === '100755' ? 0o777 : 0o666);
+    const file = await open(inside(this.#info.path, name), 'wx', mode === '100755' ? 0o777 : 0o666);
     try {
       for await (const chunk of bytes) await file.writeFile(chunk);
     } finally {
@@ -78,13 +77,13 @@ export class TreeWriter {
   }
 
   /**
-   * As git checks them out, with filters and line ends. Where the file had another size than that, and just that of the blob,
-   * it was there before such a rule was, and gets the very bytes.
+   * As git checks them out, with filters and line ends. A file whose size was that of the blob, and not that of the checkout,
+   * is older than those rules, and is written byte by byte.
    */
   async #checkOut(writes: RestorePlan['writes'], { tree, sizes }: Source): Promise<void> {
     if (writes.length === 0) return;
-    const { git, path: cwd } = this.#place;
-    const index = join(folderOf(this.#place), 'checkout.index');
+    const { git, path: cwd } = this.#info;
+    const index = join(folderOf(this.#info), 'checkout.index');
     await rm(`${index}.lock`, { force: true });
     await git.run(['read-tree', tree], { cwd, index });
     for (const { name } of writes) await this.#makeWay(name);
@@ -92,72 +91,72 @@ export class TreeWriter {
     await git.run(['checkout-index', '-f', '-z', '--stdin'], { cwd, index, input });
     await rm(index);
 
-    const unlike: (RestorePlan['writes'][number] & { readonly size: number })[] = [];
+    const others: (RestorePlan['writes'][number] & { readonly size: number })[] = [];
     for (const write of writes) {
       const size = sizes.get(write.name);
       if (size === undefined || size === 0 || write.mode === LINK) continue;
-      if ((await stat(inside(cwd, write.name))).size !== size) unlike.push({ ...write, size });
+      if ((await stat(inside(cwd, write.name))).size !== size) others.push({ ...write, size });
     }
-    if (unlike.length === 0) return;
-    const oids = unlike.map(({ oid }) => `${oid}\n`);
+    if (others.length === 0) return;
+    const oids = others.map(({ oid }) => `${oid}\n`);
     const blobSizes = withoutEnd(
       await git.run(['cat-file', '--batch-check=%(objectsize)'], { cwd, input: oids }),
     ).split('\n');
-    await this.#writeOwn(unlike.filter(({ size }, at) => Number(blobSizes[at]) === size));
+    await this.#writeOwn(others.filter(({ size }, at) => Number(blobSizes[at]) === size));
   }
 
-  /** Folders above it, and nothing in its place. */
+  /** Creates the folders above a name, and removes what is in its way. */
   async #makeWay(name: string): Promise<void> {
     for (const folder of foldersOf(name)) await this.#makeFolderOf(folder);
-    const there = entryAt(this.#place.path, name);
+    const there = entryAt(this.#info.path, name);
     if (there === null) await this.#moveAside(name);
     else if (there !== 'folder') await this.#unlink(name);
-    else if (!(await this.#removeHollow(inside(this.#place.path, name)))) await this.#moveAside(name);
+    else if (!(await this.#removeHollow(inside(this.#info.path, name)))) await this.#moveAside(name);
   }
 
   async #makeFolderOf(name: string): Promise<void> {
     if (this.#folders.has(name)) return;
     for (const folder of [...foldersOf(name), name]) {
       if (this.#folders.has(folder)) continue;
-      if (entryAt(this.#place.path, folder) !== 'folder') {
+      if (entryAt(this.#info.path, folder) !== 'folder') {
         await this.#moveAside(folder);
-        await mkdir(inside(this.#place.path, folder));
+        await mkdir(inside(this.#info.path, folder));
       }
       this.#folders.add(folder);
     }
   }
 
   async #moveAside(name: string): Promise<void> {
-    const from = inside(this.#place.path, name);
+    const from = inside(this.#info.path, name);
     if (!exists(from)) return;
     let to = inside(this.#attic, name);
-    // Something that was in it may have been moved before.
+    // Some of its contents may have been moved before.
     for (let n = 2; exists(to); n += 1) to = inside(this.#attic, `${name}~${n}`);
     await mkdir(folderAbove(to), { recursive: true, mode: 0o700 });
     try {
       await rename(from, to);
     } catch (error) {
       if (!isErrno(error, 'EXDEV')) throw error;
-      await moveFar(from.toString('utf8'), to.toString('utf8'));
+      await moveAcross(from.toString('utf8'), to.toString('utf8'));
     }
   }
 
   async #unlink(name: string): Promise<void> {
     try {
-      await unlink(inside(this.#place.path, name));
+      await unlink(inside(this.#info.path, name));
     } catch (error) {
       if (!isErrno(error, ...ABSENT)) throw error;
     }
   }
 
-  /** Folders that have nothing in them any more, save those that submodules are to be in. */
+  /** Removes folders that have become empty, except those of submodules. */
   async #removeEmptied(name: string, links: ReadonlySet<string>): Promise<void> {
     for (const folder of foldersOf(name).toReversed()) {
-      if (links.has(folder) || !(await removeIfEmpty(inside(this.#place.path, folder)))) return;
+      if (links.has(folder) || !(await removeIfEmpty(inside(this.#info.path, folder)))) return;
     }
   }
 
-  /** A folder in which there are but folders. False where there is something else in it. */
+  /** Removes a folder that contains only folders. False if it contains anything else. */
   async #removeHollow(folder: Buffer): Promise<boolean> {
     for (const entry of await readdir(folder, { withFileTypes: true, encoding: 'buffer' })) {
       if (!entry.isDirectory()) return false;
@@ -167,13 +166,13 @@ export class TreeWriter {
   }
 }
 
-/** To another file system. Node copies by paths that are text, and fails at others: then nothing is removed. */
-async function moveFar(from: string, to: string): Promise<void> {
+/** Moves to another file system. Node copies only paths that are text; for others nothing is removed. */
+async function moveAcross(from: string, to: string): Promise<void> {
   try {
     await cp(from, to, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true });
   } catch (error) {
     if (!isErrno(error, ...ABSENT)) throw error;
-    throw new Refusal('refused', `${from} cannot be moved to ${to}`, 'move it away by hand, then try again');
+    throw new GitError('refused', `${from} cannot be moved to ${to}`, 'move it by hand, then try again');
   }
   await rm(from, { recursive: true });
 }
@@ -208,7 +207,7 @@ class BlobOutput {
     this.#chunks = output[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   }
 
-  /** Of the next one: a line `OID blob SIZE`. */
+  /** Size of the next blob, from a line `OID blob SIZE`. */
   async size(): Promise<number> {
     while (!this.#rest.includes(0x0a)) this.#rest = Buffer.concat([this.#rest, await this.#more()]);
     const end = this.#rest.indexOf(0x0a);
@@ -216,14 +215,14 @@ class BlobOutput {
     this.#rest = this.#rest.subarray(end + 1);
     const size = /^[0-9a-f]+ blob (\d+)$/.exec(line)?.[1];
     if (size !== undefined) return Number(size);
-    throw new Refusal(
+    throw new GitError(
       'no-snapshot',
-      `the repository has lost a part of the snapshot (${line})`,
-      'an object was deleted by hand, or the disk is damaged: see `git fsck`',
+      `the repository has lost an object of the snapshot (${line})`,
+      'it was deleted by hand, or the disk is damaged: run git fsck',
     );
   }
 
-  /** So many bytes, and the end of the line behind them. To be read to the end before the next. */
+  /** The bytes of a blob and its line end. Must be read to the end before the next blob. */
   async *bytes(size: number): AsyncGenerator<Buffer> {
     for (let left = size; left > 0; ) {
       const chunk = this.#rest.length > 0 ? this.#rest : await this.#more();
@@ -238,6 +237,6 @@ class BlobOutput {
   async #more(): Promise<Buffer> {
     const { done, value } = await this.#chunks.next();
     if (done !== true) return value;
-    throw new Refusal('git-failed', 'git cat-file ended early', 'see `git fsck`, then try again');
+    throw new GitError('git-failed', 'git cat-file ended early', 'run git fsck, then try again');
   }
 }

@@ -1,15 +1,16 @@
-// A working tree that a run works in, and where things about it are kept:
+// The working tree of a run, and the files about it:
 //
 //   REPOSITORY/meow/RUN/         in the folder that all working trees of the repository share
-//     run.json                   what the run was given: which tree, which branch, from which commit
-//     snapshots/NAME.json        what refs/meow/RUN/NAME is (snapshot.ts)
-//     indexes/                   copies of the tree's index, one for each state of it that a snapshot has
-//     operations/                copies of what git leaves in the middle of a merge, a rebase …
-//     restores/ID.json           how far a restore has come (restore.ts)
-//     kept/UNDONE/               what restores have moved out of the way that no commit can hold
-//   GITDIR/meow-lease.json       in the tree's own folder: the run that works in it
+//     run.json                   tree, branch and base commit of the run
+//     snapshots/NAME.json        describes refs/meow/RUN/NAME (snapshot.ts)
+//     indexes/                   copies of the tree's index, one for each state that a snapshot has
+//     operations/                copies of git's state in the middle of a merge, a rebase …
+//     restores/ID.json           progress of a restore (restore.ts)
+//     kept/UNDONE/               files that restores have moved aside because no commit can hold them
+//     base-COMMIT.index          tree of a commit, to build snapshots from (commit-writer.ts)
+//   GITDIR/meow-lease.json       in the tree's own git folder: the run that uses it
 //
-// All of it outlives engines, and goes with `meow gc`.
+// All of it outlives engines; `meow gc` removes it.
 
 import { lstatSync, readdirSync } from 'node:fs';
 import type { BigIntStats } from 'node:fs';
@@ -19,22 +20,22 @@ import { ABSENT, isErrno } from '../../sys/errno.ts';
 import type { Git } from './git.ts';
 import { inside } from './names.ts';
 
-export interface Place {
+export interface WorktreeInfo {
   readonly git: Git;
   readonly run: string;
   /** `in-place`: the user's own tree. */
   readonly kind: 'worktree' | 'in-place';
-  /** Top of the tree. Absolute. */
+  /** Top folder of the tree, absolute. */
   readonly path: string;
   readonly gitDir: string;
   readonly commonDir: string;
-  /** `meow/run-ID`; in place it is whatever HEAD was on, or null. */
+  /** `meow/run-ID`; in place, the branch of HEAD, or null. */
   readonly branch: string | null;
-  /** Commit that the run began with. */
+  /** Commit that the run started from. */
   readonly base: string;
-  /** 20, or 32 in a repository with SHA-256. */
+  /** 20, or 32 with SHA-256. */
   readonly oidBytes: number;
-  /** Refs are files, and not a table. */
+  /** Refs are files, not a reftable. */
   readonly refsAreFiles: boolean;
 }
 
@@ -43,16 +44,16 @@ export function runFolder(commonDir: string, run: string): string {
   return join(commonDir, 'meow', run);
 }
 
-/** Ids of runs are parts of refs and of paths. */
+/** Run ids are parts of refs and paths. */
 export function isRunName(text: string): boolean {
   return /^[A-Za-z0-9_-]+$/.test(text);
 }
 
-export function folderOf(place: Place): string {
-  return runFolder(place.commonDir, place.run);
+export function folderOf(info: WorktreeInfo): string {
+  return runFolder(info.commonDir, info.run);
 }
 
-/** None where there is no such folder. */
+/** Empty if there is no such folder. */
 export function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);

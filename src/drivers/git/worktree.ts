@@ -1,5 +1,5 @@
-// The working tree of one run: what can be done with it between the run's steps. Whoever calls these has ended all that
-// worked in it, and calls one at a time.
+// The working tree of one run, between the run's steps. Callers have stopped everything that works in the tree, and make one
+// call at a time.
 
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { changesBetween, writeDiff } from './diff.ts';
 import type { Change } from './diff.ts';
 import { LEASE_FILE } from './lease.ts';
 import { NameSet, textOf } from './names.ts';
-import type { Place } from './worktree-paths.ts';
+import type { WorktreeInfo } from './worktree-paths.ts';
 import { answering } from './git-error.ts';
 import type { GitProblem } from './git-error.ts';
 import { isProtected, restore } from './restore.ts';
@@ -29,72 +29,72 @@ export type Since =
   | { readonly kind: 'snapshot'; readonly name: string };
 
 export class Worktree {
-  readonly #place: Place;
+  readonly #info: WorktreeInfo;
   readonly #snapshotter: Snapshotter;
 
-  constructor(place: Place) {
-    this.#place = place;
-    this.#snapshotter = new Snapshotter(place);
+  constructor(info: WorktreeInfo) {
+    this.#info = info;
+    this.#snapshotter = new Snapshotter(info);
   }
 
   get path(): string {
-    return this.#place.path;
+    return this.#info.path;
   }
 
-  /** Commit that the run began with. */
+  /** Commit that the run started from. */
   get base(): string {
-    return this.#place.base;
+    return this.#info.base;
   }
 
-  /** The run's own, `meow/run-ID`; in place, what HEAD was on. */
+  /** `meow/run-ID`; in place, the branch of HEAD. */
   get branch(): string | null {
-    return this.#place.branch;
+    return this.#info.branch;
   }
 
-  /** Name of the ref of a snapshot. */
+  /** Full name of a snapshot's ref. */
   refOf(name: string): string {
-    return refOf(this.#place, name);
+    return refOf(this.#info, name);
   }
 
   /** `name`: letters, digits, `_`, `-` and `#`. An earlier one of that name is replaced. */
   snapshot(name: string): Promise<Result<Snapshot, GitProblem>> {
-    return answering(async () => told(await this.#snapshotter.take(name)));
+    return answering(async () => publicPart(await this.#snapshotter.take(name)));
   }
 
-  /** The same under another name, without a look at the tree: where nothing has worked there since, it is a snapshot of now. */
+  /** Copies a snapshot without reading the tree: if nothing has worked there since, it is a snapshot of now. */
   repeat(name: string, as: string): Promise<Result<Snapshot, GitProblem>> {
     return answering(async () => {
-      const record = { ...readRecord(this.#place, name), name: as };
-      await writeRef(this.#place, as, record.commit);
-      writeRecord(this.#place, record);
-      return told(record);
+      const record = { ...readRecord(this.#info, name), name: as };
+      await writeRef(this.#info, as, record.commit);
+      writeRecord(this.#info, record);
+      return publicPart(record);
     });
   }
 
-  /** From a commit, or from an earlier snapshot, to a snapshot. Without a process where nothing has changed. */
+  /** From a commit or an earlier snapshot to a snapshot. Starts no process if nothing has changed. */
   changes(since: Since, to: string): Promise<Result<readonly Change[], GitProblem>> {
     return answering(async () => {
-      const after = readRecord(this.#place, to);
-      if (since.kind === 'snapshot') return changesBetween(this.#place, readRecord(this.#place, since.name), after);
+      const after = readRecord(this.#info, to);
+      if (since.kind === 'snapshot') return changesBetween(this.#info, readRecord(this.#info, since.name), after);
       const submodules = after.repositories.filter(({ kind }) => kind === 'submodule');
       const before = { tree: await this.#snapshotter.treeOf(since.commit), repositories: submodules };
-      return changesBetween(this.#place, before, after);
+      return changesBetween(this.#info, before, after);
     });
   }
 
-  /** What git ignores in one snapshot and was not there in an earlier one; a folder ends with a slash. */
+  /** Ignored paths of a snapshot that an earlier one does not have; a folder ends with a slash. */
   hidden(since: string, now: string): Promise<Result<readonly string[], GitProblem>> {
     return answering(() => {
-      const before = new NameSet(readRecord(this.#place, since).ignored);
-      const { ignored } = readRecord(this.#place, now);
+      const before = new NameSet(readRecord(this.#info, since).ignored);
+      const { ignored } = readRecord(this.#info, now);
       return Promise.resolve(ignored.filter((name) => !before.covers(name)).map(textOf));
     });
   }
 
-  /** Where branches are whose names fit one of the patterns. */
+  /** Commits of the branches that match one of the patterns. */
   tips(patterns: readonly string[]): Promise<Result<Readonly<Record<string, string>>, GitProblem>> {
     return answering(async () => {
-      const { git, path: cwd } = this.#place;
+      const { git, path: cwd } = this.#info;
       const refs = await git.line(['for-each-ref', '--format=%(objectname) %(refname:strip=2)', 'refs/heads/'], {
         cwd,
       });
@@ -105,10 +105,10 @@ export class Worktree {
     });
   }
 
-  /** Whether a commit is one that came to HEAD since another was there. */
+  /** Whether HEAD has the commit and an earlier HEAD, `since`, does not. */
   async isNew(commit: string, since: string | null): Promise<Result<boolean, GitProblem>> {
     return answering(async () => {
-      const { git, path: cwd } = this.#place;
+      const { git, path: cwd } = this.#info;
       const args = ['rev-list', '--max-count=1', commit, ...(since === null ? [] : [`^${since}`])];
       const isReached = async (): Promise<boolean> =>
         (await git.ask(['merge-base', '--is-ancestor', commit, 'HEAD'], { cwd })).status === 0;
@@ -116,16 +116,16 @@ export class Worktree {
     });
   }
 
-  /** All that the tree has now, against a commit, as a patch in a file. */
+  /** Writes the differences between a commit and the tree to a file, as a patch. */
   diff(request: { readonly against: string; readonly to: string }): Promise<Result<void, GitProblem>> {
     return answering(async () => {
       const now = await this.#snapshotter.take('now');
-      await writeDiff(this.#place, { against: request.against, of: now, file: request.to });
+      await writeDiff(this.#info, { against: request.against, of: now, file: request.to });
     });
   }
 
   restore(request: RestoreRequest): Promise<Result<Restored, GitProblem>> {
-    return answering(() => restore(this.#place, this.#snapshotter, request));
+    return answering(() => restore(this.#info, this.#snapshotter, request));
   }
 
   status(): Promise<Result<WorktreeStatus, GitProblem>> {
@@ -136,12 +136,12 @@ export class Worktree {
     });
   }
 
-  /** Another run may work in the tree. For the end of a run in place; a tree of the run's own goes with `meow gc`. */
+  /** Lets another run use the tree. For the end of a run in place; `meow gc` removes a worktree of the run's own. */
   release(): Promise<Result<void, GitProblem>> {
-    return answering(() => rm(join(this.#place.gitDir, LEASE_FILE), { force: true }));
+    return answering(() => rm(join(this.#info.gitDir, LEASE_FILE), { force: true }));
   }
 }
 
-function told({ name, commit, tree, head, branch }: SnapshotRecord): Snapshot {
+function publicPart({ name, commit, tree, head, branch }: SnapshotRecord): Snapshot {
   return { name, commit, tree, head, branch };
 }
