@@ -114,191 +114,166 @@ const newCommand = (first: boolean): Command => ({
 });
 
 function readCommands(s: Scan, close: ')' | null): void {
-  const open: Open[] = [];
-  const heredocs: Heredoc[] = [];
-  let command = newCommand(true);
-  /** The commands that go on behind an array, a `<(…)` or a pattern like `!(…)` within them. */
-  const interrupted: Command[] = [];
+  new CommandReader(s, close).read();
+}
+
+/** Reads commands to the end of the text, or to the `)` that closes the script. */
+class CommandReader {
+  readonly #scan: Scan;
+  readonly #close: ')' | null;
+  readonly #open: Open[] = [];
+  readonly #heredocs: Heredoc[] = [];
+  #command = newCommand(true);
+  /** Commands that continue after an array, a `<(…)` or a pattern like `!(…)` inside them. */
+  readonly #interrupted: Command[] = [];
+
+  constructor(scan: Scan, close: ')' | null) {
+    this.#scan = scan;
+    this.#close = close;
+  }
+
+  read(): void {
+    const s = this.#scan;
+    while (s.at < s.text.length) {
+      if (this.#readNext(s.text[s.at] ?? '') !== 'closed') continue;
+      if (this.#heredocs.length > 0) lose(s, 'a here-document begins on the last line of a $(…)');
+      return;
+    }
+    this.#endCommand();
+    if (this.#interrupted.length > 0) lose(s, 'it stands within or after a ( that is never closed');
+    if (this.#close !== null) lose(s, 'it stands within or after a $( that is never closed');
+  }
+
+  #readNext(character: string): 'closed' | 'open' {
+    const s = this.#scan;
+    switch (character) {
+      case HOLE:
+        this.#readPart((part) => {
+          readWordHole(part);
+          return HOLE;
+        });
+        break;
+      case "'":
+        this.#readPart(readSingle);
+        break;
+      case '"':
+        this.#readPart(readDouble);
+        break;
+      case '`':
+        this.#readPart(ignoring((part) => readBackticks(part, 'bare')));
+        break;
+      case '$':
+        this.#readPart(ignoring((part) => readDollar(part, 'bare')));
+        break;
+      case '\\':
+        if (s.text[s.at + 1] === '\n') s.at += 2;
+        else this.#readPart(readBackslash);
+        break;
+      case ' ':
+      case '\t':
+        this.#endWord();
+        s.at += 1;
+        break;
+      case '\n':
+        this.#readLineEnd();
+        break;
+      case '#':
+        this.#readHash();
+        break;
+      case ';':
+      case '&':
+      case '|':
+        this.#readSeparator(character);
+        break;
+      case '(':
+        this.#openBracket();
+        break;
+      case ')':
+        s.at += 1;
+        return this.#closeBracket() ? 'closed' : 'open';
+      case '<':
+      case '>':
+        this.#readAngle();
+        break;
+      default:
+        this.#addPart(character, [], true);
+        s.at += 1;
+    }
+    return 'open';
+  }
 
   /** `text`: what the part is in the text of the word. */
-  const addPart = (text: string, holes: readonly number[], plain: boolean): void => {
+  #addPart(text: string, holes: readonly number[], plain: boolean): void {
+    const command = this.#command;
     command.word ??= { text: '', holes: [], plain: true };
     command.word.text += text;
     command.word.holes.push(...holes);
     command.word.plain &&= plain;
-  };
+  }
 
   /** A part that makes the word an ordinary one. */
-  const readPart = (read: (s: Scan) => string | undefined): void => {
+  #readPart(read: (s: Scan) => string | undefined): void {
+    const s = this.#scan;
     const from = s.at;
     const first = s.found.length;
     const text = read(s) ?? expansion(s, first);
-    addPart(text, holesSince(s, first), false);
+    this.#addPart(text, holesSince(s, first), false);
     // Shells differ on which line end the body of a here-document follows then.
-    if (heredocs.length > 0 && s.text.slice(from, s.at).includes('\n')) {
+    if (this.#heredocs.length > 0 && s.text.slice(from, s.at).includes('\n')) {
       lose(s, 'the line that begins a here-document goes on over a line end within quotes or brackets');
     }
-  };
+  }
 
-  const endWord = (): void => {
-    const { word, redirected, condition } = command;
-    if (word === null) return;
-    command.word = null;
-    if (redirected !== null) {
-      command.redirected = null;
-      command.prefixed = true;
-      if (redirected === 'duplicate') apply(s, judgeDuplicate(word));
-    } else if (condition !== null) endConditionWord(condition, word, word.plain ? word.text : null);
-    else if (open.at(-1) === 'array') apply(s, judgeElement(word));
-    else endCommandWord(word, word.plain ? word.text : null);
-  };
-
-  const endConditionWord = (condition: Word[], word: Word, text: string | null): void => {
-    if (text !== ']]') condition.push(word);
-    else if (open.at(-1) === 'group') lose(s, 'it stands within or after brackets in [[ … ]] that are never closed');
-    else {
-      apply(s, judgeCondition(condition));
-      command = newCommand(true);
-    }
-  };
-
-  /** Within another script bash does not know `time`, and takes what stands behind it for arguments. */
-  const isTimedWithin = (): boolean => command.behind === 'time' && (s.script > 0 || interrupted.length > 0);
-
-  /** `text`: the word, if it has no quotes, expansions and holes, and so may be one of the shell's own. */
-  const endCommandWord = (word: Word, text: string | null): void => {
-    const top = open.at(-1);
-    const { first, behind, words } = command;
-    const isTimed = isTimedWithin();
-    command.behind = null;
-    if (top === 'case-subject') open[open.length - 1] = 'case-in';
-    else if (top === 'case-in') {
-      if (text !== 'in') lose(s, 'it stands after a `case` that this version cannot follow');
-      open[open.length - 1] = 'case-pattern';
-      command.first = true;
-    } else if (top === 'case-pattern') {
-      if (first && text === 'esac') open.pop();
-      else command.first = false;
-    } else if (behind === 'function') command.first = true;
-    else if (first && text !== null && RESERVED.has(text) && text !== 'time' && (command.prefixed || isTimed)) {
-      lose(s, `it stands after a \`${text}\` that shells do not take for one of their own words there`);
-    } else if (first && text === 'esac' && top === 'case-body') open.pop();
-    else if (first && text === 'case') {
-      open.push('case-subject');
-      command.first = false;
-    } else if (first && text !== null && (BEFORE_COMMAND.has(text) || AFTER_COMMAND.has(text))) {
-      if (text === 'time') command.behind = 'time';
-    } else if (behind === 'time' && (text === '-p' || text === '--')) command.behind = 'time';
-    else if (first && text === 'function') {
-      command.behind = 'function';
-      command.first = false;
-    } else if (first && text === 'coproc') lose(s, 'it stands within or after a `coproc`');
-    else if (first && text === '[[') command.condition = [];
-    else if (first && hasOpenSubscript(word)) lose(s, 'it stands within or after a subscript with spaces', NO_CURE);
-    else if (first && isAssignment(word)) {
-      command.prefixed = true;
-      apply(s, judgeAssignment(word));
-    } else if (words.length === 2 && (text === 'do' || text === '{') && /^(?:for|select)$/.test(words[0]?.text ?? '')) {
-      endCommand();
-    } else {
-      words.push(word);
-      command.first = false;
-    }
-  };
-
-  const endCommand = (): void => {
-    endWord();
-    if (command.condition !== null) lose(s, 'it stands within or after a [[ that is never closed');
-    apply(s, judgeCommand(command.words));
-    command = newCommand(true);
-  };
-
-  /** Reads something of its own, behind which this command goes on. */
-  const interrupt = (kind: 'array' | 'pattern' | 'process'): void => {
-    open.push(kind);
-    interrupted.push(command);
-    command = newCommand(kind === 'process');
-  };
-
-  /** Whether the brackets are those that this script stands in. */
-  const closeBracket = (): boolean => {
-    endWord();
-    const top = open.at(-1);
-    if (top === 'group') {
-      open.pop();
-      return false;
-    }
-    endCommand();
-    if (top === 'case-pattern') open[open.length - 1] = 'case-body';
-    else if (top === 'bracket') open.pop();
-    else if (top === 'array' || top === 'pattern' || top === 'process') {
-      open.pop();
-      command = interrupted.pop() ?? command;
-      addPart(DYNAMIC, [], false);
-    } else if (top === undefined && close === ')') return true;
-    else lose(s, 'it stands after a ) that closes nothing');
-    return false;
-  };
-
-  const openBracket = (): void => {
-    const isPattern = open.at(-1) === 'case-pattern';
-    const array = command.word === null || isPattern ? null : arrayBefore(command.word);
-    if (command.word?.text === '!' && command.first)
-      lose(s, 'it stands after !(, which shells read differently; put a space between');
-    if (isTimedWithin() || (command.first && command.word?.text === 'time'))
-      lose(s, 'it stands after a `time (` that shells read differently');
-    if (s.lost !== null) return;
-    if (command.condition !== null) {
-      endWord();
-      open.push('group');
-    } else if (array !== null) {
-      s.arrays.add(array);
-      interrupt('array');
-    } else if (command.word !== null && !isPattern && /[?*+@!]$/.test(command.word.text)) {
-      interrupt('pattern');
-    } else if (!isPattern && s.text[s.at + 1] === '(') {
-      endWord();
-      const { first } = command;
-      s.at += 2;
-      readPart(ignoring(readArithmetic));
-      // A command of its own, and no word of another.
-      if (first) command = newCommand(true);
-      return;
-    } else {
-      endWord();
-      if (!isPattern) {
-        endCommand();
-        open.push('bracket');
-      }
-      command.first = !isPattern;
-    }
+  #readLineEnd(): void {
+    const s = this.#scan;
+    if (this.#command.condition !== null || this.#open.at(-1) === 'array') this.#endWord();
+    else this.#endCommand();
     s.at += 1;
-    loseAtJoint(s);
-  };
+    for (const heredoc of this.#heredocs.splice(0)) readHeredoc(s, heredoc);
+  }
+
+  #readHash(): void {
+    const s = this.#scan;
+    if (this.#command.word !== null) {
+      this.#addPart('#', [], true);
+      s.at += 1;
+    } else if (this.#command.condition !== null || this.#open.includes('pattern')) {
+      lose(s, 'it stands after a # within [[ … ]] or a pattern');
+    } else readComment(s);
+  }
 
   /** At ; & or |. */
-  const readSeparator = (character: string): void => {
-    endWord();
+  #readSeparator(character: string): void {
+    const s = this.#scan;
+    this.#endWord();
+    const { condition } = this.#command;
     if (character === '&' && s.text[s.at + 1] === '>') {
       // bash: a redirection, as > and 2>&1. The command goes on behind it.
       s.at += 1;
-    } else if (command.condition !== null && character !== ';') {
-      command.condition.push({ text: character, holes: [] });
+    } else if (condition !== null && character !== ';') {
+      condition.push({ text: character, holes: [] });
       s.at += 1;
-    } else if (command.condition !== null || open.at(-1) === 'array') {
+    } else if (condition !== null || this.#open.at(-1) === 'array') {
       lose(s, `it stands within or after [[ … ]] or an array with a ${character} in it`);
     } else {
-      endCommand();
-      if (character === ';' && (s.text[s.at + 1] === ';' || s.text[s.at + 1] === '&')) {
-        if (open.at(-1) === 'case-body') open[open.length - 1] = 'case-pattern';
-        else lose(s, 'it stands after a ;; that belongs to no `case`');
-        s.at += s.text.startsWith(';;&', s.at) ? 3 : 2;
-      } else s.at += 1;
+      this.#endCommand();
+      if (character === ';' && (s.text[s.at + 1] === ';' || s.text[s.at + 1] === '&')) this.#endCaseBody();
+      else s.at += 1;
     }
-  };
+  }
+
+  /** At ;; ;& or ;;&. */
+  #endCaseBody(): void {
+    const s = this.#scan;
+    if (this.#open.at(-1) === 'case-body') this.#open[this.#open.length - 1] = 'case-pattern';
+    else lose(s, 'it stands after a ;; that belongs to no `case`');
+    s.at += s.text.startsWith(';;&', s.at) ? 3 : 2;
+  }
 
   /** At < or >. */
-  const readAngle = (): void => {
+  #readAngle(): void {
+    const s = this.#scan;
+    const command = this.#command;
     const isProcess = s.text[s.at + 1] === '(';
     if (!isProcess) {
       const descriptor = command.word === null || command.condition !== null ? null : judgeDescriptor(command.word);
@@ -306,95 +281,199 @@ function readCommands(s: Scan, close: ')' | null): void {
         command.word = null;
         apply(s, descriptor);
       }
-      endWord();
-      if (command.condition !== null) {
-        command.condition.push({ text: s.text[s.at] ?? '', holes: [] });
+      this.#endWord();
+      if (this.#command.condition !== null) {
+        this.#command.condition.push({ text: s.text[s.at] ?? '', holes: [] });
         s.at += 1;
         return;
       }
     }
     const target = readRedirection(s);
-    if (target === 'process') interrupt('process');
-    else if (target === 'file' || target === 'duplicate') command.redirected = target;
+    if (target === 'process') this.#interrupt('process');
+    else if (target === 'file' || target === 'duplicate') this.#command.redirected = target;
     else if (target !== null) {
-      heredocs.push(target);
-      command.prefixed = true;
-    }
-  };
-
-  while (s.at < s.text.length) {
-    const character = s.text[s.at] ?? '';
-    switch (character) {
-      case HOLE:
-        readPart((part) => {
-          readWordHole(part);
-          return HOLE;
-        });
-        break;
-      case "'":
-        readPart(readSingle);
-        break;
-      case '"':
-        readPart(readDouble);
-        break;
-      case '`':
-        readPart(ignoring((part) => readBackticks(part, 'bare')));
-        break;
-      case '$':
-        readPart(ignoring((part) => readDollar(part, 'bare')));
-        break;
-      case '\\':
-        if (s.text[s.at + 1] === '\n') s.at += 2;
-        else readPart(readBackslash);
-        break;
-      case ' ':
-      case '\t':
-        endWord();
-        s.at += 1;
-        break;
-      case '\n':
-        if (command.condition !== null || open.at(-1) === 'array') endWord();
-        else endCommand();
-        s.at += 1;
-        for (const heredoc of heredocs.splice(0)) readHeredoc(s, heredoc);
-        break;
-      case '#':
-        if (command.word === null) {
-          const isText = command.condition !== null || open.includes('pattern');
-          if (isText) lose(s, 'it stands after a # within [[ … ]] or a pattern');
-          else readComment(s);
-        } else {
-          addPart(character, [], true);
-          s.at += 1;
-        }
-        break;
-      case ';':
-      case '&':
-      case '|':
-        readSeparator(character);
-        break;
-      case '(':
-        openBracket();
-        break;
-      case ')':
-        s.at += 1;
-        if (closeBracket()) {
-          if (heredocs.length > 0) lose(s, 'a here-document begins on the last line of a $(…)');
-          return;
-        }
-        break;
-      case '<':
-      case '>':
-        readAngle();
-        break;
-      default:
-        addPart(character, [], true);
-        s.at += 1;
+      this.#heredocs.push(target);
+      this.#command.prefixed = true;
     }
   }
-  endCommand();
-  if (interrupted.length > 0) lose(s, 'it stands within or after a ( that is never closed');
-  if (close !== null) lose(s, 'it stands within or after a $( that is never closed');
+
+  #openBracket(): void {
+    const s = this.#scan;
+    const command = this.#command;
+    const isPattern = this.#open.at(-1) === 'case-pattern';
+    const array = command.word === null || isPattern ? null : arrayBefore(command.word);
+    if (command.word?.text === '!' && command.first)
+      lose(s, 'it stands after !(, which shells read differently; put a space between');
+    if (this.#isTimedWithin() || (command.first && command.word?.text === 'time'))
+      lose(s, 'it stands after a `time (` that shells read differently');
+    if (s.lost !== null) return;
+    if (command.condition !== null) {
+      this.#endWord();
+      this.#open.push('group');
+    } else if (array !== null) {
+      s.arrays.add(array);
+      this.#interrupt('array');
+    } else if (command.word !== null && !isPattern && /[?*+@!]$/.test(command.word.text)) {
+      this.#interrupt('pattern');
+    } else if (!isPattern && s.text[s.at + 1] === '(') {
+      this.#readArithmeticCommand();
+      return;
+    } else {
+      this.#endWord();
+      if (!isPattern) {
+        this.#endCommand();
+        this.#open.push('bracket');
+      }
+      this.#command.first = !isPattern;
+    }
+    s.at += 1;
+    loseAtJoint(s);
+  }
+
+  /** At ((. */
+  #readArithmeticCommand(): void {
+    this.#endWord();
+    const { first } = this.#command;
+    this.#scan.at += 2;
+    this.#readPart(ignoring(readArithmetic));
+    // A command of its own, and no word of another.
+    if (first) this.#command = newCommand(true);
+  }
+
+  /** Whether the brackets are those that this script stands in. */
+  #closeBracket(): boolean {
+    this.#endWord();
+    const open = this.#open;
+    const top = open.at(-1);
+    if (top === 'group') {
+      open.pop();
+      return false;
+    }
+    this.#endCommand();
+    if (top === 'case-pattern') open[open.length - 1] = 'case-body';
+    else if (top === 'bracket') open.pop();
+    else if (top === 'array' || top === 'pattern' || top === 'process') {
+      open.pop();
+      this.#command = this.#interrupted.pop() ?? this.#command;
+      this.#addPart(DYNAMIC, [], false);
+    } else if (top === undefined && this.#close === ')') return true;
+    else lose(this.#scan, 'it stands after a ) that closes nothing');
+    return false;
+  }
+
+  /** Reads something of its own, behind which this command goes on. */
+  #interrupt(kind: 'array' | 'pattern' | 'process'): void {
+    this.#open.push(kind);
+    this.#interrupted.push(this.#command);
+    this.#command = newCommand(kind === 'process');
+  }
+
+  #endCommand(): void {
+    this.#endWord();
+    if (this.#command.condition !== null) lose(this.#scan, 'it stands within or after a [[ that is never closed');
+    apply(this.#scan, judgeCommand(this.#command.words));
+    this.#command = newCommand(true);
+  }
+
+  #endWord(): void {
+    const command = this.#command;
+    const { word, redirected, condition } = command;
+    if (word === null) return;
+    command.word = null;
+    const text = word.plain ? word.text : null;
+    if (redirected !== null) {
+      command.redirected = null;
+      command.prefixed = true;
+      if (redirected === 'duplicate') apply(this.#scan, judgeDuplicate(word));
+    } else if (condition !== null) this.#endConditionWord(condition, word, text);
+    else if (this.#open.at(-1) === 'array') apply(this.#scan, judgeElement(word));
+    else this.#endCommandWord(word, text);
+  }
+
+  #endConditionWord(condition: Word[], word: Word, text: string | null): void {
+    const s = this.#scan;
+    if (text !== ']]') condition.push(word);
+    else if (this.#open.at(-1) === 'group')
+      lose(s, 'it stands within or after brackets in [[ … ]] that are never closed');
+    else {
+      apply(s, judgeCondition(condition));
+      this.#command = newCommand(true);
+    }
+  }
+
+  /** Within another script bash does not know `time`, and takes what stands behind it for arguments. */
+  #isTimedWithin(): boolean {
+    return this.#command.behind === 'time' && (this.#scan.script > 0 || this.#interrupted.length > 0);
+  }
+
+  /** `text`: the word, if it has no quotes, expansions and holes, and so may be one of the shell's own. */
+  #endCommandWord(word: Word, text: string | null): void {
+    const command = this.#command;
+    const { first, behind } = command;
+    const isTimed = this.#isTimedWithin();
+    command.behind = null;
+    if (this.#endCaseWord(text)) return;
+    if (behind === 'function') command.first = true;
+    else if (first && text !== null && this.#endReservedWord(text, isTimed)) return;
+    else if (behind === 'time' && (text === '-p' || text === '--')) command.behind = 'time';
+    else this.#endOrdinaryWord(word, text);
+  }
+
+  /** Whether the word belongs to a `case` that is open before its first command. */
+  #endCaseWord(text: string | null): boolean {
+    const open = this.#open;
+    switch (open.at(-1)) {
+      case 'case-subject':
+        open[open.length - 1] = 'case-in';
+        return true;
+      case 'case-in':
+        if (text !== 'in') lose(this.#scan, 'it stands after a `case` that this version cannot follow');
+        open[open.length - 1] = 'case-pattern';
+        this.#command.first = true;
+        return true;
+      case 'case-pattern':
+        if (this.#command.first && text === 'esac') open.pop();
+        else this.#command.first = false;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** Where a command may begin. Whether the word is one of the shell's own. */
+  #endReservedWord(text: string, isTimed: boolean): boolean {
+    const command = this.#command;
+    if (RESERVED.has(text) && text !== 'time' && (command.prefixed || isTimed)) {
+      lose(this.#scan, `it stands after a \`${text}\` that shells do not take for one of their own words there`);
+    } else if (text === 'esac' && this.#open.at(-1) === 'case-body') this.#open.pop();
+    else if (text === 'case') {
+      this.#open.push('case-subject');
+      command.first = false;
+    } else if (BEFORE_COMMAND.has(text) || AFTER_COMMAND.has(text)) {
+      if (text === 'time') command.behind = 'time';
+    } else if (text === 'function') {
+      command.behind = 'function';
+      command.first = false;
+    } else if (text === 'coproc') lose(this.#scan, 'it stands within or after a `coproc`');
+    else if (text === '[[') command.condition = [];
+    else return false;
+    return true;
+  }
+
+  #endOrdinaryWord(word: Word, text: string | null): void {
+    const command = this.#command;
+    const { first, words } = command;
+    if (first && hasOpenSubscript(word)) lose(this.#scan, 'it stands within or after a subscript with spaces', NO_CURE);
+    else if (first && isAssignment(word)) {
+      command.prefixed = true;
+      apply(this.#scan, judgeAssignment(word));
+    } else if (words.length === 2 && (text === 'do' || text === '{') && /^(?:for|select)$/.test(words[0]?.text ?? '')) {
+      this.#endCommand();
+    } else {
+      words.push(word);
+      command.first = false;
+    }
+  }
 }
 
 const ignoring =
