@@ -59,6 +59,7 @@ rule('imports keep to the layers', importsKeepToTheLayers, {
     'src/drivers/a.ts': "import type { Loop } from '../engine/loop.ts';",
     'src/stores/a.ts': "import { apply, type State } from '../kernel/apply.ts';",
     'src/web/a.ts': "type State = import('../kernel/state.ts').State;",
+    'src/cli/a.ts': "import type { Store } from '../engine/ports.ts';",
     'src/view/a.ts': "import { rig } from '../../test/rig.ts';",
     'src/plumbing/a.ts': '',
   },
@@ -73,6 +74,7 @@ rule('imports keep to the layers', importsKeepToTheLayers, {
     'src/drivers/a.ts:1: drivers may not import engine, save engine/ports.ts',
     'src/stores/a.ts:1: stores may import only types from kernel',
     'src/web/a.ts:1: web may not import kernel',
+    'src/cli/a.ts:1: cli may not import engine',
     'src/view/a.ts:1: src may not import test/rig.ts',
     'src/plumbing/a.ts:1: plumbing is no layer: there are base, ir, languages, kernel, engine, sys, drivers, stores, view, sim, ipc, app, cli, web, mcp',
   ],
@@ -83,7 +85,7 @@ rule('imports keep to the layers', importsKeepToTheLayers, {
     'src/stores/a.ts': "import type { State } from '../kernel/state.ts';\nimport { open } from 'node:fs/promises';",
     'src/drivers/a.ts': "import type { Driver } from '../engine/ports.ts';",
     'src/mcp/a.ts': "import { reportDone } from '../app/agent-requests.ts';",
-    'src/cli/a.ts': "import { Files } from '../stores/files.ts';",
+    'src/cli/a.ts': "import { storeOf } from '../app/runs.ts';\nimport { isErrno } from '../sys/errno.ts';",
   },
 });
 

@@ -10,14 +10,16 @@ import { ABSENT, isErrno } from '../sys/errno.ts';
 import { nearest } from '../base/nearest.ts';
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
+import { makeSource } from '../base/source.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { READER_NAMES } from '../drivers/agent/readers/named.ts';
 import type { Adapter } from '../ir/adapter.ts';
 import type { Program } from '../ir/program.ts';
 import { isAdapterName, readAdapter } from '../languages/adapter/read-adapter.ts';
 import type { AdapterRefusal } from '../languages/adapter-catalog.ts';
-import { listed } from '../languages/report.ts';
-import { InvalidWorkflow } from './invalid-workflow.ts';
+import { createReport, listed } from '../languages/report.ts';
+import { readToml } from '../languages/toml.ts';
+import { InvalidWorkflow } from './errors.ts';
 import type { Project } from './project.ts';
 import { packageFolder, readText, shownPath } from './sources.ts';
 
@@ -185,4 +187,14 @@ function namesIn(folder: string): readonly string[] {
     if (isErrno(error, ...ABSENT, 'EACCES')) return [];
     throw error;
   }
+}
+
+/** The keys of its file, with their sections: `ready.deadline`. */
+export function keysIn({ folder, file }: FoundAdapter): ReadonlySet<string> {
+  const root = readToml(createReport(makeSource(file, readText(join(folder, ADAPTER_FILE), file))));
+  return new Set(
+    [...(root?.entries.values() ?? [])].flatMap(({ key: section, value }) =>
+      value.kind === 'table' ? [...value.entries.keys()].map((key) => `${section}.${key}`) : [],
+    ),
+  );
 }

@@ -73,3 +73,9 @@ function currentFolder(): string {
     throw new UsageError('the folder that meow was called in has been deleted', 'change to another folder: cd ~');
   }
 }
+
+/** The environment that meow was called in. */
+export function ownEnvironment(): Readonly<Record<string, string>> {
+  const entries = Object.entries(process.env);
+  return Object.fromEntries(entries.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+}

@@ -1,6 +1,7 @@
 // The runs of a project, as commands name and read them. A run that cannot be read (damaged, or another user's) is reported
 // by the command that asks for it, and does not hide the others.
 
+import { join } from 'node:path';
 import { UsageError } from '../base/usage-error.ts';
 import { requireSameProgram } from '../engine/client.ts';
 import type { Journal, RunEntry, Store, StoredRun } from '../engine/ports.ts';
@@ -9,10 +10,15 @@ import type { RunState } from '../kernel/state.ts';
 import type { Address } from '../ipc/address.ts';
 import { addressOf } from '../ipc/address.ts';
 import type { EngineAddress } from '../ipc/client.ts';
+import { refusedMessages } from '../ipc/pending-messages.ts';
 import { fileStore } from '../stores/files.ts';
 import { isOver as isOverIn } from '../stores/peek.ts';
 import { checkRunId, isRunId } from '../stores/usage-errors.ts';
 import type { Project } from './project.ts';
+
+export type { RunEntry, RunHolder, Store } from '../engine/ports.ts';
+export { CLEANUP_STEP } from '../kernel/state.ts';
+export { isRunId } from '../stores/usage-errors.ts';
 
 /** Where the runs of a project are stored: the only place that chooses a store. */
 export function storeOf(project: Pick<Project, 'runs'>): Store {
@@ -57,6 +63,12 @@ export async function readRun(store: Store, id: string): Promise<ReadRun> {
 export function engineAddress(store: Store, { id, state }: ReadRun): Address & EngineAddress {
   const runFolder = store.files(id).localPath('');
   return { ...addressOf(runFolder, state.request?.mark ?? ''), isOver: () => isOverIn(runFolder) };
+}
+
+/** The folder of messages that the run has refused, and how many there are. Local only. */
+export function refusedMessagesOf(store: Store, id: string): { readonly folder: string; readonly count: number } {
+  const { inbox } = addressOf(store.files(id).localPath(''), '');
+  return { folder: join(inbox, 'refused'), count: refusedMessages(inbox).length };
 }
 
 /** Takes the run for writing, where it can be trusted. */

@@ -13,7 +13,7 @@ import type { FolderFile, SourceReader } from '../languages/language.ts';
 import { createReport } from '../languages/report.ts';
 import { shellPath } from '../stores/usage-errors.ts';
 import { isErrno, isSystemError } from '../sys/errno.ts';
-import { InvalidWorkflow } from './invalid-workflow.ts';
+import { InvalidWorkflow } from './errors.ts';
 import type { Project } from './project.ts';
 
 /** The file system, as the languages see it. */

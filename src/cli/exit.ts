@@ -1,8 +1,7 @@
 // The exit statuses of every command, and what is printed when one ends by an error. Whose fault it was decides both.
 
-import { InvalidWorkflow } from '../app/invalid-workflow.ts';
+import { DiskFailure, InvalidWorkflow } from '../app/errors.ts';
 import { UsageError } from '../base/usage-error.ts';
-import { DiskFailure } from '../stores/disk-failure.ts';
 import { complain } from './output.ts';
 
 declare const MEOW_VERSION: string;

@@ -6,7 +6,7 @@
 import { fstatSync, writeSync } from 'node:fs';
 
 import { isErrno } from '../sys/errno.ts';
-import { describeErrno } from '../stores/usage-errors.ts';
+import { describeErrno } from '../app/errors.ts';
 
 /** To stdout, as it is. */
 export function print(text: string): void {

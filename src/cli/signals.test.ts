@@ -1,31 +1,15 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { LiveRun } from '../app/observer.ts';
-import { initialState } from '../kernel/state.ts';
-import { DEFAULT_LIMITS } from '../ir/program.ts';
+import { fakeRun } from '../../test/kernel-rig/fake-run.ts';
 import { FORCE_SIGNAL, Signals, STOP_SIGNAL } from './signals.ts';
 
 class Left extends Error {}
 
 const asked: string[] = [];
 const run: LiveRun = {
-  id: 'r',
+  ...fakeRun(['a'], 'r'),
   durable: true,
-  state: initialState({
-    format: 2,
-    source: { language: 'meow', name: 'a' },
-    entry: 'main',
-    blocks: { main: { name: 'main', parameters: [], steps: [], naming: 'path', visits: null } },
-    cleanup: { success: null, failure: null, stop: null },
-    limits: DEFAULT_LIMITS,
-    drainMs: 0,
-    onFailure: 'drain',
-    machines: {},
-    steerings: {},
-    attachments: {},
-  }),
   stop: (by, force) => asked.push(`${by}${force ? '!' : ''}`),
-  pause() {},
-  submit: () => Promise.resolve(),
 };
 
 let signals: Signals;

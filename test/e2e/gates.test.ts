@@ -110,7 +110,7 @@ test('a decision without an engine is kept, and applied at resume; the first sta
   run.kill('SIGKILL');
   await run.ended;
   const { stdout, code } = await rig.meow('approve', 'g', 'review', '--notes', 'fine');
-  expect(stdout).toBe('no engine works on run g: that review is approved is kept for when it is resumed\n');
+  expect(stdout).toBe('approved; run g has no engine, so this takes effect when you run: meow resume g\n');
   expect(code).toBe(0);
   expect((await rig.meow('approve', 'g', 'review')).code).toBe(0);
   expect((await rig.meow('reject', 'g', 'review')).code).toBe(2);

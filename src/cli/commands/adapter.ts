@@ -6,18 +6,14 @@ import { join } from 'node:path';
 import { present } from '../../base/assert.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
 import { nearest } from '../../base/nearest.ts';
-import { makeSource } from '../../base/source.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { channelsOf } from '../../ir/adapter.ts';
-import { createReport } from '../../languages/report.ts';
-import { readToml } from '../../languages/toml.ts';
 import { diagnosticJson } from '../../view/diagnostics.ts';
 import { sanitize } from '../../view/sanitize.ts';
-import { adapterJson, commandsOf, describeAdapter, labelled } from '../adapter/describe.ts';
+import { adapterJson, channelsOf, commandsOf, describeAdapter, labelled } from '../../view/adapter-lines.ts';
 import { isThere, putFolder, removeFolder } from '../../app/adapter-install/put.ts';
 import { sourceOf, withSource } from '../../app/adapter-install/source.ts';
 import type { CheckedAdapter, FoundAdapter } from '../../app/adapters.ts';
-import { ADAPTER_FILE, Adapters, adaptersIn, checkAdapter } from '../../app/adapters.ts';
+import { ADAPTER_FILE, Adapters, adaptersIn, checkAdapter, keysIn } from '../../app/adapters.ts';
 import { paintFor } from '../colours.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
@@ -25,7 +21,7 @@ import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
 import { complain, say } from '../output.ts';
 import { readSettings } from '../../app/settings.ts';
-import { readText, shownPath } from '../../app/sources.ts';
+import { shownPath } from '../../app/sources.ts';
 import { complainAll } from '../diagnostics.ts';
 
 export interface AdapterOptions {
@@ -153,18 +149,8 @@ function show(project: Project, name: string, { json }: AdapterOptions): number 
     ['from', `${found.origin}: ${found.file}${shadows}`],
     ['channels', channelsOf(found.adapter).join(', ')],
   ] as const;
-  for (const line of [...labelled(head), ...describeAdapter(found.adapter, writtenIn(found))]) say(line);
+  for (const line of [...labelled(head), ...describeAdapter(found.adapter, keysIn(found))]) say(line);
   return EXIT.done;
-}
-
-/** The keys of its file, with their sections: `ready.deadline`. */
-function writtenIn({ folder, file }: FoundAdapter): ReadonlySet<string> {
-  const root = readToml(createReport(makeSource(file, readText(join(folder, ADAPTER_FILE), file))));
-  return new Set(
-    [...(root?.entries.values() ?? [])].flatMap(({ key: section, value }) =>
-      value.kind === 'table' ? [...value.entries.keys()].map((key) => `${section}.${key}`) : [],
-    ),
-  );
 }
 
 function remove(project: Project, name: string, { project: inProject }: AdapterOptions): number {

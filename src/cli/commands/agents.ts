@@ -3,7 +3,7 @@
 import { runStatus, statusView } from '../../view/status.ts';
 import type { AgentView } from '../../view/status.ts';
 import { shorten, sanitize } from '../../view/sanitize.ts';
-import type { Store } from '../../engine/ports.ts';
+import type { Store } from '../../app/runs.ts';
 import { agentsLeft, runsWithProcesses } from '../../app/agent-liveness.ts';
 import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';

@@ -1,18 +1,10 @@
-// `meow gc`: removes what runs have left in the repository (worktrees, branches, snapshots), where nothing is lost by it, and
-// says why the rest is kept.
+// `meow gc`: remove what ended runs left in the repository, and say why the rest is kept.
 
-import { UsageError } from '../../base/usage-error.ts';
-import { findRemains, removeRemains } from '../../drivers/git/gc.ts';
-import { planGc } from '../../drivers/git/gc-plan.ts';
-import type { GcQuestion, GcVerdict } from '../../drivers/git/gc-plan.ts';
-import type { GitProblem } from '../../drivers/git/git-error.ts';
-import { Repository } from '../../drivers/git/repository.ts';
-import type { RunState } from '../../kernel/state.ts';
-import type { Store } from '../../engine/ports.ts';
-import { EXIT } from '../exit.ts';
-import { ownEnvironment } from '../../app/own-environment.ts';
+import { collectGarbage } from '../../app/collect-garbage.ts';
+import type { GcVerdict } from '../../app/collect-garbage.ts';
 import { findProject } from '../../app/project.ts';
-import { hasRun, readRun, storeOf } from '../../app/runs.ts';
+import { UsageError } from '../../base/usage-error.ts';
+import { EXIT } from '../exit.ts';
 import { complain, say } from '../output.ts';
 
 export interface GcOptions {
@@ -21,86 +13,25 @@ export interface GcOptions {
   readonly json?: true;
 }
 
-/** `runs`: those alone; none are all. */
+/** `runs`: only these; none means all. */
 export async function gc(runs: readonly string[], { force, dryRun, json }: GcOptions): Promise<number> {
   if (force && runs.length === 0) {
-    throw new UsageError('--force is for runs that are named', 'meow gc RUN… --force; without it nothing is lost');
+    throw new UsageError('--force needs the runs to remove', 'meow gc RUN… --force; without --force no work is lost');
   }
-  const project = findProject();
-  const opened = await Repository.open(project.cwd, ownEnvironment());
-  if (!opened.ok) {
-    // Nothing can have been run in it.
-    if (opened.error.kind === 'no-commits') return nothing(json === true);
-    throw refusal(opened.error);
-  }
-  const found = await findRemains(opened.value);
-  if (!found.ok) throw refusal(found.error);
-  const named = new Set(runs);
-  const unknown = runs.find((run) => !found.value.some((remains) => remains.run === run));
-  if (unknown !== undefined) {
-    const left = found.value.map(({ run }) => run).join(', ');
-    const hint = left === '' ? 'no run has left anything' : `runs that have: ${left}`;
-    throw new UsageError(`run ${unknown} has left nothing in this repository`, hint);
-  }
-  const wanted = found.value.filter(({ run }) => named.size === 0 || named.has(run));
-  const store = storeOf(project);
-  const standings = new Map(
-    await Promise.all(wanted.map(async ({ run }) => [run, await standingOf(store, run)] as const)),
-  );
-  const question: GcQuestion = {
-    standing: (run) => standings.get(run) ?? 'unknown',
-    isForced: () => force === true,
-  };
-  const verdicts: GcVerdict[] = [];
-  let problems = 0;
-  for (const verdict of planGc(wanted, question)) {
-    if (!verdict.isRemoved || dryRun === true) {
-      verdicts.push(verdict);
-      continue;
-    }
-    // It may have been taken up meanwhile.
-    standings.set(verdict.run, await standingOf(store, verdict.run));
-    const removed = await removeRemains(opened.value, verdict.run, question);
-    if (removed.ok) verdicts.push(removed.value);
-    else {
-      problems += 1;
-      complain(`meow: ${verdict.run}: ${removed.error.message}\n  ${removed.error.cure}`);
-    }
-  }
+  const request = { runs, force: force === true, dryRun: dryRun === true };
+  const { verdicts, problems } = await collectGarbage(findProject(), request);
+  for (const { run, message, cure } of problems) complain(`meow: ${run}: ${message}\n  ${cure}`);
   if (json) say(JSON.stringify(verdicts.map(({ run, isRemoved, reasons }) => ({ run, removed: isRemoved, reasons }))));
-  else for (const line of lines(verdicts, dryRun === true)) say(line);
-  return problems > 0 ? EXIT.failed : EXIT.done;
+  else for (const line of lines(verdicts, request.dryRun)) say(line);
+  return problems.length > 0 ? EXIT.failed : EXIT.done;
 }
 
-function nothing(json: boolean): number {
-  say(json ? '[]' : 'nothing to remove');
-  return EXIT.done;
-}
-
-function lines(verdicts: readonly GcVerdict[], isRehearsal: boolean): readonly string[] {
+function lines(verdicts: readonly GcVerdict[], dryRun: boolean): readonly string[] {
   if (verdicts.length === 0) return ['nothing to remove'];
-  const told = verdicts.map(({ run, isRemoved, reasons }) => {
-    if (isRemoved) return `${run}: ${isRehearsal ? 'would be removed' : 'removed'}`;
+  const shown = verdicts.map(({ run, isRemoved, reasons }) => {
+    if (isRemoved) return `${run}: ${dryRun ? 'would be removed' : 'removed'}`;
     return [`${run}: kept`, ...reasons.map((reason) => `  ${reason}`)].join('\n');
   });
-  const lossy = verdicts.find(({ isRemoved }) => !isRemoved);
-  return lossy === undefined ? told : [...told, `what is kept goes with: meow gc ${lossy.run} --force`];
-}
-
-async function standingOf(store: Store, run: string): Promise<'live' | 'ended' | 'unknown'> {
-  if (!(await hasRun(store, run))) return 'unknown';
-  let state: RunState;
-  try {
-    if ((await store.holder(run)) !== null) return 'live';
-    ({ state } = await readRun(store, run));
-  } catch (error) {
-    // Its journal is damaged, or may not be read: nobody knows.
-    if (error instanceof UsageError) return 'unknown';
-    throw error;
-  }
-  return state.phase === 'ended' && state.end !== 'paused' ? 'ended' : 'live';
-}
-
-function refusal({ message, cure }: GitProblem): UsageError {
-  return new UsageError(message, cure);
+  const kept = verdicts.find(({ isRemoved }) => !isRemoved);
+  return kept === undefined ? shown : [...shown, `to remove a kept run as well: meow gc ${kept.run} --force`];
 }

@@ -2,7 +2,7 @@
 
 import { hasErrors } from '../../base/diagnostic.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { isRunId } from '../../stores/usage-errors.ts';
+import { isRunId } from '../../app/runs.ts';
 import type { Graph } from '../../view/graph.ts';
 import { graphDot, graphMermaid, graphText, programGraph, runGraph } from '../../view/graph.ts';
 import { graphSvg } from '../../view/graph-svg.ts';

@@ -9,7 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import { assert } from '../../base/assert.ts';
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import { asUsageError } from '../../stores/usage-errors.ts';
+import { asUsageError } from '../../app/errors.ts';
 import { isErrno } from '../../sys/errno.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';

@@ -4,7 +4,7 @@
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { formatDuration, formatMoment } from '../../base/time.ts';
-import type { RunEntry, Store } from '../../engine/ports.ts';
+import type { RunEntry, Store } from '../../app/runs.ts';
 import type { RunStatus } from '../../view/status.ts';
 import { moment, runStatus } from '../../view/status.ts';
 import { cut, padTo } from '../../view/row.ts';

@@ -9,9 +9,9 @@ import { readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
 import { hasExited, outputFolder, OutputReader } from '../../app/step-output.ts';
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
-import type { Store } from '../../engine/ports.ts';
-import type { RunState } from '../../kernel/state.ts';
-import { CLEANUP_STEP } from '../../kernel/state.ts';
+import type { Store } from '../../app/runs.ts';
+import type { RunState } from '../../app/observer.ts';
+import { CLEANUP_STEP } from '../../app/runs.ts';
 import { EXIT } from '../exit.ts';
 import { complain, isDeaf, pass } from '../output.ts';
 

@@ -1,30 +1,21 @@
 // `meow run` and `meow resume`.
 
-import { randomInt } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { basename, dirname, resolve } from 'node:path';
 
 import { hasErrors } from '../../base/diagnostic.ts';
-import type { Json } from '../../base/json.ts';
-import { ok } from '../../base/result.ts';
+import type { Diagnostic } from '../../base/diagnostic.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import type { RunState } from '../../app/observer.ts';
 import { resumeSession, startSession } from '../../app/run-session.ts';
 import type { SessionOptions } from '../../app/run-session.ts';
-import { createRun } from '../../engine/client.ts';
-import { conductorOf, withWorkplace } from '../../ir/conductor.ts';
-import type { Allowance, Program, RunRequest } from '../../ir/program.ts';
-import { UNLIMITED } from '../../ir/program.ts';
-import { Repository } from '../../drivers/git/repository.ts';
-import { SIM_SCRIPT } from '../../drivers/agent/sim-host.ts';
-import type { Store } from '../../engine/ports.ts';
-import { checkRunId } from '../../stores/usage-errors.ts';
-import { Adapters, refuseAdapters } from '../../app/adapters.ts';
+import type { Store } from '../../app/runs.ts';
+import { Adapters } from '../../app/adapters.ts';
+import { createRun, prepareRun, refuseAdapters } from '../../app/prepare-run.ts';
+import type { Allowance } from '../../app/prepare-run.ts';
 import { canRedraw, paintFor } from '../colours.ts';
-import { compileWorkflow } from '../../app/compile.ts';
 import { reportToStarter, startEngine } from '../../app/engine-process.ts';
 import { EXIT } from '../exit.ts';
-import { ownEnvironment } from '../../app/own-environment.ts';
+import { ownEnvironment } from '../../app/project.ts';
 import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
 import { runInForeground } from '../foreground.ts';
@@ -33,12 +24,11 @@ import { plainReporter } from '../reporters/plain.ts';
 import type { Reporter } from '../../app/observer.ts';
 import { treeReporter } from '../reporters/tree.ts';
 import { openRun, resolveRun, storeOf } from '../../app/runs.ts';
-import { readScriptBeside } from '../../app/sim-script.ts';
 import { accompanyWork, complain, say, sayJson } from '../output.ts';
 import type { Settings } from '../../app/settings.ts';
 import { readSettings } from '../../app/settings.ts';
 import { Signals } from '../signals.ts';
-import { readGiven, readMeta, resolveVariables } from '../../app/variables.ts';
+import { dryRunJson, dryRunLines } from '../../view/dry-run.ts';
 import { complainAll } from '../diagnostics.ts';
 
 export interface RunOptions {
@@ -79,48 +69,31 @@ export async function run(path: string | null, options: RunOptions): Promise<num
   return start(findProject(), path, options);
 }
 
-async function start(project: Project, path: string, options: RunOptions): Promise<number> {
-  const given = readGiven(options.var ?? [], options.varJson ?? []);
-  const meta = readMeta(options.meta ?? []);
-  if (options.id !== undefined) checkRunId(options.id);
-  const paint = paintFor(process.stderr);
+async function start(project: Project, reference: string, options: RunOptions): Promise<number> {
   const settings = readSettings(project);
-  const values = Object.fromEntries<Json>([...given.texts, ...given.values]);
   const adapters = new Adapters(project);
-  const wanted = { reference: path, language: options.language ?? null, adapter: options.adapter ?? null };
-  const source = { project, config: settings.config, adapters, ...wanted };
-  const compiled = compileWorkflow(source, { values, meta: Object.keys(meta) });
-  const simScript = readScriptBeside(compiled.path, project.cwd);
-  const diagnostics = [...settings.diagnostics, ...compiled.diagnostics, ...simScript.diagnostics];
-  complainAll(diagnostics, paint);
-  const written = compiled.program === null ? null : withAttachment(compiled.program, simScript.text);
-  if (written === null || hasErrors(diagnostics)) {
-    // What is missing is missing on the command line: the workflow is as it should be.
-    const errors = diagnostics.filter(({ severity }) => severity === 'error');
-    return errors.every(({ code }) => code === 'missing-variable') ? EXIT.usage : EXIT.failed;
+  const flags = { ...options, reference, allowance: allowanceIn(options) };
+  const { diagnostics, ready } = await prepareRun(project, settings, adapters, flags);
+  complainAll(diagnostics, paintFor(process.stderr));
+  if (ready === null) return exitOfDiagnostics(diagnostics);
+  const { program, request, at } = ready;
+  if (options.dryRun) {
+    if (options.json) say(JSON.stringify(dryRunJson(program, request), null, 2));
+    else for (const line of dryRunLines(program, request)) say(line);
+    return EXIT.done;
   }
-  const program = await placed(written, project.cwd, options);
-  const id = options.id ?? newId();
-  const at = Date.now();
-  const { fileVariables } = compiled;
-  const variables = resolveVariables(given, program, { id, at, cwd: project.cwd, fileVariables });
-  const request: RunRequest = {
-    id,
-    mark: randomLetters(8),
-    // Prompts of a state machine see what is noted about their run.
-    variables: program.source.language === 'raymond' ? { ...meta, ...variables } : variables,
-    meta,
-    cwd: project.cwd,
-    allowOutside: options.allowOutside ?? false,
-    allowance: { ...DEFAULT_ALLOWANCE, ...allowanceIn(options) },
-  };
-  if (options.dryRun) return (await import('./dry-run.ts')).dryRun(program, request, options.json ?? false);
   refuseAdapters(program, adapters);
   const store = storeOf(project);
   if (!options.detach) {
     return finish({ store, settings, adapters, options }, (session) => startSession(session, program, request));
   }
-  return detach(store, project, id, options, () => createRun(store, program, request, at));
+  return detach(store, project, request.id, options, () => createRun(store, program, request, at));
+}
+
+/** If only variables are missing, the command line is wrong and not the workflow. */
+function exitOfDiagnostics(diagnostics: readonly Diagnostic[]): number {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error');
+  return errors.every(({ code }) => code === 'missing-variable') ? EXIT.usage : EXIT.failed;
 }
 
 async function resume(project: Project, wanted: string, options: RunOptions): Promise<number> {
@@ -139,31 +112,7 @@ async function resume(project: Project, wanted: string, options: RunOptions): Pr
   );
 }
 
-function withAttachment(program: Program, script: string | null): Program {
-  return script === null ? program : { ...program, attachments: { ...program.attachments, [SIM_SCRIPT]: script } };
-}
-
-/** With the commit that a run of opcodes begins at: what its repository does not allow is said before anything begins. */
-async function placed(program: Program, cwd: string, options: RunOptions): Promise<Program> {
-  const inPlace = options.inPlace === true;
-  const conducted = conductorOf(program);
-  if (conducted === null) {
-    if (inPlace) throw new UsageError('--in-place is for Conductor workflows', 'other runs work in place anyway');
-    return program;
-  }
-  const [given] = [...(options.var ?? []), ...(options.varJson ?? [])];
-  if (program.source.language === 'conductor' && given !== undefined) {
-    throw new UsageError(`a Conductor workflow has no variables: ${given}`, 'keep notes with its run: --meta k=v');
-  }
-  if (!conducted.mutates || options.dryRun === true) return withWorkplace(program, { base: null, inPlace });
-  const repository = await Repository.open(cwd, ownEnvironment());
-  if (!repository.ok) throw new UsageError(repository.error.message, repository.error.cure);
-  const clean = inPlace ? await repository.value.checkClean() : ok(undefined);
-  if (!clean.ok) throw new UsageError(clean.error.message, clean.error.cure);
-  return withWorkplace(program, { base: repository.value.head, inPlace });
-}
-
-/** What the flags allow; they leave out what they do not name. */
+/** Only what the flags name. */
 function allowanceIn(options: RunOptions): Partial<Allowance> {
   const { budgetUsd: usd, budgetTokens: tokens, maxTransitions: transitions, maxAgents: agents } = options;
   return {
@@ -173,12 +122,6 @@ function allowanceIn(options: RunOptions): Partial<Allowance> {
     ...(agents === undefined ? {} : { agents }),
   };
 }
-
-const DEFAULT_ALLOWANCE: Allowance = {
-  ...UNLIMITED,
-  transitions: 1_000,
-  agents: Math.max(4, availableParallelism()),
-};
 
 interface Means {
   readonly store: Store;
@@ -310,14 +253,4 @@ function projectOf({ workflow }: RunOptions): Project {
   if (workflow === undefined) return project;
   const runs = dirname(resolve(project.cwd, workflow));
   return { ...project, runs, meow: dirname(runs), exists: true };
-}
-
-/** The store refuses an id that is taken; with 36^8 to choose from, chance does not meet one. */
-function newId(): string {
-  return `wf-${randomLetters(8)}`;
-}
-
-function randomLetters(count: number): string {
-  const letters = 'abcdefghijklmnopqrstuvwxyz0123456789';
-  return Array.from({ length: count }, () => letters[randomInt(letters.length)]).join('');
 }

@@ -1,10 +1,7 @@
-// `meow status`: how a run stands.
+// `meow status`: show a run's status.
 
-import { join, relative } from 'node:path';
-import { addressOf } from '../../ipc/address.ts';
-import { refusedMessages } from '../../ipc/pending-messages.ts';
-import type { RunState } from '../../kernel/state.ts';
-import type { Store } from '../../engine/ports.ts';
+import { relative } from 'node:path';
+import type { RunState } from '../../app/observer.ts';
 import { summaryLines } from '../../view/summary-lines.ts';
 import { statusView } from '../../view/status.ts';
 import { treeLines } from '../../view/tree-lines.ts';
@@ -16,7 +13,8 @@ import { follow } from '../../app/follow.ts';
 import { findProject } from '../../app/project.ts';
 import { Redraw } from '../redraw.ts';
 import { isAscii, moves } from '../reporters/tree.ts';
-import { latestRun, readRun, resolveRun, storeOf } from '../../app/runs.ts';
+import type { Store } from '../../app/runs.ts';
+import { latestRun, readRun, refusedMessagesOf, resolveRun, storeOf } from '../../app/runs.ts';
 import { isDeaf, say, sayJson } from '../output.ts';
 import { lineWidth } from '../terminal-size.ts';
 
@@ -40,7 +38,7 @@ export async function status(wanted: string | null, { json, watch }: StatusOptio
   return EXIT.done;
 }
 
-/** The contract's object, and who works on the run. */
+/** The object of `status --json`. */
 export async function statusObject(store: Store, run: FollowedRun): Promise<object> {
   const holder = await store.holder(run.id);
   const view = statusView(run.state, { id: run.id });
@@ -61,19 +59,19 @@ async function statusLines(store: Store, { id, state }: FollowedRun): Promise<re
   ];
 }
 
-/** What was said to the run and could not be taken, and nobody was told. */
+/** Messages that the run refused and whose sender did not wait for the answer. */
 function refused(store: Store, id: string): readonly string[] {
-  const { inbox } = addressOf(store.files(id).localPath(''), '');
-  const { length } = refusedMessages(inbox);
-  if (length === 0) return [];
-  const what = length === 1 ? '1 refused message is' : `${length} refused messages are`;
-  return [`${what} kept in ${relative(process.cwd(), join(inbox, 'refused'))}`];
+  const { folder, count } = refusedMessagesOf(store, id);
+  if (count === 0) return [];
+  return [
+    `${count === 1 ? '1 refused message is' : `${count} refused messages are`} in ${relative(process.cwd(), folder)}`,
+  ];
 }
 
-/** A run that should go on, and nobody works on it. */
+/** The run has not ended, and no engine works on it. */
 async function abandoned(store: Store, id: string, state: RunState): Promise<readonly string[]> {
   if (state.phase === 'ended' || (await store.holder(id)) !== null) return [];
-  return [`no engine works on it: meow resume ${id}`];
+  return [`the run has no engine; resume it: meow resume ${id}`];
 }
 
 async function watchAsJson(store: Store, id: string): Promise<void> {

@@ -4,9 +4,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { UsageError } from '../../base/usage-error.ts';
-import type { RunHolder, Store } from '../../engine/ports.ts';
+import type { RunHolder, Store } from '../../app/runs.ts';
 import type { LiveRun, RunState } from '../../app/observer.ts';
-import { ownEnvironment } from '../../app/own-environment.ts';
+import { ownEnvironment } from '../../app/project.ts';
 import { resumeSession } from '../../app/run-session.ts';
 import { isErrno } from '../../sys/errno.ts';
 import { runStatus } from '../../view/status.ts';

@@ -1,6 +1,6 @@
 // `meow trace`: what happened, in order, from the journal.
 
-import type { JournalRecord } from '../../kernel/decision.ts';
+import type { JournalRecord } from '../../app/observer.ts';
 import { Timeline, decisionJson } from '../../view/timeline.ts';
 import { renderTimelineLine } from '../../view/timeline-lines.ts';
 import { paintFor } from '../colours.ts';

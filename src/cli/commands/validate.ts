@@ -7,7 +7,7 @@ import { countText, diagnosticJson, renderDiagnostic } from '../../view/diagnost
 import { Adapters } from '../../app/adapters.ts';
 import { paintFor } from '../colours.ts';
 import { EXIT, report } from '../exit.ts';
-import { InvalidWorkflow } from '../../app/invalid-workflow.ts';
+import { InvalidWorkflow } from '../../app/errors.ts';
 import { findProject } from '../../app/project.ts';
 import { say } from '../output.ts';
 import { readSettings } from '../../app/settings.ts';

@@ -1,7 +1,6 @@
 // A line for each change, for pipes, files and CI.
 
-import type { JournalRecord } from '../../kernel/decision.ts';
-import type { RunState } from '../../kernel/state.ts';
+import type { JournalRecord, RunState } from '../../app/observer.ts';
 import { summaryLines } from '../../view/summary-lines.ts';
 import { plainPalette } from '../../view/palette.ts';
 import { Timeline } from '../../view/timeline.ts';

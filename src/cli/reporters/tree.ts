@@ -1,6 +1,6 @@
 // The live tree on a terminal. Its last state stays on the screen, with what to do next below it.
 
-import type { RunState } from '../../kernel/state.ts';
+import type { RunState } from '../../app/observer.ts';
 import { summaryLines } from '../../view/summary-lines.ts';
 import { treeLines } from '../../view/tree-lines.ts';
 import { paintFor } from '../colours.ts';

@@ -1,13 +1,15 @@
 // What an adapter does, for people who want to know before they use it: every command that it starts, and what else it
-// says about its agent.
+// defines for its agent.
 
-import type { Json, JsonMap } from '../../base/json.ts';
-import type { Adapter, DialogPattern, HookNames } from '../../ir/adapter.ts';
-import { channelsOf } from '../../ir/adapter.ts';
-import type { Text } from '../../ir/text.ts';
-import { writtenText } from '../../ir/text.ts';
-import { padTo } from '../../view/row.ts';
-import { sanitize } from '../../view/sanitize.ts';
+import type { Json, JsonMap } from '../base/json.ts';
+import type { Adapter, DialogPattern, HookNames } from '../ir/adapter.ts';
+import { channelsOf } from '../ir/adapter.ts';
+
+export { channelsOf } from '../ir/adapter.ts';
+import type { Text } from '../ir/text.ts';
+import { writtenText } from '../ir/text.ts';
+import { padTo } from './row.ts';
+import { sanitize } from './sanitize.ts';
 
 /** Every command, by what it is for. */
 export function commandsOf({ terminal, headless, acp, program }: Adapter): readonly (readonly [string, string])[] {

@@ -1,46 +1,48 @@
-// `meow run --dry-run`: what would be run, without a trace. The steps that a run begins with come first; behind them, each
-// under the name of its workflow, those that steps may lead to.
+// What `meow run --dry-run` shows: the steps that the run begins with, then those of the other workflows that steps may
+// enter.
 
-import { formatDuration } from '../../base/time.ts';
-import type { Target } from '../../ir/transition.ts';
-import { blocksOf, blocksOfTarget } from '../../ir/transition.ts';
-import type { Block, Each, Program, RunRequest, Step } from '../../ir/program.ts';
-import type { Text } from '../../ir/text.ts';
-import { shownVariables } from '../../view/status.ts';
-import { durationText } from '../../view/step-lines.ts';
-import { EXIT } from '../exit.ts';
-import { say } from '../output.ts';
-import { writtenText } from '../../ir/text.ts';
+import { formatDuration } from '../base/time.ts';
+import type { Target } from '../ir/transition.ts';
+import { blocksOf, blocksOfTarget } from '../ir/transition.ts';
+import type { Block, Each, Program, RunRequest, Step } from '../ir/program.ts';
+import type { Text } from '../ir/text.ts';
+import { shownVariables } from './status.ts';
+import { durationText } from './step-lines.ts';
+import { writtenText } from '../ir/text.ts';
 
-export function dryRun(program: Program, request: RunRequest, json: boolean): number {
-  const first = (block: Block): number => (block.name === program.entry ? 0 : 1);
-  const blocks = Object.values(program.blocks).toSorted((a, b) => first(a) - first(b));
-  const variables = shownVariables(request.variables);
-  const steps = blocks.flatMap((block) => block.steps.map((step) => ({ block, step })));
-  if (json) {
-    const { language, name } = program.source;
-    const described = steps.map(({ block, step }) => ({
+export function dryRunJson(program: Program, { variables }: RunRequest): object {
+  const { language, name } = program.source;
+  const steps = blocksInOrder(program).flatMap((block) =>
+    block.steps.map((step) => ({
       id: step.id,
       executor: step.executor,
       needs: step.needs,
       workflow: block.name,
       leads_to: leadsTo(step),
-    }));
-    say(JSON.stringify({ kind: 'dry-run', language, source: name, vars: variables, steps: described }, null, 2));
-    return EXIT.done;
-  }
-  say(`${program.source.name}: ${steps.length} ${steps.length === 1 ? 'step' : 'steps'}; nothing was started`);
-  for (const [name, value] of Object.entries(variables)) say(`  ${name} = ${JSON.stringify(value)}`);
-  for (const block of blocks) sayBlock(block, block.name === program.entry);
-  return EXIT.done;
+    })),
+  );
+  return { kind: 'dry-run', language, source: name, vars: shownVariables(variables), steps };
 }
 
-function sayBlock({ name, steps }: Block, isEntry: boolean): void {
-  if (!isEntry) say(`\n${name}:`);
-  for (const step of steps) {
-    say();
-    for (const line of describe(step)) say(isEntry ? line : `  ${line}`);
-  }
+export function dryRunLines(program: Program, { variables }: RunRequest): readonly string[] {
+  const blocks = blocksInOrder(program);
+  const count = blocks.reduce((sum, { steps }) => sum + steps.length, 0);
+  return [
+    `${program.source.name}: ${count} ${count === 1 ? 'step' : 'steps'}; nothing was started`,
+    ...Object.entries(shownVariables(variables)).map(([name, value]) => `  ${name} = ${JSON.stringify(value)}`),
+    ...blocks.flatMap((block) => blockLines(block, block.name === program.entry)),
+  ];
+}
+
+/** The entry block first. */
+function blocksInOrder({ blocks, entry }: Program): readonly Block[] {
+  const rank = ({ name }: Block): number => (name === entry ? 0 : 1);
+  return Object.values(blocks).toSorted((a, b) => rank(a) - rank(b));
+}
+
+function blockLines({ name, steps }: Block, isEntry: boolean): readonly string[] {
+  const lines = steps.flatMap((step) => ['', ...describe(step).map((line) => (isEntry ? line : `  ${line}`))]);
+  return isEntry ? lines : ['', `${name}:`, ...lines];
 }
 
 function describe(step: Step): readonly string[] {
@@ -54,7 +56,7 @@ function describe(step: Step): readonly string[] {
       ? [`up to ${step.retry.attemptsMax} attempts, ${formatDuration(step.retry.delayMs)} apart`]
       : []),
     ...(step.onError.kind === 'fail' ? [] : [`on error: ${step.onError.kind}`]),
-    ...(below.length === 0 ? [] : [`leads to ${someOf(below)}`]),
+    ...(below.length === 0 ? [] : [`may enter ${someOf(below)}`]),
   ];
   return [`${step.id}  (${notes.join('; ')})`, ...textOf(step).map((line) => `    ${line}`)];
 }
@@ -79,7 +81,7 @@ function aboutAgent({ act }: Step): readonly string[] {
   }
 }
 
-/** Names of the blocks that a step may bring in, each once. */
+/** Names of the blocks that a step may enter, each once. */
 function leadsTo({ act, routes, onError }: Step): readonly string[] {
   const targets: Target[] = [];
   if (act.kind === 'each') targets.push(act.target);

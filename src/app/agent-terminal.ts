@@ -1,0 +1,93 @@
+// The terminal of an agent: the tmux command that attaches to it.
+
+import { spawnSync } from 'node:child_process';
+import { UsageError } from '../base/usage-error.ts';
+import { storedStart } from '../drivers/agent/files.ts';
+import { TRANSCRIPT } from '../drivers/agent/terminal/agent.ts';
+import { socketPaths } from '../drivers/agent/tmux/private-socket.ts';
+import { MARKER_OPTION } from '../drivers/agent/tmux/terminal-pane.ts';
+import { markerOf } from '../drivers/environment.ts';
+import { findProgram } from '../drivers/recording-shell.ts';
+import { shellWord } from '../ir/quote.ts';
+import { shorten } from '../view/sanitize.ts';
+import type { AgentView } from '../view/status.ts';
+import { statusView } from '../view/status.ts';
+import { ownEnvironment } from './project.ts';
+import type { Project } from './project.ts';
+import type { ReadRun } from './runs.ts';
+import { storeOf } from './runs.ts';
+import { readSettings } from './settings.ts';
+
+export interface AgentTerminal {
+  /** Absolute path of everything that the terminal has printed. */
+  readonly transcript: string;
+  /** Null if the terminal is gone. */
+  readonly command: {
+    readonly program: string;
+    readonly args: readonly string[];
+    readonly environment: Readonly<Record<string, string>>;
+    /** As it can be pasted into a shell. */
+    readonly text: string;
+  } | null;
+}
+
+/** Throws if the agent is unknown or has no terminal. */
+export async function agentTerminal(
+  project: Project,
+  run: ReadRun,
+  agent: string,
+  readOnly: boolean,
+): Promise<AgentTerminal> {
+  const { id, state } = run;
+  const { adapter } = requireAgent(run, agent);
+  const files = storeOf(project).files(id);
+  const start = await storedStart(files, agent);
+  if (start === null || start.channel !== 'terminal') {
+    const what = adapter === null ? '' : ` (adapter ${adapter})`;
+    throw new UsageError(`agent ${agent} has no terminal${what}`, `follow its work: meow trace ${id} --follow`);
+  }
+  const transcript = files.localPath(`${start.inRun}/${TRANSCRIPT}`);
+  // Terminals are reachable only on their own machine.
+  const place = { runId: id, files, mark: state.request?.mark ?? '' };
+  const environment = ownEnvironment();
+  const program = findProgram('tmux', environment['PATH'] ?? '');
+  if (program === null) throw new UsageError('tmux is not on PATH', 'install tmux 3.2 or later');
+  const isShared = readSettings(project).config.tmux === 'shared';
+  const server = isShared ? [] : ['-S', socketPaths(place).socket];
+  // A private server is not nested in a session of the user's own server; a shared one is.
+  const { TMUX: _, ...outside } = environment;
+  const tmux = { program, server, environment: isShared ? environment : outside };
+  const session = sessionOf(tmux, markerOf(place, start.name));
+  if (session === null) return { transcript, command: null };
+  const args = [...server, 'attach-session', ...(readOnly ? ['-r'] : []), '-t', `=${session}`];
+  const text = ['tmux', ...args].map(shellWord).join(' ');
+  return { transcript, command: { program, args, environment: tmux.environment, text } };
+}
+
+function requireAgent({ id, state }: ReadRun, agent: string): AgentView {
+  const { agents } = statusView(state);
+  const found = agents.find((each) => each.id === agent);
+  if (found !== undefined) return found;
+  const names = agents.map((each) => shorten(each.id)).join(', ');
+  throw new UsageError(`run ${id} has no agent ${agent}`, names === '' ? 'it has no agents' : `it has: ${names}`);
+}
+
+/** The current name of the session whose pane has this marker; null if there is none. */
+function sessionOf(
+  tmux: {
+    readonly program: string;
+    readonly server: readonly string[];
+    readonly environment: Readonly<Record<string, string>>;
+  },
+  marker: string,
+): string | null {
+  const list = ['-u', '-N', ...tmux.server, 'list-panes', '-a', '-F', `#{session_name} #{${MARKER_OPTION}}`];
+  const { stdout, error } = spawnSync(tmux.program, list, {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    encoding: 'utf8',
+    env: tmux.environment,
+  });
+  if (error !== undefined) throw error;
+  const line = stdout.split('\n').find((each) => each.endsWith(` ${marker}`));
+  return line?.slice(0, -marker.length - 1) ?? null;
+}
