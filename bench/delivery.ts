@@ -13,7 +13,7 @@ import { markerOf, processesOfRun } from '../src/drivers/environment.ts';
 import { MARKER } from '../src/sys/process-table.ts';
 import { terminalHost } from '../src/drivers/agent/terminal/host.ts';
 import { Tmux } from '../src/drivers/agent/tmux/tmux.ts';
-import { SessionLedger } from '../src/drivers/agent/headless/session-registry.ts';
+import { SessionRegistry } from '../src/drivers/agent/headless/session-registry.ts';
 import { findProgram } from '../src/drivers/recording-shell.ts';
 import type { Adapter, HookNames, TerminalProfile } from '../src/ir/adapter.ts';
 import { atMost, duration, environment, figure, interleaveWarm, median, ratios, ROOT } from './measure.ts';
@@ -65,7 +65,7 @@ class Terminals {
       ...talk,
       tmux: this.tmux,
       adapter,
-      ledger: new SessionLedger(localRunFiles(folder)),
+      sessions: new SessionRegistry(localRunFiles(folder)),
       files: localRunFiles(folder),
       cwd: folder,
       environment: this.#environment,

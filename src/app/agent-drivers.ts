@@ -9,14 +9,14 @@ import type { Driver, RunFiles } from '../engine/ports.ts';
 import { acpHost } from '../drivers/agent/acp/host.ts';
 import { agentDriver } from '../drivers/agent/driver.ts';
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
-import type { RunSurroundings } from '../drivers/environment.ts';
+import type { DriverContext } from '../drivers/environment.ts';
 import { headlessHost } from '../drivers/agent/headless/host.ts';
 import { hostsByChannel } from '../drivers/agent/host-registry.ts';
 import { keptScript, SIM_SCRIPT, simHost } from '../drivers/agent/sim-host.ts';
 import { terminalHost } from '../drivers/agent/terminal/host.ts';
 import { privateSocket } from '../drivers/agent/tmux/private-socket.ts';
 import { Tmux } from '../drivers/agent/tmux/tmux.ts';
-import { SessionLedger } from '../drivers/agent/headless/session-registry.ts';
+import { SessionRegistry } from '../drivers/agent/headless/session-registry.ts';
 import { turnDriver } from '../drivers/agent/headless/turn-driver.ts';
 import { findProgram } from '../drivers/recording-shell.ts';
 import type { Adapter } from '../ir/adapter.ts';
@@ -25,7 +25,7 @@ import type { Config } from '../languages/config.ts';
 import type { Adapters } from './adapters.ts';
 
 export interface AgentDriversRequest {
-  readonly surroundings: RunSurroundings & { readonly binFolder: string };
+  readonly surroundings: DriverContext & { readonly binFolder: string };
   readonly adapters: Adapters;
   readonly config: Config;
   /** Its attachment SIM_SCRIPT says what simulated agents do. */
@@ -50,7 +50,7 @@ export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
     const found = adapters.named(name);
     return found.ok && found.value.mailbox ? scripted(found, script) : found;
   };
-  const ledger = new SessionLedger(run.files);
+  const sessions = new SessionRegistry(run.files);
   let tmux: Result<Tmux, string> | null = null;
   const hosts = hostsByChannel(
     named,
@@ -65,16 +65,16 @@ export function agentDrivers(request: AgentDriversRequest): AgentDrivers {
         ),
       terminal: (adapter) => {
         tmux ??= findTmux(run, config);
-        return tmux.ok ? ok(terminalHost({ ...run, adapter, ledger, tmux: tmux.value })) : tmux;
+        return tmux.ok ? ok(terminalHost({ ...run, adapter, sessions, tmux: tmux.value })) : tmux;
       },
-      headless: (adapter) => ok(headlessHost({ ...run, adapter, ledger, heard })),
+      headless: (adapter) => ok(headlessHost({ ...run, adapter, sessions, heard })),
       acp: (adapter) => ok(acpHost({ ...run, adapter, heard })),
     },
     config.channel,
   );
   return {
     agents: agentDriver({ ...run, hosts }),
-    turns: (environment) => turnDriver({ ...run, environment, adapters: named, ledger, parks }),
+    turns: (environment) => turnDriver({ ...run, environment, adapters: named, sessions, parks }),
   };
 }
 
@@ -93,7 +93,7 @@ function scripted(
 }
 
 /** An error is a sentence. */
-function findTmux(run: RunSurroundings, config: Config): Result<Tmux, string> {
+function findTmux(run: DriverContext, config: Config): Result<Tmux, string> {
   const { environment } = run;
   const program = findProgram('tmux', environment['PATH'] ?? '');
   if (program === null) return err('tmux is not on PATH; agents in terminals need tmux 3.2 or later');

@@ -2,7 +2,7 @@
 
 import { resolve } from 'node:path';
 import { branchOf } from '../drivers/git/repository.ts';
-import type { RunSurroundings } from '../drivers/environment.ts';
+import type { DriverContext } from '../drivers/environment.ts';
 import { worktreePath } from '../drivers/conductor/workspace.ts';
 import type { Program } from '../ir/program.ts';
 import { visitsOf } from '../view/visits.ts';
@@ -12,7 +12,7 @@ import type { LiveRun, RunObserver } from './observer.ts';
 import { RunDirectory } from './run-directory.ts';
 
 export interface ConductorDirectoryOptions {
-  readonly surroundings: RunSurroundings;
+  readonly surroundings: DriverContext;
   readonly program: Program;
   readonly run: LiveRun;
   /** Loads what works on the repository. */

@@ -3,7 +3,7 @@
 import { resolve } from 'node:path';
 import { present } from '../base/assert.ts';
 import type { WorkspaceRequest } from '../drivers/conductor/workspace.ts';
-import type { RunSurroundings } from '../drivers/environment.ts';
+import type { DriverContext } from '../drivers/environment.ts';
 import { conductorOf, workplaceOf } from '../ir/conductor.ts';
 import type { Program } from '../ir/program.ts';
 
@@ -19,7 +19,7 @@ export interface ConductorPlaces {
   readonly base: string | null;
 }
 
-export function conductorPlaces(surroundings: RunSurroundings, program: Program): ConductorPlaces {
+export function conductorPlaces(surroundings: DriverContext, program: Program): ConductorPlaces {
   const conductor = present(conductorOf(program), 'the program has no Conductor facts');
   const { base, inPlace } = workplaceOf(program);
   const project = resolve(surroundings.files.localPath(''), '../../..');

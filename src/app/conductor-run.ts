@@ -1,7 +1,7 @@
 // What a Conductor run has besides any other run: a place to work in, and the driver of its opcodes.
 
 import { commandDriver } from '../drivers/command/command-driver.ts';
-import type { RunSurroundings } from '../drivers/environment.ts';
+import type { DriverContext } from '../drivers/environment.ts';
 import { opcodeDriver } from '../drivers/conductor/opcode-driver.ts';
 import { workspaceFor } from '../drivers/conductor/workspace.ts';
 import type { LiveRun } from '../engine/client.ts';
@@ -14,7 +14,7 @@ import type { VisitView } from '../view/visits.ts';
 import { conductorPlaces } from './conductor-places.ts';
 
 export interface ConductorRunRequest {
-  readonly surroundings: RunSurroundings;
+  readonly surroundings: DriverContext;
   readonly program: Program;
   readonly config: Config;
   /** A driver of headless turns whose agents have this environment. */

@@ -4,10 +4,10 @@
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
 import { commandDriver } from '../drivers/command/command-driver.ts';
 import { socketPaths } from '../drivers/agent/tmux/private-socket.ts';
-import type { RunSurroundings } from '../drivers/environment.ts';
+import type { DriverContext } from '../drivers/environment.ts';
 import { readDriver } from '../drivers/read-driver.ts';
 import { steered } from '../drivers/transition-reader.ts';
-import type { SteeringPlace } from '../drivers/transition-reader.ts';
+import type { TransitionContext } from '../drivers/transition-reader.ts';
 import type { LiveRun } from '../engine/client.ts';
 import type { Driver, Drivers } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
@@ -19,7 +19,7 @@ import type { ConductorRun } from './conductor-run.ts';
 
 export interface RunDriversOptions {
   readonly run: LiveRun;
-  readonly surroundings: RunSurroundings & { readonly binFolder: string };
+  readonly surroundings: DriverContext & { readonly binFolder: string };
   readonly program: Program;
   readonly config: Config;
   readonly adapters: Adapters;
@@ -43,7 +43,7 @@ export class RunDrivers {
     this.#options = options;
     const { surroundings, program, config, isNew, within } = options;
     const { files, cwd } = surroundings;
-    const place: SteeringPlace = { program, files, cwd, within };
+    const place: TransitionContext = { program, files, cwd, within };
     const command = once(() => {
       const { environment } = this;
       const known = isNew ? entryCommands(program) : 0;

@@ -9,9 +9,9 @@ import { resumeRun, startRun } from '../engine/client.ts';
 import type { StartedRun } from '../engine/client.ts';
 import type { Store, StoredRun } from '../engine/ports.ts';
 import { Spawner } from '../drivers/spawner.ts';
-import { outsideOfRuns } from '../drivers/environment.ts';
-import type { RunSurroundings } from '../drivers/environment.ts';
-import { wholeText } from '../drivers/resolve-text.ts';
+import { withoutRunVariables } from '../drivers/environment.ts';
+import type { DriverContext } from '../drivers/environment.ts';
+import { resolveText } from '../drivers/resolve-text.ts';
 import { addressOf } from '../ipc/address.ts';
 import { RunEndpoint } from '../ipc/run-endpoint.ts';
 import { conductorOf } from '../ir/conductor.ts';
@@ -142,9 +142,9 @@ function surroundingsOf(
   { store, environment }: SessionOptions,
   run: LiveRun,
   { mark, cwd }: RunRequest,
-): RunSurroundings & { readonly binFolder: string } {
+): DriverContext & { readonly binFolder: string } {
   const files = store.files(run.id);
-  const inherited = outsideOfRuns(environment);
+  const inherited = withoutRunVariables(environment);
   return {
     runId: run.id,
     mark,
@@ -160,7 +160,7 @@ function surroundingsOf(
 
 function endpointOf(
   run: LiveRun,
-  { mark, files }: RunSurroundings,
+  { mark, files }: DriverContext,
   drivers: RunDrivers,
   reporter: Reporter,
 ): RunEndpoint {
@@ -170,7 +170,7 @@ function endpointOf(
     runFolder: files.localPath(''),
     clock: systemClock,
     promptText({ prompt, expects }) {
-      const text = wholeText(prompt, files);
+      const text = resolveText(prompt, files);
       return text.ok ? ok(promptText(text.value, 'autonomous', expects)) : text;
     },
     hasAccepted: (agent, effect) => drivers.agents?.hasTaken(agent, effect) ?? false,
@@ -179,7 +179,7 @@ function endpointOf(
   });
 }
 
-function endpointObserver(endpoint: RunEndpoint, { runId, files }: RunSurroundings): RunObserver {
+function endpointObserver(endpoint: RunEndpoint, { runId, files }: DriverContext): RunObserver {
   return {
     open() {
       try {
@@ -196,7 +196,7 @@ function endpointObserver(endpoint: RunEndpoint, { runId, files }: RunSurroundin
 function remindersOf(
   { config, reporter }: SessionOptions,
   { environment }: RunDrivers,
-  { runId, cwd }: RunSurroundings,
+  { runId, cwd }: DriverContext,
 ): readonly RunObserver[] {
   const { remind: command, remindEveryMs: everyMs } = config.gates;
   const warn = (line: string): void => reporter.warn(line);

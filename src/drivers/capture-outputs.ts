@@ -20,7 +20,7 @@ import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { fileName } from './step-folder.ts';
 import { makeFolder, openPrivate } from '../sys/private-file.ts';
 import type { StepFolder } from './step-folder.ts';
-import { wholeText } from './resolve-text.ts';
+import { resolveText } from './resolve-text.ts';
 
 export interface Captured {
   readonly outputs: Outputs;
@@ -86,7 +86,7 @@ async function take(one: Capture<FilledText>, left: Left): Promise<Result<Taken 
     case 'stderr':
       return takeFile({ path: join(left.folder.path, one.from.kind), trims: true }, one, left);
     case 'file': {
-      const written = wholeText(one.from.path, left.files);
+      const written = resolveText(one.from.path, left.files);
       if (!written.ok) return missing(written.error);
       if (written.value === '' || written.value.includes('\0'))
         return missing('the path of its file is empty or has a NUL byte');

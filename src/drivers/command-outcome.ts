@@ -10,7 +10,7 @@ import type { Left } from './capture-outputs.ts';
 import { SIGNAL_NAMES } from '../sys/process.ts';
 
 /** A command that ended by itself. */
-export async function verdict(spec: CommandSpec<FilledText>, left: Left): Promise<Outcome> {
+export async function commandOutcome(spec: CommandSpec<FilledText>, left: Left): Promise<Outcome> {
   const captured = await capture(spec.captures, left);
   const outputs = { exit_code: left.status, outcome: left.status === 0 ? 'true' : 'false', ...captured.outputs };
   const fail = (kind: FailureKind, message: string): Outcome => ({
@@ -32,7 +32,7 @@ export async function verdict(spec: CommandSpec<FilledText>, left: Left): Promis
 }
 
 /** A command that did not end by itself: stopped or lost. It has no status, but may have said something. */
-export async function unfinished(
+export async function unfinishedOutcome(
   kind: FailureKind,
   message: string,
   spec: CommandSpec<FilledText>,

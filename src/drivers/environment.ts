@@ -20,7 +20,7 @@ import type { ProcessEntry } from '../sys/process-table.ts';
 import type { Spawner } from './spawner.ts';
 
 /** What every driver that starts something must know of its run. */
-export interface RunSurroundings {
+export interface DriverContext {
   readonly runId: string;
   /** Tells the run's processes from those of another with the same id. */
   readonly mark: string;
@@ -49,7 +49,7 @@ export function processesOfRun(runId: string): readonly ProcessEntry[] {
 }
 
 /** What a run tells those that it starts is not for the run that one of them may start: it has its own agents and steps. */
-export function outsideOfRuns(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+export function withoutRunVariables(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_RUNS.test(name)));
 }
 
@@ -58,7 +58,7 @@ const OF_RUNS = /^MEOW_(?:WORKFLOW|STEP|ATTEMPT|AGENT|ORCH_SOCK|INBOX|HOOKS|VAR_
 /** With what is the same for all that a run starts. */
 export function inRun(
   environment: Readonly<Record<string, string>>,
-  run: Omit<RunSurroundings, 'environment'>,
+  run: Omit<DriverContext, 'environment'>,
 ): Readonly<Record<string, string>> {
   const constant = { MEOW_WORKFLOW: run.runId, MEOW_ORCH_SOCK: run.socket, MEOW_INBOX: run.inbox };
   return { ...environment, ...pathBehind(run.binFolder ?? null, environment['PATH']), ...constant };
@@ -68,7 +68,7 @@ export function inRun(
 export function environmentFor(request: {
   /** Made by `inRun`. */
   readonly base: Readonly<Record<string, string>>;
-  readonly run: Pick<RunSurroundings, 'runId' | 'mark' | 'binFolder'>;
+  readonly run: Pick<DriverContext, 'runId' | 'mark' | 'binFolder'>;
   readonly effect: Effect;
   readonly own: Readonly<Record<string, string>>;
 }): Result<Environment, string> {
@@ -97,7 +97,7 @@ function pathBehind(folder: string | null, path: string | undefined): Readonly<R
 }
 
 /** For scripts that know the variables around them by their names; what is reserved is not among them. */
-export function namedAsTheyAre(variables: Readonly<Record<string, Json>>): readonly (readonly [string, string])[] {
+export function variablesByName(variables: Readonly<Record<string, Json>>): readonly (readonly [string, string])[] {
   return Object.entries(variables).flatMap(([name, value]) => {
     const text = plainText(value);
     const fits =

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { jsonFault } from './json-error-position.ts';
+import { jsonErrorPosition } from './json-error-position.ts';
 
 test.each([
   ['[1, 2,, 3]', 6],
@@ -16,7 +16,7 @@ test.each([
   ['[01]', 2],
   ['[1}', 2],
 ])('%j stops being JSON at %i', (text, at) => {
-  expect(jsonFault(text)).toBe(at);
+  expect(jsonErrorPosition(text)).toBe(at);
 });
 
 test('there is a fault where the system finds one, and nowhere else', () => {
@@ -25,7 +25,7 @@ test('there is a fault where the system finds one, and nowhere else', () => {
     .map(([text, at, put]) => text.slice(0, at % (text.length + 1)) + put + text.slice((at % (text.length + 1)) + 1));
   fc.assert(
     fc.property(fc.oneof(fc.json(), broken), (text) => {
-      expect(jsonFault(text) === null).toBe(isJson(text));
+      expect(jsonErrorPosition(text) === null).toBe(isJson(text));
     }),
     { numRuns: 2_000 },
   );

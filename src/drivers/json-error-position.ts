@@ -1,7 +1,7 @@
 // Where a text stops being JSON. The system's own parser says that it does, but not always where.
 
 /** The offset of the first piece that does not belong there; the length of the text where it breaks off; null for JSON. */
-export function jsonFault(text: string): number | null {
+export function jsonErrorPosition(text: string): number | null {
   const open: ('[' | '{')[] = [];
   let expected: Expected = 'value';
   let at = 0;

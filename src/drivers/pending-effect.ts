@@ -4,7 +4,7 @@ import type { Answer, DialogVerdict, StopHow } from '../engine/ports.ts';
 import type { Outcome } from '../ir/effect.ts';
 import { crash } from '../sys/throw-uncaught.ts';
 
-export class Asked {
+export class PendingEffect {
   readonly answers: Answer[];
   /** The first stop. */
   readonly stopped: Promise<StopHow>;
@@ -58,21 +58,21 @@ export class Asked {
 }
 
 /** The effects that have been asked for and not answered yet. */
-export class AskedEffects {
-  readonly #open = new Map<string, Asked>();
+export class PendingEffects {
+  readonly #open = new Map<string, PendingEffect>();
 
-  get(effectId: string): Asked | undefined {
+  get(effectId: string): PendingEffect | undefined {
     return this.#open.get(effectId);
   }
 
   /** Answered with what it comes to; whoever asks again meanwhile is answered with the same. A bug is loud. */
-  ask(effectId: string, answer: Answer, perform: (asked: Asked) => Promise<Outcome>): void {
+  ask(effectId: string, answer: Answer, perform: (asked: PendingEffect) => Promise<Outcome>): void {
     const known = this.#open.get(effectId);
     if (known !== undefined) {
       known.answers.push(answer);
       return;
     }
-    const asked = new Asked(answer);
+    const asked = new PendingEffect(answer);
     this.#open.set(effectId, asked);
     const answered = async (): Promise<void> => {
       await soon();

@@ -13,11 +13,11 @@ import { success } from '../ir/effect.ts';
 import type { Effect, Outcome, ReadSpec } from '../ir/effect.ts';
 import { failure } from '../ir/failure.ts';
 import type { FilledText } from '../ir/text.ts';
-import { Asked, soon } from './pending-effect.ts';
+import { PendingEffect, soon } from './pending-effect.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { crash } from '../sys/throw-uncaught.ts';
-import { jsonFault } from './json-error-position.ts';
-import { wholeText } from './resolve-text.ts';
+import { jsonErrorPosition } from './json-error-position.ts';
+import { resolveText } from './resolve-text.ts';
 
 export interface ReadDriverOptions {
   readonly files: RunFiles;
@@ -28,7 +28,7 @@ export interface ReadDriverOptions {
 const BYTES_MAX = 64 * 1024 * 1024;
 
 export function readDriver(options: ReadDriverOptions): Driver {
-  const asked = new Map<string, Asked>();
+  const asked = new Map<string, PendingEffect>();
   const ask = (effect: Effect, answer: Answer): void => {
     const { id, spec } = effect;
     assert(spec.kind === 'read', `nothing to read: ${id} is a ${spec.kind}`);
@@ -37,7 +37,7 @@ export function readDriver(options: ReadDriverOptions): Driver {
       known.answers.push(answer);
       return;
     }
-    const reading = new Asked(answer);
+    const reading = new PendingEffect(answer);
     asked.set(id, reading);
     const perform = async (): Promise<void> => {
       await soon();
@@ -50,7 +50,7 @@ export function readDriver(options: ReadDriverOptions): Driver {
     perform().catch(crash);
   };
   const read = async (spec: ReadSpec<FilledText>): Promise<Outcome> => {
-    const path = wholeText(spec.path, options.files);
+    const path = resolveText(spec.path, options.files);
     const items = path.ok ? await readList(pathOf(path.value, spec.from, options)) : path;
     if (items.ok) return success({ items: items.value });
     return { kind: 'failure', failure: failure('invalid-items', items.error) };
@@ -72,7 +72,7 @@ async function readList(path: string): Promise<Result<readonly Json[], string>> 
   const read = readJsonText(text.value);
   if (!read.ok)
     return err(
-      jsonFault(text.value) === null ? `${path}: ${read.error}` : `${path} is not JSON: ${faultOf(text.value)}`,
+      jsonErrorPosition(text.value) === null ? `${path}: ${read.error}` : `${path} is not JSON: ${faultOf(text.value)}`,
     );
   const { value } = read;
   return Array.isArray(value) ? ok(value as readonly Json[]) : err(`${path} holds no list but ${describe(value)}`);
@@ -102,7 +102,7 @@ function pathOf(path: string, from: ReadSpec<unknown>['from'], { cwd, files }: R
 }
 
 function faultOf(text: string): string {
-  const at = jsonFault(text) ?? text.length;
+  const at = jsonErrorPosition(text) ?? text.length;
   const before = text.slice(0, at).split('\n');
   const place = `line ${before.length}, column ${Array.from(before.at(-1) ?? '').length + 1}`;
   if (at >= text.length) return text.trim() === '' ? 'it is empty' : `it breaks off at ${place}`;

@@ -11,7 +11,7 @@ import type { FilledText } from '../ir/text.ts';
 import { ABSENT, isErrno, REFUSED } from '../sys/errno.ts';
 
 /** An error is a sentence. */
-export function wholeText(text: FilledText, files: RunFiles): Result<string, string> {
+export function resolveText(text: FilledText, files: RunFiles): Result<string, string> {
   if (typeof text === 'string') return ok(text);
   const pieces: string[] = [];
   for (const piece of text) {

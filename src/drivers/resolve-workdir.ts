@@ -10,7 +10,7 @@ import { ABSENT, isErrno, REFUSED } from '../sys/errno.ts';
  * Absolute; an error is a sentence. An empty path is the folder itself that others are relative to. Of several lines the
  * last is the path: what a command like `git worktree add` says before it echoes the path is captured with it.
  */
-export function workFolder(from: string, path: string): Result<string, string> {
+export function resolveWorkdir(from: string, path: string): Result<string, string> {
   if (path.includes('\0')) return err('the path of its folder contains a NUL byte');
   const whole = found(resolve(from, path));
   const last = path.trimEnd().split('\n').at(-1) ?? '';

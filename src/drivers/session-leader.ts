@@ -21,6 +21,21 @@ export function livingLeader(record: ProcessRecord, marker: string): ProcessEntr
   return record.uptime !== null && hadBegunAt(entry, record.uptime) === false ? null : entry;
 }
 
+/**
+ * The process that leads a turn. The spawner starts its program directly, and until the program is executed the process has
+ * the environment of the spawner, so that only its age tells it from a later process. Null if it is not alive.
+ */
+export function turnLeader(record: ProcessRecord, marker: string): ProcessEntry | null {
+  return livingLeader(record, marker) ?? beforeExec(record);
+}
+
+function beforeExec(record: ProcessRecord): ProcessEntry | null {
+  if (record.kind !== 'written' || record.bootId !== bootId() || record.uptime === null) return null;
+  const entry = findProcess(record.pid);
+  if (entry === null || entry.marker !== null || entry.session !== entry.pid) return null;
+  return hadBegunAt(entry, record.uptime) === true ? entry : null;
+}
+
 /** Told of within a second. */
 const LOOK_MS = 800;
 

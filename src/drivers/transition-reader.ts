@@ -15,12 +15,12 @@ import type { Program } from '../ir/program.ts';
 import { refuseAnswer } from '../ir/reminder.ts';
 import { laneContextOf, readTransitions } from '../ir/answer-transitions.ts';
 import type { FilledText } from '../ir/text.ts';
-import { endOfFile } from '../sys/read-file-end.ts';
+import { readFileEnd } from '../sys/read-file-end.ts';
 import { stepFolder } from './step-folder.ts';
-import { wholeText } from './resolve-text.ts';
-import { workFolder } from './resolve-workdir.ts';
+import { resolveText } from './resolve-text.ts';
+import { resolveWorkdir } from './resolve-workdir.ts';
 
-export interface SteeringPlace {
+export interface TransitionContext {
   readonly program: Pick<Program, 'machines' | 'steerings'>;
   readonly files: RunFiles;
   /** What folders that answers name are relative to. Absolute. */
@@ -29,7 +29,7 @@ export interface SteeringPlace {
   readonly within: string | null;
 }
 
-export function steered(driver: Driver, place: SteeringPlace): Driver {
+export function steered(driver: Driver, place: TransitionContext): Driver {
   const reading = (effect: Effect, answer: Answer): Answer => {
     const key = steeringOf(effect);
     return key === null ? answer : (outcome) => answer(followed(effect, key, outcome, place));
@@ -52,7 +52,7 @@ function steeringOf({ spec }: Effect): string | null {
   return spec.kind === 'turn' || spec.kind === 'command' ? spec.steering : null;
 }
 
-function followed(effect: Effect, key: string, outcome: Outcome, place: SteeringPlace): Outcome {
+function followed(effect: Effect, key: string, outcome: Outcome, place: TransitionContext): Outcome {
   if (outcome.kind === 'failure') return explained(effect, outcome);
   const { machines, steerings } = place.program;
   const steering = present(own(steerings, key), `the program has no steering ${key}`);
@@ -111,12 +111,12 @@ function answerOf(effect: Effect, { outputs, kept }: Success, files: RunFiles): 
   }
   const result = outputs['result'];
   if (typeof result !== 'string') return ok('');
-  return kept.includes('result') ? wholeText([{ file: result, quote: [] }], files) : ok(result);
+  return kept.includes('result') ? resolveText([{ file: result, quote: [] }], files) : ok(result);
 }
 
 function lastOf(path: string): Result<string, string> {
   try {
-    return ok(endOfFile(path, ANSWER_BYTES_MAX));
+    return ok(readFileEnd(path, ANSWER_BYTES_MAX));
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return err(`its output cannot be read: ${error.message}`);
     throw error;
@@ -124,8 +124,8 @@ function lastOf(path: string): Result<string, string> {
 }
 
 /** Why it is not to be worked in, as a sentence; null where it may be. */
-function folderProblem(folder: string, { cwd, within }: SteeringPlace): string | null {
-  const found = workFolder(cwd, folder);
+function folderProblem(folder: string, { cwd, within }: TransitionContext): string | null {
+  const found = resolveWorkdir(cwd, folder);
   if (!found.ok) return `cd: ${found.error}`;
   if (within === null) return null;
   const inside = relative(realpathSync(within), realpathSync(found.value));
@@ -134,10 +134,10 @@ function folderProblem(folder: string, { cwd, within }: SteeringPlace): string |
 }
 
 /** The same for a folder that was fine when it was named: since then a link on the way to it may lead elsewhere. */
-function strayed(effect: Effect, place: SteeringPlace): string | null {
+function strayed(effect: Effect, place: TransitionContext): string | null {
   const { spec } = effect;
   if (steeringOf(effect) === null || (spec.kind !== 'turn' && spec.kind !== 'command')) return null;
-  const folder = wholeText(spec.cwd ?? '', place.files);
+  const folder = resolveText(spec.cwd ?? '', place.files);
   // The run's own was chosen by who started it.
   return !folder.ok || folder.value === '' ? null : folderProblem(folder.value, place);
 }

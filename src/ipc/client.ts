@@ -9,7 +9,7 @@ import { UsageError } from '../base/usage-error.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import type { Answer } from './protocol.ts';
 import { decodeAnswer, errorAnswer, LINE_BYTES_MAX } from './protocol.ts';
-import { readSmallFile } from '../sys/read-untrusted-file.ts';
+import { readUntrustedFile } from '../sys/read-untrusted-file.ts';
 import { watchChanges } from '../sys/watch.ts';
 
 export interface EngineAddress {
@@ -136,7 +136,7 @@ async function askInbox(address: EngineAddress, line: string, options: AskOption
 
 function takeAnswer(inbox: string, id: string): Answer | null {
   const path = join(inbox, `${id}.answer`);
-  const file = readSmallFile(path, Infinity);
+  const file = readUntrustedFile(path, Infinity);
   if (file === null) return null;
   unlinkIfPresent(path);
   unlinkIfPresent(join(inbox, `${id}.ask`));

@@ -22,8 +22,8 @@ import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../sys/errno.ts';
 import { parseEventFile } from './event-file.ts';
 import type { Answer, Message } from './protocol.ts';
 import { encodeAnswer, errorAnswer, LINE_BYTES_MAX, parseMessage } from './protocol.ts';
-import type { SmallFile } from '../sys/read-untrusted-file.ts';
-import { readSmallFile } from '../sys/read-untrusted-file.ts';
+import type { UntrustedFile } from '../sys/read-untrusted-file.ts';
+import { readUntrustedFile } from '../sys/read-untrusted-file.ts';
 import { watchPath } from '../sys/watch.ts';
 import { UsageError } from '../base/usage-error.ts';
 
@@ -131,7 +131,7 @@ export class Inbox {
 
   /** Resolves when the message has been handled, or waits; with whether the file existed and was complete. */
   async #handle(name: string): Promise<boolean> {
-    const file = readSmallFile(this.#path(name), LINE_BYTES_MAX);
+    const file = readUntrustedFile(this.#path(name), LINE_BYTES_MAX);
     const read = file === null ? null : this.#messageIn(name, file);
     if (read === null) return false;
     if (typeof read === 'string') {
@@ -146,7 +146,7 @@ export class Inbox {
   }
 
   /** Null if the file is incomplete; a string says what is wrong. */
-  #messageIn(name: string, { text, mtimeMs, ino }: SmallFile): Message | string | null {
+  #messageIn(name: string, { text, mtimeMs, ino }: UntrustedFile): Message | string | null {
     const { runId } = this.#options;
     if (text === null) return `it has more than ${LINE_BYTES_MAX} bytes`;
     const parsed = name.endsWith('.event')

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { ABSENT, isErrno } from '../sys/errno.ts';
 import type { Message } from './protocol.ts';
 import { LINE_BYTES_MAX, parseMessage } from './protocol.ts';
-import { readSmallFile } from '../sys/read-untrusted-file.ts';
+import { readUntrustedFile } from '../sys/read-untrusted-file.ts';
 
 /** In order of arrival. */
 export function pendingMessages(inbox: string, runId: string): readonly Message[] {
@@ -17,7 +17,7 @@ export function pendingMessages(inbox: string, runId: string): readonly Message[
   return arrivals
     .toSorted((a, b) => a.at - b.at)
     .flatMap(({ path }) => {
-      const message = parseMessage(readSmallFile(path, LINE_BYTES_MAX)?.text ?? '', runId);
+      const message = parseMessage(readUntrustedFile(path, LINE_BYTES_MAX)?.text ?? '', runId);
       return message.ok ? [message.value] : [];
     });
 }

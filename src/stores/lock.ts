@@ -16,12 +16,25 @@ import { delimiter, join } from 'node:path';
 
 import { present } from '../base/assert.ts';
 import { UsageError } from '../base/usage-error.ts';
-import type { LockHolder } from './holder.ts';
-import { isHolderAlive, parseHolder, thisProcess } from './holder.ts';
 import { isErrno } from '../sys/errno.ts';
+import { bootId, findProcess } from '../sys/process-table.ts';
 
-export type { LockHolder } from './holder.ts';
-export { isHolderAlive } from './holder.ts';
+/** The process that holds a lock, identified so that neither a reused pid nor a reboot is mistaken for it. */
+interface ProcessIdentity {
+  readonly pid: number;
+  /** When the process started, as the system writes it. Only for comparison. */
+  readonly processStart: string;
+  /** Differs after each boot. */
+  readonly bootId: string;
+}
+
+export interface LockHolder extends ProcessIdentity {
+  /** `flock`: the kernel holds the lock. `file`: this text is the lock. */
+  readonly kind: 'flock' | 'file';
+  readonly takenAt: string;
+  /** Differs each time that the lock is acquired. */
+  readonly nonce: string;
+}
 
 export interface Lock {
   readonly kind: LockHolder['kind'];
@@ -215,5 +228,24 @@ async function unlinkIfPresent(path: string): Promise<void> {
     await unlink(path);
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error;
+  }
+}
+
+function thisProcess(): ProcessIdentity {
+  return { pid: process.pid, processStart: findProcess(process.pid)?.start ?? '', bootId: bootId() };
+}
+
+export function isHolderAlive(holder: ProcessIdentity): boolean {
+  return holder.bootId === bootId() && holder.processStart === findProcess(holder.pid)?.start;
+}
+
+/** Null if the text is incomplete. */
+function parseHolder(text: string): LockHolder | null {
+  try {
+    const holder = JSON.parse(text) as LockHolder;
+    return Number.isInteger(holder.pid) && typeof holder.nonce === 'string' ? holder : null;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TypeError) return null;
+    throw error;
   }
 }

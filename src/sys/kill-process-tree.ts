@@ -7,7 +7,7 @@ import { isErrno } from './errno.ts';
 import { allProcesses, lives } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
 
-export interface Ending {
+export interface Termination {
   /** Leaves no more time to clean up. */
   atOnce(): void;
   /** Something has changed: look now rather than soon. */
@@ -16,7 +16,7 @@ export interface Ending {
   readonly done: Promise<readonly ProcessEntry[]>;
 }
 
-export function endProcesses(target: Target, how: { readonly graceMs: number }): Ending {
+export function killProcessTree(target: Target, how: { readonly graceMs: number }): Termination {
   let killAt = performance.now() + how.graceMs;
   let wake: (() => void) | null = null;
   const look = (): void => wake?.();

@@ -47,6 +47,12 @@ export function lives(entry: ProcessEntry): boolean {
   }
 }
 
+/** Whether the process lost its terminal: most programs exit then, and one that does not is unreachable. False if it is gone. */
+export function hasLostTerminal(pid: number): boolean {
+  if (!HAS_PROC) return /^\?+$/.test(outputOf('ps', ['-o', 'tty=', '-p', String(pid)])?.trim() ?? '');
+  return readStat(pid)?.[4] === '0';
+}
+
 /** Whether it had begun when the machine had been up for so long; null where that cannot be told. */
 export function hadBegunAt(entry: ProcessEntry, uptime: number): boolean | null {
   if (!HAS_PROC) return null;
@@ -79,13 +85,17 @@ function entryByProc(pid: number): ProcessEntry | null {
 }
 
 function statByProc(pid: number): Omit<ProcessEntry, 'marker' | 'environment'> | null {
-  const text = readProc(pid, 'stat');
-  if (text === null) return null;
-  // The second field is the command's name in brackets and may contain anything; what follows the last bracket may not.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const fields = readStat(pid);
+  if (fields === null) return null;
   const [state, , group, session] = fields;
   if (state === 'Z' || state === 'X') return null;
   return { pid, group: Number(group), session: Number(session), start: fields[19] ?? '' };
+}
+
+/** The fields of /proc/PID/stat from the third on. The second is the program's name in brackets, and may contain anything. */
+function readStat(pid: number): readonly string[] | null {
+  const text = readProc(pid, 'stat');
+  return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 
 function readProc(pid: number, file: string): string | null {

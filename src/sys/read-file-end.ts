@@ -3,7 +3,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
 /** At most so many bytes; what is cut in the middle of a character begins with a mark for that. Throws as the system does. */
-export function endOfFile(path: string, bytesMax: number): string {
+export function readFileEnd(path: string, bytesMax: number): string {
   const file = openSync(path, 'r');
   try {
     const { size } = fstatSync(file);

@@ -4,7 +4,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { ABSENT, isErrno } from './errno.ts';
 
-export interface SmallFile {
+export interface UntrustedFile {
   /** Null where it is larger than allowed. */
   readonly text: string | null;
   readonly mtimeMs: number;
@@ -12,7 +12,7 @@ export interface SmallFile {
 }
 
 /** Null where there is no plain file of that name that we may read. */
-export function readSmallFile(path: string, bytesMax: number): SmallFile | null {
+export function readUntrustedFile(path: string, bytesMax: number): UntrustedFile | null {
   let file: number;
   try {
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);

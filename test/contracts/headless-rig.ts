@@ -8,7 +8,7 @@ import { agentDriver } from '../../src/drivers/agent/driver.ts';
 import type { AgentsDriver } from '../../src/drivers/agent/driver.ts';
 import { headlessHost } from '../../src/drivers/agent/headless/host.ts';
 import { fileName } from '../../src/drivers/step-folder.ts';
-import { SessionLedger } from '../../src/drivers/agent/headless/session-registry.ts';
+import { SessionRegistry } from '../../src/drivers/agent/headless/session-registry.ts';
 import type { Adapter } from '../../src/ir/adapter.ts';
 import type { Effect, EffectSpec, Outcome, Progress, PromptSpec, SpawnSpec } from '../../src/ir/effect.ts';
 import type { FilledText } from '../../src/ir/text.ts';
@@ -36,8 +36,8 @@ export class HeadlessRig implements DriverRig {
 
   #life(): AgentsDriver {
     const options = { ...this.run.options, ...this.#more };
-    const ledger = new SessionLedger(options.files);
-    const host = headlessHost({ ...options, adapter: this.#adapter, ledger, heard: () => Promise.resolve() });
+    const sessions = new SessionRegistry(options.files);
+    const host = headlessHost({ ...options, adapter: this.#adapter, sessions, heard: () => Promise.resolve() });
     const sessionId = this.#adapter.headless?.sessionId ?? 'none';
     const choice = { host, adapter: this.#adapter, channel: 'headless', sessionId } as const;
     return agentDriver({ ...options, hosts: () => ok(choice) });

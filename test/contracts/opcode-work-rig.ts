@@ -6,9 +6,9 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Json, JsonMap } from '../../src/base/json.ts';
 import { err, ok } from '../../src/base/result.ts';
-import { Asked } from '../../src/drivers/pending-effect.ts';
+import { PendingEffect } from '../../src/drivers/pending-effect.ts';
 import { commandDriver } from '../../src/drivers/command/command-driver.ts';
-import type { RunSurroundings } from '../../src/drivers/environment.ts';
+import type { DriverContext } from '../../src/drivers/environment.ts';
 import type { OpcodeContext, Perform, Visit, Workspace } from '../../src/drivers/conductor/context.ts';
 import { performEvaluate } from '../../src/drivers/conductor/evaluate.ts';
 import { performHalt } from '../../src/drivers/conductor/halt.ts';
@@ -17,7 +17,7 @@ import { performWork } from '../../src/drivers/conductor/work.ts';
 import { workspaceFor, worktreePath } from '../../src/drivers/conductor/workspace.ts';
 import type { WorkspaceRequest } from '../../src/drivers/conductor/workspace.ts';
 import { processesOfRun } from '../../src/drivers/environment.ts';
-import { SessionLedger } from '../../src/drivers/agent/headless/session-registry.ts';
+import { SessionRegistry } from '../../src/drivers/agent/headless/session-registry.ts';
 import { turnDriver } from '../../src/drivers/agent/headless/turn-driver.ts';
 import type { Answer, Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome, Progress, Session } from '../../src/ir/effect.ts';
@@ -50,11 +50,11 @@ export class WorkRig implements AsyncDisposable {
   readonly runDir: string;
   /** What was told to whoever asked, before the answer. */
   readonly notes: Progress[] = [];
-  readonly #run: RunSurroundings;
+  readonly #run: DriverContext;
   readonly #kind: WorkspaceRequest['kind'];
   readonly #visits: Visit[] = [];
   readonly #counts = new Map<string, number>();
-  #asked: Asked | null = null;
+  #asked: PendingEffect | null = null;
   #alive = new AbortController();
   #workspace: Workspace;
   #turn: Driver;
@@ -126,7 +126,7 @@ export class WorkRig implements AsyncDisposable {
     const { runId, runDir, repository } = this;
     return [
       workspaceFor({ runId, project: repository.user, runDir, environment: repository.environment, kind: this.#kind }),
-      heardBy(turnDriver({ ...this.#run, adapters, ledger: new SessionLedger(this.#run.files), graceMs: 200 })),
+      heardBy(turnDriver({ ...this.#run, adapters, sessions: new SessionRegistry(this.#run.files), graceMs: 200 })),
       heardBy(commandDriver({ ...this.#run, graceMs: 200 })),
     ];
   }
@@ -242,7 +242,7 @@ export class WorkRig implements AsyncDisposable {
     const spec = rest as unknown as S;
     const id = `${visit}#${attempt}`;
     const effect: Effect = { id, step: visit, attempt, spec, session, lane: 'main', variables: {} };
-    const asked = new Asked(() => undefined);
+    const asked = new PendingEffect(() => undefined);
     this.#asked = asked;
     const note = (progress: Progress): Promise<void> => {
       this.notes.push(progress);

@@ -14,7 +14,7 @@ import { MARKER } from '../../src/sys/process-table.ts';
 import { terminalHost } from '../../src/drivers/agent/terminal/host.ts';
 import type { TerminalHostOptions } from '../../src/drivers/agent/terminal/host.ts';
 import { Tmux } from '../../src/drivers/agent/tmux/tmux.ts';
-import { SessionLedger } from '../../src/drivers/agent/headless/session-registry.ts';
+import { SessionRegistry } from '../../src/drivers/agent/headless/session-registry.ts';
 import { findProgram } from '../../src/drivers/recording-shell.ts';
 import type { Adapter, DialogPattern, HookNames, TerminalProfile } from '../../src/ir/adapter.ts';
 import type { Progress } from '../../src/ir/effect.ts';
@@ -79,7 +79,7 @@ export class TerminalRig {
     return terminalHost({
       tmux: this.#tmux,
       adapter: adapterOf(adapter),
-      ledger: new SessionLedger(localRunFiles(this.runFolder)),
+      sessions: new SessionRegistry(localRunFiles(this.runFolder)),
       runId: this.runId,
       mark: 'm',
       files: localRunFiles(this.runFolder),

@@ -4,7 +4,7 @@ import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { wholeText } from '../../src/drivers/resolve-text.ts';
+import { resolveText } from '../../src/drivers/resolve-text.ts';
 import type { Outcome } from '../../src/ir/effect.ts';
 import { failedWith } from './agent-rig.ts';
 import { outputsOf, shellAdapter, TurnRig, withHoles } from './turn-rig.ts';
@@ -207,7 +207,7 @@ describe('an answer', () => {
     expect(outcome).toMatchObject({ kind: 'success', kept: ['result'] });
     const { $file: file, bytes } = outputsOf(outcome)['result'] as { $file: string; bytes: number };
     expect(bytes).toBe(30_000_000);
-    const text = wholeText([{ file, quote: [] }], localRunFiles(rig.runFolder));
+    const text = resolveText([{ file, quote: [] }], localRunFiles(rig.runFolder));
     expect(text.ok && text.value.length).toBe(30_000_000);
     expect(outcome).toMatchObject({ usage: { usd: 0.5 } });
   });

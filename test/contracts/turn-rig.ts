@@ -11,7 +11,7 @@ import { err, ok } from '../../src/base/result.ts';
 import type { Driver } from '../../src/engine/ports.ts';
 import { processesOfRun } from '../../src/drivers/environment.ts';
 import { turnDriver } from '../../src/drivers/agent/headless/turn-driver.ts';
-import { SessionLedger } from '../../src/drivers/agent/headless/session-registry.ts';
+import { SessionRegistry } from '../../src/drivers/agent/headless/session-registry.ts';
 import type { TurnDriverOptions } from '../../src/drivers/agent/headless/turn-driver.ts';
 import type { Adapter, HeadlessProfile } from '../../src/ir/adapter.ts';
 import type { Effect, Outcome, Progress, Session, TurnSpec } from '../../src/ir/effect.ts';
@@ -73,7 +73,7 @@ export class TurnRig implements DriverRig {
   /** Where agents work. */
   readonly folder: string;
   readonly runFolder: string;
-  readonly options: Omit<TurnDriverOptions, 'ledger'>;
+  readonly options: Omit<TurnDriverOptions, 'sessions'>;
   readonly #root: string;
   #effects = 0;
 
@@ -101,7 +101,7 @@ export class TurnRig implements DriverRig {
   }
 
   #newDriver(): Driver {
-    return turnDriver({ ...this.options, ledger: new SessionLedger(localRunFiles(this.runFolder)) });
+    return turnDriver({ ...this.options, sessions: new SessionRegistry(localRunFiles(this.runFolder)) });
   }
 
   /** The agent runs this, with the functions at hand. */

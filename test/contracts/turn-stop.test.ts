@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
-import { lifeSigns } from '../../src/drivers/agent/headless/process-activity.ts';
+import { processActivity } from '../../src/drivers/agent/headless/process-activity.ts';
 import { markerOf } from '../../src/drivers/environment.ts';
 import { failedWith, RUN_ENDS, TIME_UP } from './agent-rig.ts';
 import { appears, gone } from './driver-command-rig.ts';
@@ -138,9 +138,9 @@ test('signs of life are those of all processes with the marker', async () => {
   );
   const outcome = rig.start(effect);
   await appears(rig.path('there'));
-  const signs = lifeSigns(markerOf(rig.options, effect.id));
+  const signs = processActivity(markerOf(rig.options, effect.id));
   expect(signs?.cpu).toBeGreaterThan(0);
-  expect(lifeSigns('nobody')).toEqual({ cpu: 0, written: 0 });
+  expect(processActivity('nobody')).toEqual({ cpu: 0, written: 0 });
   rig.driver.stop(effect.id, RUN_ENDS);
   await outcome;
 });

@@ -26,15 +26,15 @@ import { AgentFolder, markEnded, wasEndedByUs } from './files.ts';
 import type { AgentStart } from './files.ts';
 import type { AgentExit, AgentHost, FoundAgent, HostedAgent, HostFor, WorkEnd } from './host.ts';
 import { agentName, spawnRequest, missingProgram } from './spawn-request.ts';
-import { AskedEffects } from '../pending-effect.ts';
-import type { Asked } from '../pending-effect.ts';
+import { PendingEffects } from '../pending-effect.ts';
+import type { PendingEffect } from '../pending-effect.ts';
 import { markerOf } from '../environment.ts';
-import type { RunSurroundings } from '../environment.ts';
+import type { DriverContext } from '../environment.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
 import { endedWith } from '../command-outcome.ts';
-import { wholeText } from '../resolve-text.ts';
+import { resolveText } from '../resolve-text.ts';
 
-export interface AgentDriverOptions extends RunSurroundings {
+export interface AgentDriverOptions extends DriverContext {
   readonly hosts: HostFor;
   /** Time for an agent to stop its work after a timeout; 10 seconds except in tests. */
   readonly graceMs?: number;
@@ -62,7 +62,7 @@ type How = 'start' | 'find';
 
 class AgentDriver implements AgentsDriver {
   readonly #options: AgentDriverOptions;
-  readonly #open = new AskedEffects();
+  readonly #open = new PendingEffects();
   /** Agents seen by this engine, dead or alive, by name. */
   readonly #agents = new Map<string, HostedAgent>();
 
@@ -102,7 +102,7 @@ class AgentDriver implements AgentsDriver {
     this.#open.ask(effect.id, answer, (asked) => this.#perform(how, effect, asked, note));
   }
 
-  async #perform(how: How, effect: Effect, asked: Asked, note: Note): Promise<Outcome> {
+  async #perform(how: How, effect: Effect, asked: PendingEffect, note: Note): Promise<Outcome> {
     const { spec } = effect;
     switch (spec.kind) {
       case 'spawn':
@@ -118,7 +118,7 @@ class AgentDriver implements AgentsDriver {
     }
   }
 
-  async #spawn(effect: Effect, spec: SpawnSpec<FilledText>, asked: Asked, note: Note): Promise<Outcome> {
+  async #spawn(effect: Effect, spec: SpawnSpec<FilledText>, asked: PendingEffect, note: Note): Promise<Outcome> {
     if (asked.isStopped) return this.#neverSpawned(effect, spec);
     const begun = this.#begin(effect, spec);
     if ('kind' in begun) return { kind: 'failure', failure: begun };
@@ -165,7 +165,7 @@ class AgentDriver implements AgentsDriver {
 
   /** Stopped in the same tick in which it was requested; an earlier engine may have started it anyway. */
   async #neverSpawned(effect: Effect, spec: SpawnSpec<FilledText>): Promise<Outcome> {
-    const name = wholeText(spec.agent, this.#options.files);
+    const name = resolveText(spec.agent, this.#options.files);
     const earlier = name.ok ? this.#folderOf(name.value).start(effect.id) : null;
     if (earlier !== null) {
       markEnded(earlier);
@@ -209,7 +209,7 @@ class AgentDriver implements AgentsDriver {
     }
   }
 
-  async #attend(spec: AttendSpec, asked: Asked, note: Note): Promise<Outcome> {
+  async #attend(spec: AttendSpec, asked: PendingEffect, note: Note): Promise<Outcome> {
     const agent = this.#known(spec.agent);
     if (agent === null) {
       const start = this.#folderOf(spec.agent).current();
@@ -223,9 +223,15 @@ class AgentDriver implements AgentsDriver {
     return failed('agent-crashed', `agent ${spec.agent} ${ended(exit)}`, details(exit));
   }
 
-  async #prompt(how: How, effect: Effect, spec: PromptSpec<FilledText>, asked: Asked, note: Note): Promise<Outcome> {
+  async #prompt(
+    how: How,
+    effect: Effect,
+    spec: PromptSpec<FilledText>,
+    asked: PendingEffect,
+    note: Note,
+  ): Promise<Outcome> {
     const { files } = this.#options;
-    const [name, prompt] = [wholeText(spec.agent, files), wholeText(spec.prompt, files)];
+    const [name, prompt] = [resolveText(spec.agent, files), resolveText(spec.prompt, files)];
     if (!name.ok) return failed('not-delivered', name.error);
     if (!prompt.ok) return failed('not-delivered', prompt.error);
     const agent = this.#known(name.value);
@@ -287,8 +293,8 @@ class AgentDriver implements AgentsDriver {
     return success({}, { session, usage });
   }
 
-  async #kill(spec: KillSpec<FilledText>, asked: Asked): Promise<Outcome> {
-    const name = wholeText(spec.agent, this.#options.files);
+  async #kill(spec: KillSpec<FilledText>, asked: PendingEffect): Promise<Outcome> {
+    const name = resolveText(spec.agent, this.#options.files);
     if (!name.ok) return failed('agent-not-found', name.error);
     const start = this.#folderOf(name.value).current();
     if (start === null) return success();

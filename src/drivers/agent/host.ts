@@ -17,14 +17,14 @@ import type { AgentMessage } from '../../ir/prompt-text.ts';
 import type { Usage } from '../../ir/usage.ts';
 import type { DialogVerdict, Note } from '../../engine/ports.ts';
 import type { AgentStart } from './files.ts';
-import type { Ending } from '../../sys/kill-process-tree.ts';
+import type { Termination } from '../../sys/kill-process-tree.ts';
 
 export interface AgentHost {
   /** Starts an agent. Failures are reported by `ended`. */
   start(request: StartRequest): HostedAgent;
   find(start: AgentStart): FoundAgent;
   /** Stops everything left of a start, whether or not its agent lives. */
-  clear(start: AgentStart, graceMs: number): Ending;
+  clear(start: AgentStart, graceMs: number): Termination;
 }
 
 export type FoundAgent =

@@ -17,7 +17,7 @@ import type { Adapter, AdapterFile, Hole, HomeFolder } from '../../ir/adapter.ts
 import { shellWord } from '../../ir/quote.ts';
 import { fillString } from '../../ir/text.ts';
 import type { Text } from '../../ir/text.ts';
-import type { RunSurroundings } from '../environment.ts';
+import type { DriverContext } from '../environment.ts';
 import { fileName } from '../step-folder.ts';
 import { makeFolder, writePrivate } from '../../sys/private-file.ts';
 
@@ -32,7 +32,7 @@ export interface Place {
   readonly folder: string;
 }
 
-export function holeValues(adapter: Adapter, run: RunSurroundings, place: Place): HoleValues {
+export function holeValues(adapter: Adapter, run: DriverContext, place: Place): HoleValues {
   const bin = run.binFolder ?? null;
   return {
     agent: place.agent,

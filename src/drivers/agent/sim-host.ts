@@ -30,8 +30,8 @@ import { crash } from '../../sys/throw-uncaught.ts';
 import { livingLeader, whenGone } from '../session-leader.ts';
 import { watchPath } from '../../sys/watch.ts';
 import { startProcess } from '../../sys/process.ts';
-import { endProcesses } from '../../sys/kill-process-tree.ts';
-import type { Ending } from '../../sys/kill-process-tree.ts';
+import { killProcessTree } from '../../sys/kill-process-tree.ts';
+import type { Termination } from '../../sys/kill-process-tree.ts';
 import { fileName, readExit, readProcess } from '../step-folder.ts';
 import { replacePrivate } from '../../sys/private-file.ts';
 import { findShell, NOT_BEGUN } from '../recording-shell.ts';
@@ -73,9 +73,9 @@ export function simHost(options: SimHostOptions): AgentHost {
   };
 }
 
-function clear(start: AgentStart, graceMs: number): Ending {
+function clear(start: AgentStart, graceMs: number): Termination {
   const leader = livingLeader(readProcess(start.folder), start.marker)?.pid ?? null;
-  return endProcesses({ marker: start.marker, leader }, { graceMs });
+  return killProcessTree({ marker: start.marker, leader }, { graceMs });
 }
 
 class SimulatedAgent implements HostedAgent {

@@ -13,9 +13,9 @@ import { adapterEnvironment, holeValues } from './render-adapter.ts';
 import { environmentFor, inRun } from '../environment.ts';
 import { wholeEnvironment } from '../../sys/process.ts';
 import { MARKER } from '../../sys/process-table.ts';
-import type { RunSurroundings } from '../environment.ts';
-import { wholeText } from '../resolve-text.ts';
-import { workFolder } from '../resolve-workdir.ts';
+import type { DriverContext } from '../environment.ts';
+import { resolveText } from '../resolve-text.ts';
+import { resolveWorkdir } from '../resolve-workdir.ts';
 import { findProgram } from '../recording-shell.ts';
 
 export interface AgentName {
@@ -34,12 +34,12 @@ export interface SpawnRequest {
 
 /** The error is a sentence. */
 export function agentName(spec: SpawnSpec<FilledText>, files: RunFiles): Result<AgentName, string> {
-  const agent = wholeText(spec.agent, files);
+  const agent = resolveText(spec.agent, files);
   if (!agent.ok) return agent;
   // Messages to the run cannot carry such a name.
   if (hasControlCharacters(agent.value))
     return err(`the name ${JSON.stringify(agent.value)} contains control characters`);
-  const adapter = wholeText(spec.adapter, files);
+  const adapter = resolveText(spec.adapter, files);
   return adapter.ok ? ok({ agent: agent.value, adapter: adapter.value }) : adapter;
 }
 
@@ -48,16 +48,16 @@ export function spawnRequest(
   effect: Effect,
   spec: SpawnSpec<FilledText>,
   adapter: Adapter,
-  run: RunSurroundings,
+  run: DriverContext,
 ): Result<SpawnRequest, string> {
   const texts: string[] = [];
   for (const text of [spec.cwd ?? '', spec.resumeSession ?? '', spec.args ?? '', ...Object.values(spec.env)]) {
-    const whole = wholeText(text, run.files);
+    const whole = resolveText(text, run.files);
     if (!whole.ok) return whole;
     texts.push(whole.value);
   }
   const [folder = '', session = '', args = '', ...values] = texts;
-  const workdir = workFolder(run.cwd, folder);
+  const workdir = resolveWorkdir(run.cwd, folder);
   if (!workdir.ok) return err(workdir.error);
   const own = Object.fromEntries(Object.keys(spec.env).map((key, index) => [key, values[index] ?? '']));
   return ok({

@@ -19,8 +19,8 @@ import type { Answer, Driver, RunFiles, StopHow } from '../../engine/ports.ts';
 import type { CommandSpec, Effect, Outcome } from '../../ir/effect.ts';
 import { failure } from '../../ir/failure.ts';
 import type { FilledText } from '../../ir/text.ts';
-import { environmentFor, inRun, markerOf, namedAsTheyAre } from '../environment.ts';
-import type { RunSurroundings } from '../environment.ts';
+import { environmentFor, inRun, markerOf, variablesByName } from '../environment.ts';
+import type { DriverContext } from '../environment.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
 import type { ErrnoError } from '../../sys/errno.ts';
 import { bootId, HAS_PROC, lives } from '../../sys/process-table.ts';
@@ -29,19 +29,19 @@ import { Spawner } from '../spawner.ts';
 import type { SpawnEvents, SpawnRequest } from '../spawner.ts';
 import { startProcess } from '../../sys/process.ts';
 import type { ProcessRequest } from '../../sys/process.ts';
-import { endProcesses } from '../../sys/kill-process-tree.ts';
-import type { Ending } from '../../sys/kill-process-tree.ts';
+import { killProcessTree } from '../../sys/kill-process-tree.ts';
+import type { Termination } from '../../sys/kill-process-tree.ts';
 import { makeStepFolder, readExit, readProcess, stepFolder } from '../step-folder.ts';
 import { UMASK, writePrivate } from '../../sys/private-file.ts';
 import type { StepFolder } from '../step-folder.ts';
-import { unfinished, verdict } from '../command-outcome.ts';
+import { commandOutcome, unfinishedOutcome } from '../command-outcome.ts';
 import { livingLeader } from '../session-leader.ts';
-import { wholeText } from '../resolve-text.ts';
-import { workFolder } from '../resolve-workdir.ts';
+import { resolveText } from '../resolve-text.ts';
+import { resolveWorkdir } from '../resolve-workdir.ts';
 import { commandLine, findShell, NOT_BEGUN } from '../recording-shell.ts';
 import type { Shell } from '../recording-shell.ts';
 
-export interface CommandDriverOptions extends RunSurroundings {
+export interface CommandDriverOptions extends DriverContext {
   /** A name to be found on PATH, or a path. */
   readonly shell?: string;
   /** Between TERM and KILL; 5 seconds, save in tests. */
@@ -218,7 +218,7 @@ type Life =
   | { readonly kind: 'running'; readonly pid: number }
   /** Somebody else's child by now: its record tells of its end, and a slow look whether it still lives. */
   | { readonly kind: 'found'; readonly entry: ProcessEntry; readonly unwatch: () => void }
-  | { readonly kind: 'ending'; readonly ending: Ending; reason: 'stopped' | 'lost' }
+  | { readonly kind: 'ending'; readonly ending: Termination; reason: 'stopped' | 'lost' }
   | { readonly kind: 'over' };
 
 /** One attempt, from being asked for to being answered. */
@@ -356,15 +356,15 @@ class Attempt {
     const { options, shell, recorder } = this.#around;
     if (shell === null || recorder === null)
       return err(`there is no shell ${shell === null ? (options.shell ?? 'sh') : 'sh'} on PATH`);
-    const script = wholeText(this.#spec.script, options.files);
+    const script = resolveText(this.#spec.script, options.files);
     if (!script.ok) return script;
     if (script.value.includes('\0')) return err('the script contains a NUL byte, which no shell can read');
     const cwd = this.#cwd();
     if (!cwd.ok) return cwd;
     const own: (readonly [string, string])[] =
-      this.#spec.steering !== null ? [...namedAsTheyAre(this.effect.variables)] : [];
+      this.#spec.steering !== null ? [...variablesByName(this.effect.variables)] : [];
     for (const [name, text] of Object.entries(this.#spec.env)) {
-      const value = wholeText(text, options.files);
+      const value = resolveText(text, options.files);
       if (!value.ok) return value;
       own.push([name, value.value]);
     }
@@ -396,7 +396,7 @@ class Attempt {
   #cwd(): Result<string, string> {
     const { cwd, files } = this.#around.options;
     if (this.#spec.cwd === null) return ok(cwd);
-    const text = wholeText(this.#spec.cwd, files);
+    const text = resolveText(this.#spec.cwd, files);
     if (!text.ok) return text;
     return text.value.includes('\0') ? err('the path of its folder contains a NUL byte') : ok(resolve(cwd, text.value));
   }
@@ -429,7 +429,7 @@ class Attempt {
     if (EXHAUSTED.some((code) => code === error.code))
       return `the system has no room for it, and had none in ${this.#starts} tries (${error.message})`;
     const cwd = this.#cwd();
-    const folder = cwd.ok ? workFolder(cwd.value, '') : cwd;
+    const folder = cwd.ok ? resolveWorkdir(cwd.value, '') : cwd;
     return folder.ok ? error.message : folder.error;
   }
 
@@ -512,7 +512,7 @@ class Attempt {
 
   #end(reason: 'stopped' | 'lost', how: 'gently' | 'at-once', leader: number | null): void {
     const graceMs = how === 'at-once' ? 0 : (this.#around.options.graceMs ?? GRACE_MS);
-    const ending = endProcesses({ marker: this.#marker, leader }, { graceMs });
+    const ending = killProcessTree({ marker: this.#marker, leader }, { graceMs });
     const life = { kind: 'ending' as const, ending, reason };
     this.#life = life;
     const answer = async (): Promise<void> => {
@@ -520,7 +520,7 @@ class Attempt {
       const rest =
         left.length === 0 ? '' : `; these processes could not be ended: ${left.map(({ pid }) => pid).join(', ')}`;
       const message = life.reason === 'stopped' ? 'the command was stopped' : LOST;
-      this.#answer(await unfinished(life.reason, `${message}${rest}`, this.#spec, this.#left()));
+      this.#answer(await unfinishedOutcome(life.reason, `${message}${rest}`, this.#spec, this.#left()));
     };
     answer().catch(crash);
   }
@@ -528,7 +528,7 @@ class Attempt {
   #conclude(status: number): void {
     this.#life = { kind: 'over' };
     const answer = async (): Promise<void> => {
-      this.#answer(await verdict(this.#spec, { ...this.#left(), status }));
+      this.#answer(await commandOutcome(this.#spec, { ...this.#left(), status }));
     };
     answer().catch(crash);
   }

@@ -7,12 +7,12 @@ import type { Driver, Note } from '../../engine/ports.ts';
 import type { Effect, Outcome } from '../../ir/effect.ts';
 import type { FailureKind } from '../../ir/failure.ts';
 import type { ConductedSpec } from '../../ir/conducted.ts';
-import type { Asked } from '../pending-effect.ts';
-import type { RunSurroundings } from '../environment.ts';
+import type { PendingEffect } from '../pending-effect.ts';
+import type { DriverContext } from '../environment.ts';
 import type { Worktree } from '../git/worktree.ts';
 
 export interface OpcodeContext {
-  readonly run: RunSurroundings;
+  readonly run: DriverContext;
   /** What people and planners look at: artifacts, reports, diffs. Absolute; it is there before the first effect is asked for. */
   readonly runDir: string;
   /** As workflows write it in paths, with the run's id: `.meow/run/ID`. */
@@ -66,7 +66,7 @@ export interface Visit {
 export interface Performance<S extends ConductedSpec> {
   readonly effect: Effect;
   readonly spec: S;
-  readonly asked: Asked;
+  readonly asked: PendingEffect;
   readonly note: Note;
 }
 

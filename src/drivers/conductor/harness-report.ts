@@ -10,7 +10,7 @@
 
 import { isJsonMap } from '../../base/json.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
-import { jsonFault } from '../json-error-position.ts';
+import { jsonErrorPosition } from '../json-error-position.ts';
 
 export interface HarnessReport {
   readonly suiteId: string;
@@ -110,6 +110,6 @@ function reportOf(value: JsonMap): HarnessReport {
 
 /** `line 3, column 7`. */
 function placeIn(text: string): string {
-  const before = text.slice(0, jsonFault(text) ?? 0).split('\n');
+  const before = text.slice(0, jsonErrorPosition(text) ?? 0).split('\n');
   return `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
 }

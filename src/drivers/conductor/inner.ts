@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Driver } from '../../engine/ports.ts';
 import type { CommandSpec, Effect } from '../../ir/effect.ts';
 import type { FilledText } from '../../ir/text.ts';
-import type { RunSurroundings } from '../environment.ts';
+import type { DriverContext } from '../environment.ts';
 import { stepFolder } from '../step-folder.ts';
 
 export function innerCommand(
@@ -22,7 +22,7 @@ export function innerCommand(
 }
 
 /** The same driver of commands, that does not look for what cannot be there: what was ever begun has left a file. */
-export function swiftToFind(driver: Driver, { files }: Pick<RunSurroundings, 'files'>): Driver {
+export function swiftToFind(driver: Driver, { files }: Pick<DriverContext, 'files'>): Driver {
   return {
     start: (effect, answer, note) => driver.start(effect, answer, note),
     find(effect, answer, note) {

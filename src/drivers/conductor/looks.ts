@@ -17,12 +17,12 @@ import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { Effect } from '../../ir/effect.ts';
 import { markerOf } from '../environment.ts';
-import type { RunSurroundings } from '../environment.ts';
+import type { DriverContext } from '../environment.ts';
 import type { Change } from '../git/diff.ts';
 import type { GitProblem } from '../git/git-error.ts';
 import type { Snapshot } from '../git/snapshot.ts';
 import type { Worktree } from '../git/worktree.ts';
-import { endProcesses } from '../../sys/kill-process-tree.ts';
+import { killProcessTree } from '../../sys/kill-process-tree.ts';
 import { stepFolder } from '../step-folder.ts';
 import { makeFolder, writePrivate } from '../../sys/private-file.ts';
 import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
@@ -120,7 +120,7 @@ async function movedBranches(
 /** The same care (K3) for whoever comes later. `earlier`: visits, of which the latest that has looked knows what was there. */
 export function leadBackAfter(
   git: Worktree,
-  run: RunSurroundings,
+  run: DriverContext,
   effect: Effect,
   earlier: readonly string[],
 ): Result<boolean, GitProblem> {
@@ -132,12 +132,7 @@ export function leadBackAfter(
 }
 
 /** Whether it was cut off, in whichever life of the engine that was seen. */
-function leadBack(
-  git: Worktree,
-  run: RunSurroundings,
-  effect: Effect,
-  { pointer }: Before,
-): Result<boolean, GitProblem> {
+function leadBack(git: Worktree, run: DriverContext, effect: Effect, { pointer }: Before): Result<boolean, GitProblem> {
   const aside = join(dirname(beforeFile(run, effect)), `replaced-git-${effect.attempt}`);
   if (pointerOf(git.path) === pointer && commonDirOf(git.path) !== null) return ok(isThere(aside));
   const path = join(git.path, '.git');
@@ -157,8 +152,8 @@ function leadBack(
 }
 
 /** Ends what an attempt has left running (K2). */
-export async function endLeft(run: RunSurroundings, effect: Effect): Promise<void> {
-  await endProcesses({ marker: markerOf(run, effect.id), leader: null }, { graceMs: LEFT_GRACE_MS }).done;
+export async function endLeft(run: DriverContext, effect: Effect): Promise<void> {
+  await killProcessTree({ marker: markerOf(run, effect.id), leader: null }, { graceMs: LEFT_GRACE_MS }).done;
 }
 
 /** As outputs and evidence have it. */
@@ -201,7 +196,7 @@ const CLOCK_STEP_MS = 20;
 const OF_THE_ENGINE =
   /^(?:artifacts|metadata\.json|status\.json.*|events\.ndjson|final-state\.txt|diff\.patch|transcript\.md|\.gitignore)$/;
 
-function beforeFile(run: RunSurroundings, { step }: Pick<Effect, 'step'>): string {
+function beforeFile(run: DriverContext, { step }: Pick<Effect, 'step'>): string {
   return join(dirname(stepFolder(run.files, step, 1).path), 'before.json');
 }
 

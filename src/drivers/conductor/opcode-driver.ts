@@ -5,8 +5,8 @@ import { Bug } from '../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
 import type { Answer, Driver, Note, StopHow } from '../../engine/ports.ts';
 import type { Effect, Outcome } from '../../ir/effect.ts';
-import { AskedEffects } from '../pending-effect.ts';
-import type { Asked } from '../pending-effect.ts';
+import { PendingEffects } from '../pending-effect.ts';
+import type { PendingEffect } from '../pending-effect.ts';
 import { failed } from './asking.ts';
 import type { OpcodeContext } from './context.ts';
 import { performEvaluate } from './evaluate.ts';
@@ -24,7 +24,7 @@ export function opcodeDriver(context: OpcodeContext, options: { readonly graceMs
 class OpcodeDriver implements Driver {
   readonly #context: OpcodeContext;
   readonly #scripts: Driver;
-  readonly #open = new AskedEffects();
+  readonly #open = new PendingEffects();
 
   constructor(context: OpcodeContext, scripts: Driver) {
     this.#context = context;
@@ -44,7 +44,7 @@ class OpcodeDriver implements Driver {
     this.#open.get(effectId)?.stop(how);
   }
 
-  async #perform(effect: Effect, asked: Asked, note: Note): Promise<Outcome> {
+  async #perform(effect: Effect, asked: PendingEffect, note: Note): Promise<Outcome> {
     try {
       return await this.#performAs(effect, asked, note);
     } catch (error) {
@@ -53,7 +53,7 @@ class OpcodeDriver implements Driver {
     }
   }
 
-  #performAs(effect: Effect, asked: Asked, note: Note): Promise<Outcome> {
+  #performAs(effect: Effect, asked: PendingEffect, note: Note): Promise<Outcome> {
     const { spec } = effect;
     const [context, known] = [this.#context, { effect, asked, note }];
     switch (spec.kind) {

@@ -14,10 +14,10 @@ import type { Hints, PromptText, WorkLimits } from '../../ir/conducted.ts';
 import { coerce } from '../../ir/output.ts';
 import type { FilledText } from '../../ir/text.ts';
 import type { Usage } from '../../ir/usage.ts';
-import { endOfFile } from '../../sys/read-file-end.ts';
+import { readFileEnd } from '../../sys/read-file-end.ts';
 import { readExit, readProcess, stepFolder } from '../step-folder.ts';
 import { PROMPT } from '../agent/headless/turn-launcher.ts';
-import { wholeText } from '../resolve-text.ts';
+import { resolveText } from '../resolve-text.ts';
 import { copyNew } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';
 import { earlierVisits } from './asking.ts';
@@ -70,8 +70,8 @@ export async function promptOf(
     history: earlierVisits(context, effect),
     diff: () => diffOf(open, visit, dirname(path)),
     report: (report) => reportIn(context, report),
-    transcript: (transcript) => reading(join(context.runDir, transcript), (name) => endOfFile(name, SHOWN_BYTES_MAX)),
-    kept: (name) => wholeText([{ file: name, quote: [] }], context.run.files),
+    transcript: (transcript) => reading(join(context.runDir, transcript), (name) => readFileEnd(name, SHOWN_BYTES_MAX)),
+    kept: (name) => resolveText([{ file: name, quote: [] }], context.run.files),
   });
   const filled = fillPrompt(asked.prompt, asked.inputs, values);
   return filled.ok ? ok(told(filled.value)) : filled;
@@ -111,7 +111,7 @@ export function responseOf(outcome: Outcome, files: RunFiles): Result<string, st
   const { result } = outcome.outputs;
   if (!outcome.kept.includes('result')) return ok(typeof result === 'string' ? result : '');
   const file = typeof result === 'object' && result !== null && '$file' in result ? result['$file'] : null;
-  return typeof file === 'string' ? wholeText([{ file, quote: [] }], files) : err('its answer was not kept');
+  return typeof file === 'string' ? resolveText([{ file, quote: [] }], files) : err('its answer was not kept');
 }
 
 /** Prompt, output, answer and what is known of the program, of which nothing is left running. */

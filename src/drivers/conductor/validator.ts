@@ -24,7 +24,7 @@ import { tail } from '../capture-outputs.ts';
 import { fileName, makeStepFolder, readExit, readProcess, stepFolder } from '../step-folder.ts';
 import type { StepFolder } from '../step-folder.ts';
 import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
-import { workFolder } from '../resolve-workdir.ts';
+import { resolveWorkdir } from '../resolve-workdir.ts';
 import { beganAt } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';
 import { ask } from './asking.ts';
@@ -298,7 +298,7 @@ async function scriptCommand(
 function cwdOf({ cwd }: Validator, places: Places): Result<string, Refusal> {
   if (cwd === null) return ok(places.worktree);
   const filled = interpolate(cwd, places);
-  const folder = filled.ok ? workFolder(places.worktree, filled.value) : filled;
+  const folder = filled.ok ? resolveWorkdir(places.worktree, filled.value) : filled;
   if (!folder.ok) return err({ outcome: 'error', message: folder.error });
   const real = realpathSync.native(folder.value);
   const trees = [places.worktree, places.run_dir].map((tree) => realpathSync.native(tree));

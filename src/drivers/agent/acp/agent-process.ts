@@ -10,8 +10,8 @@ import { tail } from '../../capture-outputs.ts';
 import { crash } from '../../../sys/throw-uncaught.ts';
 import { livingLeader, whenGone } from '../../session-leader.ts';
 import { startProcess } from '../../../sys/process.ts';
-import { endProcesses } from '../../../sys/kill-process-tree.ts';
-import type { Ending } from '../../../sys/kill-process-tree.ts';
+import { killProcessTree } from '../../../sys/kill-process-tree.ts';
+import type { Termination } from '../../../sys/kill-process-tree.ts';
 import type { StopWays } from '../../../ir/adapter.ts';
 import { isErrno } from '../../../sys/errno.ts';
 import { readExit, readProcess } from '../../step-folder.ts';
@@ -84,7 +84,7 @@ export class AgentProcess {
       const { folder, marker } = this.#start;
       // A shell that could not record the agent's exit may have left the agent alive.
       if (readExit(folder) === null && refusal === null && !wasEndedByUs(this.#start)) {
-        await endProcesses({ marker, leader: null }, { graceMs: 0 }).done;
+        await killProcessTree({ marker, leader: null }, { graceMs: 0 }).done;
       }
       this.#onGone();
       this.#alive = false;
@@ -95,19 +95,19 @@ export class AgentProcess {
 }
 
 /** Stops an agent by the signal that its adapter names, then kills what is left of it (kill-process-tree.ts). */
-export function endBySignal(signal: StopWays['signal'], start: AgentStart, graceMs: number): Ending {
+export function endBySignal(signal: StopWays['signal'], start: AgentStart, graceMs: number): Termination {
   const { folder, marker } = start;
   const leader = livingLeader(readProcess(folder), marker);
   const target = { marker, leader: leader?.pid ?? null };
-  // `endProcesses` sends SIGTERM anyway.
-  if (signal === 'SIGTERM' || leader === null || graceMs === 0) return endProcesses(target, { graceMs });
+  // `killProcessTree` sends SIGTERM anyway.
+  if (signal === 'SIGTERM' || leader === null || graceMs === 0) return killProcessTree(target, { graceMs });
   try {
     process.kill(-leader.group, signal);
   } catch (error) {
     // Already gone.
     if (!isErrno(error, 'ESRCH')) throw error;
   }
-  let rest: Ending | null = null;
+  let rest: Termination | null = null;
   let proceed: () => void = () => undefined;
   const over = new Promise<void>((resolve) => {
     proceed = resolve;
@@ -116,7 +116,7 @@ export function endBySignal(signal: StopWays['signal'], start: AgentStart, grace
   whenGone(leader, folder, proceed);
   const done = over.then(() => {
     clearTimeout(timer);
-    rest = endProcesses(target, { graceMs: 0 });
+    rest = killProcessTree(target, { graceMs: 0 });
     return rest.done;
   });
   return {

@@ -16,7 +16,7 @@ import type { HoleValues, Place } from '../render-adapter.ts';
 import type { AgentStart } from '../files.ts';
 import type { AgentHost, FoundAgent, StartRequest } from '../host.ts';
 import { tail } from '../../capture-outputs.ts';
-import type { RunSurroundings } from '../../environment.ts';
+import type { DriverContext } from '../../environment.ts';
 import { livingLeader } from '../../session-leader.ts';
 import { readExit, readProcess } from '../../step-folder.ts';
 import { makeFolder } from '../../../sys/private-file.ts';
@@ -29,7 +29,7 @@ import type { ProcessRequest } from './agent-process.ts';
 import { PIPE, PIPE_OPEN } from './once-writer.ts';
 import { OWN_SERVER } from './permission.ts';
 
-export interface AcpHostOptions extends RunSurroundings {
+export interface AcpHostOptions extends DriverContext {
   readonly adapter: Adapter;
   /** Resolves when every message that agents have left for the run so far has been handled. */
   readonly heard: () => Promise<void>;

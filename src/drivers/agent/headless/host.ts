@@ -42,16 +42,16 @@ import type {
 import { missingProgram } from '../spawn-request.ts';
 import { soon } from '../../pending-effect.ts';
 import { markerOf } from '../../environment.ts';
-import type { RunSurroundings } from '../../environment.ts';
+import type { DriverContext } from '../../environment.ts';
 import { findProcess } from '../../../sys/process-table.ts';
 import type { ProcessEntry } from '../../../sys/process-table.ts';
-import { endProcesses } from '../../../sys/kill-process-tree.ts';
-import type { Ending } from '../../../sys/kill-process-tree.ts';
+import { killProcessTree } from '../../../sys/kill-process-tree.ts';
+import type { Termination } from '../../../sys/kill-process-tree.ts';
 import { fileName, hasBegun, stepFolder } from '../../step-folder.ts';
 import { makeFolder } from '../../../sys/private-file.ts';
 import { readJsonFile, writeJsonFile, writeJsonFileIfWanted } from '../../../sys/json-file.ts';
 import { limitOf, turnOutcome } from './outcome.ts';
-import type { SessionLedger } from './session-registry.ts';
+import type { SessionRegistry } from './session-registry.ts';
 import { commandFor } from './session-plan.ts';
 import type { SessionWish } from './session-plan.ts';
 import { sumOf } from './spending.ts';
@@ -59,11 +59,11 @@ import { stateOf, Turn } from './turn.ts';
 import type { TurnPlace } from './turn.ts';
 import { within } from '../../../sys/with-timeout.ts';
 
-export interface HeadlessHostOptions extends RunSurroundings {
+export interface HeadlessHostOptions extends DriverContext {
   /** One that has turns. */
   readonly adapter: Adapter;
   /** The run's. */
-  readonly ledger: SessionLedger;
+  readonly sessions: SessionRegistry;
   /** Resolves when all that agents have left for the run by now has been heard. */
   readonly heard: () => Promise<void>;
   /** Between asking a program to end and ending it; 10 seconds, save in tests. */
@@ -143,7 +143,7 @@ class HeadlessAgent implements HostedAgent {
   }
 
   begin({ environment, resumeSession, forks, args }: StartRequest): void {
-    const { adapter, ways, ledger } = this.#around;
+    const { adapter, ways, sessions } = this.#around;
     const kind = resumeSession === null ? 'fresh' : forks ? 'fork' : 'resume';
     if (commandFor({ kind }, ways) === null) {
       const what = kind === 'fork' ? 'fork a session' : 'go on with a session';
@@ -157,7 +157,7 @@ class HeadlessAgent implements HostedAgent {
         return;
       }
       const { session } = this.start;
-      if (session !== null && kind !== 'resume') ledger.choose(session, resumeSession);
+      if (session !== null && kind !== 'resume') sessions.choose(session, resumeSession);
       const beginning: Beginning = { resumeSession, forks, args, environment: this.#difference(environment) };
       writeJsonFile(this.#file('headless.json'), beginning);
     } catch (error) {
@@ -292,7 +292,7 @@ class HeadlessAgent implements HostedAgent {
   }
 
   /** It is not any more, and none of its processes either. */
-  clear(graceMs: number): Ending {
+  clear(graceMs: number): Termination {
     writeJsonFile(this.#file('headless-over.json'), {});
     this.#gone.abort();
     const running = this.#running;
@@ -300,7 +300,7 @@ class HeadlessAgent implements HostedAgent {
     const rest = this.#given()
       .flatMap((given) => Array.from({ length: this.#lastAsk(given) }, (_, index) => this.#place(given, index + 1)))
       .filter(({ folder }) => running === null || this.#turns.get(folder.path) !== running)
-      .map(({ marker }) => endProcesses({ marker, leader: null }, { graceMs }));
+      .map(({ marker }) => killProcessTree({ marker, leader: null }, { graceMs }));
     const done = async (): Promise<readonly ProcessEntry[]> => {
       const end = await running?.ended;
       const left = end?.kind === 'over' ? end.left.flatMap((pid) => findProcess(pid) ?? []) : [];
@@ -429,7 +429,7 @@ class HeadlessAgent implements HostedAgent {
   }
 
   #place({ id, step }: Given, ask: number): TurnPlace {
-    const { adapter, ledger, graceMs = GRACE_MS } = this.#around;
+    const { adapter, sessions, graceMs = GRACE_MS } = this.#around;
     const attempt = Number(id.slice(id.lastIndexOf('#') + 1));
     const first = stepFolder(this.#around.files, step, attempt);
     const further = { path: join(first.path, `ask-${ask}`), inRun: join(first.inRun, `ask-${ask}`) };
@@ -437,7 +437,7 @@ class HeadlessAgent implements HostedAgent {
       folder: ask === 1 ? first : further,
       marker: markerOf(this.#around, ask === 1 ? id : `${id}.${ask}`),
       adapter,
-      ledger,
+      sessions,
       idleMs: null,
       graceMs,
       background: true,

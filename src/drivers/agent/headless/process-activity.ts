@@ -13,7 +13,7 @@ export interface LifeSigns {
 }
 
 /** Null where the system does not tell. The whole table of processes is read for it: for now and then. */
-export function lifeSigns(marker: string): LifeSigns | null {
+export function processActivity(marker: string): LifeSigns | null {
   if (!HAS_PROC) return null;
   const each = allProcesses().filter((entry) => entry.marker === marker);
   return {

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
-import { SessionLedger } from './session-registry.ts';
+import { SessionRegistry } from './session-registry.ts';
 import { PLAN, planSession, planText, sessionHoles, tryPlan } from './session-plan.ts';
 import type { SessionPlan, SessionWish } from './session-plan.ts';
 
 let run: string;
-let ledger: SessionLedger;
+let sessions: SessionRegistry;
 let turns = 0;
 beforeEach(() => {
   run = mkdtempSync(join(tmpdir(), 'meow-plan-'));
-  ledger = new SessionLedger({ localPath: (path) => join(run, path) });
+  sessions = new SessionRegistry({ localPath: (path) => join(run, path) });
 });
 afterEach(() => rmSync(run, { recursive: true }));
 
@@ -23,9 +23,9 @@ const FREE = { usd: 0, tokens: 0 };
 
 function plan(wish: SessionWish, ways: Partial<HeadlessProfile> = {}, folder = `turn-${++turns}`): SessionPlan {
   const request = { folder: join(run, folder), wish, again: true };
-  const planned = planSession(request, ADAPTER, { ...WAYS, ...ways }, ledger);
+  const planned = planSession(request, ADAPTER, { ...WAYS, ...ways }, sessions);
   if (!planned.ok) throw new Error(planned.error);
-  tryPlan(planned.value, ledger);
+  tryPlan(planned.value, sessions);
   mkdirSync(join(run, folder), { recursive: true });
   writeFileSync(join(run, folder, PLAN), planText(planned.value));
   return planned.value;
@@ -51,8 +51,8 @@ describe('a session that is begun', () => {
 
 describe('a session that is gone on with', () => {
   test('has cost before what it has been told to have cost', () => {
-    ledger.told('s', { usd: 2, tokens: 20 });
-    ledger.told('s', { usd: 1, tokens: 30 });
+    sessions.told('s', { usd: 2, tokens: 20 });
+    sessions.told('s', { usd: 1, tokens: 30 });
     expect(plan({ kind: 'resume', id: 's' })).toEqual({
       kind: 'resume',
       from: 's',
@@ -66,15 +66,15 @@ describe('a session that is gone on with', () => {
   });
 
   test('is begun where it was chosen and never tried, and begun under another id where it was tried and never seen', () => {
-    ledger.choose('s', null);
+    sessions.choose('s', null);
     expect(plan({ kind: 'resume', id: 's' })).toMatchObject({ kind: 'fresh', session: 's' });
     expect(plan({ kind: 'resume', id: 's' })).toMatchObject({ kind: 'fresh', session: UUID });
-    ledger.saw('s');
+    sessions.saw('s');
     expect(plan({ kind: 'resume', id: 's' })).toMatchObject({ kind: 'resume', session: 's' });
   });
 
   test('is forked again where it was to be a fork and never seen', () => {
-    ledger.saw('parent');
+    sessions.saw('parent');
     plan({ kind: 'fork', id: 'parent', newId: 'child' });
     expect(plan({ kind: 'resume', id: 'child' })).toMatchObject({ kind: 'fork', from: 'parent', session: UUID });
   });
@@ -82,7 +82,7 @@ describe('a session that is gone on with', () => {
 
 describe('a session that is forked', () => {
   test('begins with what its parent has cost', () => {
-    ledger.told('parent', { usd: 2, tokens: 20 });
+    sessions.told('parent', { usd: 2, tokens: 20 });
     const forked = plan({ kind: 'fork', id: 'parent', newId: 'child' });
     expect(forked).toEqual({ kind: 'fork', from: 'parent', session: 'child', before: { usd: 2, tokens: 20 } });
     expect(sessionHoles(forked)).toEqual({ session_id: 'parent', new_session_id: 'child' });
@@ -101,7 +101,7 @@ test('what an adapter has no command for is refused', () => {
       { folder: join(run, 'turn'), wish, again: false },
       ADAPTER,
       { ...WAYS, resume: null, fork: null },
-      ledger,
+      sessions,
     );
   expect(refused({ kind: 'resume', id: 's' })).toEqual({
     ok: false,

@@ -12,7 +12,7 @@ import type { Usage } from '../../../ir/usage.ts';
 import type { HoleValues } from '../render-adapter.ts';
 import { hasBegun } from '../../step-folder.ts';
 import { readJsonFile } from '../../../sys/json-file.ts';
-import type { SessionLedger } from './session-registry.ts';
+import type { SessionRegistry } from './session-registry.ts';
 
 /** `id` of a fresh one, and `newId` of a fork: as it was chosen; null where nobody has. */
 export type SessionWish =
@@ -45,10 +45,10 @@ export function planSession(
   { folder, wish, again }: PlanRequest,
   adapter: Adapter,
   ways: HeadlessProfile,
-  ledger: SessionLedger,
+  sessions: SessionRegistry,
 ): Result<SessionPlan, string> {
   const kept = again || hasBegun(folder) ? readPlan(folder) : null;
-  return kept === null ? planFor(wish, adapter, ways, ledger) : ok(kept);
+  return kept === null ? planFor(wish, adapter, ways, sessions) : ok(kept);
 }
 
 /** The file that keeps it; it is there before anything is started. */
@@ -60,8 +60,8 @@ export function planText(plan: SessionPlan): string {
 }
 
 /** A program is about to be started by it. */
-export function tryPlan({ kind, session, from, replays }: SessionPlan, ledger: SessionLedger): void {
-  if (session !== null && kind !== 'resume' && isUntried(session, ledger)) ledger.trying(session, replays ?? from);
+export function tryPlan({ kind, session, from, replays }: SessionPlan, sessions: SessionRegistry): void {
+  if (session !== null && kind !== 'resume' && isUntried(session, sessions)) sessions.trying(session, replays ?? from);
 }
 
 /** Null where none was made. */
@@ -94,17 +94,17 @@ function planFor(
   wish: SessionWish,
   adapter: Adapter,
   ways: HeadlessProfile,
-  ledger: SessionLedger,
+  sessions: SessionRegistry,
 ): Result<SessionPlan, string> {
-  const known = wish.kind === 'fresh' ? null : ledger.read(wish.id);
+  const known = wish.kind === 'fresh' ? null : sessions.read(wish.id);
   if (wish.kind === 'resume' && known !== null && known.state !== 'seen') {
     const { id } = wish;
     const again: SessionWish =
       known.parent === null ? { kind: 'fresh', id } : { kind: 'fork', id: known.parent, newId: id };
-    return planFor(again, adapter, ways, ledger);
+    return planFor(again, adapter, ways, sessions);
   }
   if (wish.kind === 'fork' && ways.fork === null && ways.replays === true) {
-    const session = chosen(wish.newId, ways, ledger);
+    const session = chosen(wish.newId, ways, sessions);
     return ok({ kind: 'fresh', from: null, session, replays: wish.id, before: NOTHING });
   }
   if (commandFor(wish, ways) === null) {
@@ -113,11 +113,11 @@ function planFor(
   }
   switch (wish.kind) {
     case 'fresh':
-      return ok({ kind: 'fresh', from: null, session: chosen(wish.id, ways, ledger), before: NOTHING });
+      return ok({ kind: 'fresh', from: null, session: chosen(wish.id, ways, sessions), before: NOTHING });
     case 'resume':
       return ok({ kind: 'resume', from: wish.id, session: wish.id, before: known?.total ?? null });
     case 'fork': {
-      const session = chosen(wish.newId, ways, ledger);
+      const session = chosen(wish.newId, ways, sessions);
       return ok({ kind: 'fork', from: wish.id, session, before: known?.total ?? null });
     }
   }
@@ -126,11 +126,11 @@ function planFor(
 const NOTHING: Usage = { usd: 0, tokens: 0 };
 
 /** One that an earlier turn was to begin may be there without having been seen: it is not tried again. */
-function chosen(id: string | null, { sessionId }: HeadlessProfile, ledger: SessionLedger): string | null {
+function chosen(id: string | null, { sessionId }: HeadlessProfile, sessions: SessionRegistry): string | null {
   if (sessionId !== 'chosen') return null;
-  return id !== null && isUntried(id, ledger) ? id : randomUUID();
+  return id !== null && isUntried(id, sessions) ? id : randomUUID();
 }
 
-function isUntried(id: string, ledger: SessionLedger): boolean {
-  return (ledger.read(id)?.state ?? 'chosen') === 'chosen';
+function isUntried(id: string, sessions: SessionRegistry): boolean {
+  return (sessions.read(id)?.state ?? 'chosen') === 'chosen';
 }

@@ -24,7 +24,7 @@ export interface SessionRecord {
   readonly total: Usage | null;
 }
 
-export class SessionLedger {
+export class SessionRegistry {
   readonly #folder: string;
   /** As they are on the disk. */
   readonly #known = new Map<string, SessionRecord>();

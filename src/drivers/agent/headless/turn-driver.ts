@@ -11,27 +11,27 @@ import { failure } from '../../../ir/failure.ts';
 import type { FailureKind } from '../../../ir/failure.ts';
 import type { FilledText } from '../../../ir/text.ts';
 import { adapterEnvironment, holeValues, layOut } from '../render-adapter.ts';
-import { AskedEffects } from '../../pending-effect.ts';
-import type { Asked } from '../../pending-effect.ts';
+import { PendingEffects } from '../../pending-effect.ts';
+import type { PendingEffect } from '../../pending-effect.ts';
 import { environmentFor, inRun, markerOf } from '../../environment.ts';
 import { wholeEnvironment } from '../../../sys/process.ts';
-import type { RunSurroundings } from '../../environment.ts';
+import type { DriverContext } from '../../environment.ts';
 import type { AdapterNamed } from '../host-registry.ts';
 import { readerNamed } from '../readers/named.ts';
 import { Spawner } from '../../spawner.ts';
 import { stepFolder } from '../../step-folder.ts';
-import { wholeText } from '../../resolve-text.ts';
-import { workFolder } from '../../resolve-workdir.ts';
+import { resolveText } from '../../resolve-text.ts';
+import { resolveWorkdir } from '../../resolve-workdir.ts';
 import { turnOutcome } from './outcome.ts';
-import type { SessionLedger } from './session-registry.ts';
+import type { SessionRegistry } from './session-registry.ts';
 import { TurnLauncher } from './turn-launcher.ts';
 import { stateOf, Turn } from './turn.ts';
 import type { TurnPlace, TurnStart } from './turn.ts';
 
-export interface TurnDriverOptions extends RunSurroundings {
+export interface TurnDriverOptions extends DriverContext {
   readonly adapters: AdapterNamed;
   /** The run's. */
-  readonly ledger: SessionLedger;
+  readonly sessions: SessionRegistry;
   /** A usage limit is waited for; else it is a failure like any other. */
   readonly parks?: boolean;
   /** Between asking a program to end and ending it; 10 seconds, save in tests. */
@@ -46,7 +46,7 @@ const GRACE_MS = 10_000;
 
 class TurnDriver implements Driver {
   readonly #options: TurnDriverOptions;
-  readonly #open = new AskedEffects();
+  readonly #open = new PendingEffects();
   readonly #launcher: TurnLauncher;
   /** What the engine is about to ask for: of many the first. */
   #prepared: { readonly effect: string; readonly turn: Turn } | null = null;
@@ -89,7 +89,11 @@ class TurnDriver implements Driver {
     this.#prepared = { effect: effect.id, turn };
   }
 
-  #ask(effect: Effect, answer: Answer, perform: (asked: Asked, spec: TurnSpec<FilledText>) => Promise<Outcome>): void {
+  #ask(
+    effect: Effect,
+    answer: Answer,
+    perform: (asked: PendingEffect, spec: TurnSpec<FilledText>) => Promise<Outcome>,
+  ): void {
     const { spec } = effect;
     assert(spec.kind === 'turn', `no turn: ${effect.id} is a ${spec.kind}`);
     this.#open.ask(effect.id, answer, (asked) => perform(asked, spec));
@@ -100,7 +104,7 @@ class TurnDriver implements Driver {
     readonly how: 'start' | 'find';
     readonly effect: Effect;
     readonly spec: TurnSpec<FilledText>;
-    readonly asked: Asked;
+    readonly asked: PendingEffect;
     readonly note: Note;
     readonly begun: Turn | null;
   }): Promise<Outcome> {
@@ -132,7 +136,7 @@ class TurnDriver implements Driver {
       folder: stepFolder(this.#options.files, effect.step, effect.attempt),
       marker: markerOf(this.#options, effect.id),
       adapter,
-      ledger: this.#options.ledger,
+      sessions: this.#options.sessions,
       idleMs,
       graceMs: this.#options.graceMs ?? GRACE_MS,
       background: false,
@@ -142,7 +146,7 @@ class TurnDriver implements Driver {
 
   /** An error is a sentence. */
   #adapterOf(spec: TurnSpec<FilledText>): Result<Adapter, string> {
-    const name = wholeText(spec.adapter, this.#options.files);
+    const name = resolveText(spec.adapter, this.#options.files);
     return name.ok ? headlessAdapter(name.value, this.#options.adapters) : name;
   }
 
@@ -156,12 +160,12 @@ class TurnDriver implements Driver {
     const run = this.#options;
     const texts: string[] = [];
     for (const text of [spec.prompt, spec.cwd ?? '', spec.model ?? '', spec.effort ?? '']) {
-      const whole = wholeText(text, run.files);
+      const whole = resolveText(text, run.files);
       if (!whole.ok) return whole;
       texts.push(whole.value);
     }
     const [prompt = '', cwd = '', model = '', effort = ''] = texts;
-    const workdir = workFolder(run.cwd, cwd);
+    const workdir = resolveWorkdir(run.cwd, cwd);
     if (!workdir.ok) return workdir;
     const holes = holeValues(adapter, run, { agent: effect.lane, workdir: workdir.value, folder: folder.path });
     const base = adapterEnvironment(adapter, run.environment, holes);

@@ -22,13 +22,13 @@ import type { Result } from '../../../base/result.ts';
 import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
 import type { Usage } from '../../../ir/usage.ts';
 import type { HoleValues } from '../render-adapter.ts';
-import { endOfFile } from '../../../sys/read-file-end.ts';
+import { readFileEnd } from '../../../sys/read-file-end.ts';
 import type { SpawnEvents } from '../../spawner.ts';
-import { whenGone } from '../../session-leader.ts';
+import { turnLeader, whenGone } from '../../session-leader.ts';
 import { readerNamed } from '../readers/named.ts';
 import type { Reader, Reading } from '../readers/reader.ts';
-import { endProcesses } from '../../../sys/kill-process-tree.ts';
-import type { Ending } from '../../../sys/kill-process-tree.ts';
+import { killProcessTree } from '../../../sys/kill-process-tree.ts';
+import type { Termination } from '../../../sys/kill-process-tree.ts';
 import { readExit, readProcess } from '../../step-folder.ts';
 import { makeFolder } from '../../../sys/private-file.ts';
 import type { StepFolder } from '../../step-folder.ts';
@@ -38,17 +38,16 @@ import type { TurnWords } from './command-line.ts';
 import { ownEnd, readEnd, writeEnd, writtenEnd } from './end-file.ts';
 import type { TurnEnding } from './end-file.ts';
 import { IdleWatch } from './idle-watch.ts';
-import { lifeSigns } from './process-activity.ts';
+import { processActivity } from './process-activity.ts';
 import { Output } from './output.ts';
 import type { ProgramRequest } from './turn-launcher.ts';
-import type { SessionLedger } from './session-registry.ts';
+import type { SessionRegistry } from './session-registry.ts';
 import { planSession, planText, readPlan, tryPlan } from './session-plan.ts';
 import type { SessionPlan, SessionWish } from './session-plan.ts';
 import { spentIn, UNKNOWN } from './spending.ts';
 import { startProgram } from './turn-launcher.ts';
 import type { TurnLauncher } from './turn-launcher.ts';
 import { keepExchange, readTranscript, replayed } from './transcript.ts';
-import { turnLeader } from './session-leader.ts';
 import { within } from '../../../sys/with-timeout.ts';
 
 export interface TurnPlace {
@@ -56,7 +55,7 @@ export interface TurnPlace {
   /** What all its processes carry. */
   readonly marker: string;
   readonly adapter: Adapter;
-  readonly ledger: SessionLedger;
+  readonly sessions: SessionRegistry;
   /** How long it may be silent; null is no limit. */
   readonly idleMs: number | null;
   /** Between the adapter's signal and the end. */
@@ -215,16 +214,16 @@ export class Turn {
   }
 
   #makeReady(start: TurnStart): Result<ReadyTurn, string> {
-    const { folder, adapter, ledger, background, marker } = this.#place;
+    const { folder, adapter, sessions, background, marker } = this.#place;
     return unlessRefused(() => {
       const request = { folder: folder.path, wish: start.session, again: start.again };
-      const planned = planSession(request, adapter, this.#ways, ledger);
+      const planned = planSession(request, adapter, this.#ways, sessions);
       if (!planned.ok) return planned;
       const plan = planned.value;
       this.#plan = plan;
       const path = start.environment['PATH'] ?? '';
       const replays = plan.replays ?? null;
-      const said = replays === null ? [] : readTranscript(ledger.transcript(replays));
+      const said = replays === null ? [] : readTranscript(sessions.transcript(replays));
       const prompt = replays === null ? start.prompt : replayed(said, start.prompt);
       const words = { ...start, prompt };
       const command = turnCommand(folder.path, adapter, this.#ways, plan, words, start.holes, path);
@@ -246,9 +245,9 @@ export class Turn {
       return;
     }
     const { plan, request } = ready.value;
-    const { ledger, launcher } = this.#place;
+    const { sessions, launcher } = this.#place;
     const tried = unlessRefused(() => {
-      tryPlan(plan, ledger);
+      tryPlan(plan, sessions);
       return ok(null);
     });
     if (!tried.ok) {
@@ -300,7 +299,7 @@ export class Turn {
       this.#idle = new IdleWatch({
         idleMs,
         background,
-        signs: () => lifeSigns(marker),
+        signs: () => processActivity(marker),
         toolInFlight: () => reader.toolInFlight,
         idle: () => this.stop('idle'),
       });
@@ -319,7 +318,7 @@ export class Turn {
   #see({ session }: Reader): void {
     if (session === null || session === this.#seen) return;
     this.#seen = session;
-    this.#place.ledger.saw(session);
+    this.#place.sessions.saw(session);
     this.#tellSession(session);
   }
 
@@ -379,7 +378,7 @@ export class Turn {
 
   async #sweep(graceMs: number): Promise<readonly number[]> {
     const { marker } = this.#place;
-    const ending: Ending = endProcesses({ marker, leader: this.#leader }, { graceMs });
+    const ending: Termination = killProcessTree({ marker, leader: this.#leader }, { graceMs });
     const hasten = (): void => ending.atOnce();
     if (this.#hurry.signal.aborted) hasten();
     this.#hurry.signal.addEventListener('abort', hasten);
@@ -389,7 +388,7 @@ export class Turn {
   }
 
   async #finish(ending: TurnEnding, left: readonly number[]): Promise<void> {
-    const { folder, ledger } = this.#place;
+    const { folder, sessions } = this.#place;
     this.#idle?.close();
     await this.#output?.end();
     const reader = present(this.#reader, 'a turn that was not followed');
@@ -400,11 +399,11 @@ export class Turn {
     const { usage: told } = reading;
     // A program that tells no session has answered in the one that was chosen for it.
     if (reading.verdict.kind === 'answer' && this.#session !== null) {
-      ledger.saw(this.#session);
+      sessions.saw(this.#session);
       const isKept = this.#ways.fork === null && this.#ways.replays === true;
-      if (isKept) keepExchange(ledger.transcript(this.#session), folder, reading.verdict.text);
+      if (isKept) keepExchange(sessions.transcript(this.#session), folder, reading.verdict.text);
     }
-    if (told?.scope === 'session' && this.#session !== null) ledger.told(this.#session, told);
+    if (told?.scope === 'session' && this.#session !== null) sessions.told(this.#session, told);
     const usage = this.#plan === null ? UNKNOWN : spentIn(told, this.#plan);
     const { session } = this;
     this.#tellEnd({ kind: 'over', ...ending, reading, session, usage, at, stderr, text: reader.text, left });
@@ -468,7 +467,7 @@ const STDERR_BYTES = 64 * 1024;
 function lastBytes(path: string): string {
   try {
     // Most are empty.
-    return statSync(path).size === 0 ? '' : endOfFile(path, STDERR_BYTES).trim();
+    return statSync(path).size === 0 ? '' : readFileEnd(path, STDERR_BYTES).trim();
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED)) return '';
     throw error;

@@ -20,11 +20,11 @@ import type { AgentExit, Concluded, HandRequest, Handover, HostedAgent, Readines
 import { crash } from '../../../sys/throw-uncaught.ts';
 import { livingLeader, whenGone } from '../../session-leader.ts';
 import { watchPath } from '../../../sys/watch.ts';
-import { endProcesses } from '../../../sys/kill-process-tree.ts';
+import { killProcessTree } from '../../../sys/kill-process-tree.ts';
 import { readExit, readProcess } from '../../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
 import { readJsonFile, writeJsonFile } from '../../../sys/json-file.ts';
-import type { SessionLedger } from '../headless/session-registry.ts';
+import type { SessionRegistry } from '../headless/session-registry.ts';
 import { PostDialog, postDialogMessage, decisionFrom, unwatchedDecision } from './post-dialog.ts';
 import type { DialogDecision } from './post-dialog.ts';
 import { ScreenWatcher, pause } from './screen-watcher.ts';
@@ -32,7 +32,7 @@ import { DeliveryRecords } from './delivery-record.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 import { deliver } from './deliver-prompt.ts';
 import type { DeliveryOutcome } from './delivery-machine.ts';
-import { hasLostTerminal } from './tty-lost.ts';
+import { hasLostTerminal } from '../../../sys/process-table.ts';
 import { HookLog } from './hook-log.ts';
 import { deliverKey, rejects } from './key-press.ts';
 import { rowAtCursor, containsPrompt } from './input-text.ts';
@@ -51,7 +51,7 @@ export interface TerminalAgentOptions {
   readonly tmux: Tmux;
   readonly adapter: Adapter;
   readonly ways: TerminalProfile;
-  readonly ledger: SessionLedger;
+  readonly sessions: SessionRegistry;
   /** Name of the tmux session. */
   readonly name: string;
   readonly failedMs: number;
@@ -410,7 +410,7 @@ export class TerminalAgent implements HostedAgent {
   /** The agent's program stores a session from its first prompt on. */
   #saveUsed(): void {
     const { session } = this.start;
-    if (session !== null) this.#options.ledger.saw(session);
+    if (session !== null) this.#options.sessions.saw(session);
   }
 
   /** Whether the agent became idle in time; null if that cannot be detected. */
@@ -470,7 +470,7 @@ export class TerminalAgent implements HostedAgent {
       this.#isLost = false;
       const record = readProcess(this.start.folder);
       if (!this.alive || record.kind !== 'written' || !hasLostTerminal(record.pid)) return;
-      await endProcesses({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
+      await killProcessTree({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
     };
     check().catch(crash);
   }
@@ -480,7 +480,7 @@ export class TerminalAgent implements HostedAgent {
       // A shell that could not record the exit may have left the agent alive.
       const isRecorded = readExit(this.start.folder) !== null;
       if (!isRecorded && refusal === null && !wasEndedByUs(this.start)) {
-        await endProcesses({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
+        await killProcessTree({ marker: this.start.marker, leader: null }, { graceMs: 0 }).done;
       }
       // The last output may still be on its way to the transcript.
       if (refusal === null) await pause(LAST_WORDS_MS, true);

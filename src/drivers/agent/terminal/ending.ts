@@ -6,8 +6,8 @@ import { isErrno } from '../../../sys/errno.ts';
 import type { AgentStart } from '../files.ts';
 import { livingLeader, whenGone } from '../../session-leader.ts';
 import type { ProcessEntry } from '../../../sys/process-table.ts';
-import { endProcesses } from '../../../sys/kill-process-tree.ts';
-import type { Ending } from '../../../sys/kill-process-tree.ts';
+import { killProcessTree } from '../../../sys/kill-process-tree.ts';
+import type { Termination } from '../../../sys/kill-process-tree.ts';
 import { readProcess } from '../../step-folder.ts';
 import type { Tmux } from '../tmux/tmux.ts';
 import { within } from '../../../sys/with-timeout.ts';
@@ -18,9 +18,9 @@ export function endTerminal(
   stop: StopWays,
   graceMs: number,
   { tmux, watcher }: { readonly tmux: Tmux; readonly watcher: ScreenWatcher },
-): Ending {
+): Termination {
   const hurry = new AbortController();
-  let sweep: Ending | null = null;
+  let sweep: Termination | null = null;
   const run = async (): Promise<readonly ProcessEntry[]> => {
     const killAt = performance.now() + graceMs;
     const leftMs = (): number => (hurry.signal.aborted ? 0 : Math.max(0, killAt - performance.now()));
@@ -36,7 +36,7 @@ export function endTerminal(
       }
     }
     const sweepMs = Math.min(SWEEP_MS, leftMs());
-    sweep = endProcesses({ marker: start.marker, leader: leader?.pid ?? null }, { graceMs: sweepMs });
+    sweep = killProcessTree({ marker: start.marker, leader: leader?.pid ?? null }, { graceMs: sweepMs });
     const left = await sweep.done;
     await (await tmux.find(start.marker))?.kill();
     return left;

@@ -16,24 +16,24 @@ import type { AgentStart } from '../files.ts';
 import type { AgentHost, StartRequest } from '../host.ts';
 import { agentShellText, shellCommand } from '../agent-shell.ts';
 import { crash } from '../../../sys/throw-uncaught.ts';
-import type { RunSurroundings } from '../../environment.ts';
+import type { DriverContext } from '../../environment.ts';
 import { livingLeader } from '../../session-leader.ts';
 import { readExit, readProcess } from '../../step-folder.ts';
 import { makeFolder } from '../../../sys/private-file.ts';
 import type { Tmux } from '../tmux/tmux.ts';
-import type { SessionLedger } from '../headless/session-registry.ts';
+import type { SessionRegistry } from '../headless/session-registry.ts';
 import { findShell } from '../../recording-shell.ts';
 import { HOOKS, READY, TerminalAgent, TRANSCRIPT } from './agent.ts';
 import { ScreenWatcher } from './screen-watcher.ts';
 import { endTerminal } from './ending.ts';
 import { Transcript } from './transcript.ts';
 
-export interface TerminalHostOptions extends RunSurroundings {
+export interface TerminalHostOptions extends DriverContext {
   readonly tmux: Tmux;
   /** Must have a terminal profile. */
   readonly adapter: Adapter;
   /** The registry of the run. */
-  readonly ledger: SessionLedger;
+  readonly sessions: SessionRegistry;
   /** Time for an agent with an error to recover by itself; one minute except in tests. */
   readonly failedMs?: number;
 }
@@ -41,14 +41,14 @@ export interface TerminalHostOptions extends RunSurroundings {
 const FAILED_MS = 60_000;
 
 export function terminalHost(options: TerminalHostOptions): AgentHost {
-  const { tmux, adapter, ledger, runId, failedMs = FAILED_MS } = options;
+  const { tmux, adapter, sessions, runId, failedMs = FAILED_MS } = options;
   const ways = present(adapter.terminal, `the adapter ${adapter.name} has no terminals`);
   const agentOf = (start: AgentStart): TerminalAgent =>
-    new TerminalAgent(start, { tmux, adapter, ways, ledger, name: sessionName(runId, start.agent), failedMs });
+    new TerminalAgent(start, { tmux, adapter, ways, sessions, name: sessionName(runId, start.agent), failedMs });
   return {
     start: (request) => {
       const agent = agentOf(request.start);
-      open(agent, inSession(request, ledger), ways, options).catch(crash);
+      open(agent, inSession(request, sessions), ways, options).catch(crash);
       return agent;
     },
     find: (start) => {
@@ -155,13 +155,13 @@ function prepared(
 }
 
 /** A session that was chosen but never used does not exist yet: start it as planned. */
-function inSession(request: StartRequest, ledger: SessionLedger): StartRequest {
+function inSession(request: StartRequest, sessions: SessionRegistry): StartRequest {
   const { start, resumeSession, forks } = request;
   if (resumeSession === null || forks) {
-    if (start.session !== null) ledger.choose(start.session, resumeSession);
+    if (start.session !== null) sessions.choose(start.session, resumeSession);
     return request;
   }
-  const known = ledger.read(resumeSession);
+  const known = sessions.read(resumeSession);
   return known?.state === 'chosen'
     ? { ...request, resumeSession: known.parent, forks: known.parent !== null }
     : request;

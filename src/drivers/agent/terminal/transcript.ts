@@ -4,7 +4,7 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import { endOfFile } from '../../../sys/read-file-end.ts';
+import { readFileEnd } from '../../../sys/read-file-end.ts';
 import { segmentPath, segmentsOf } from '../tmux/transcript-segments.ts';
 import type { Segment } from '../tmux/transcript-segments.ts';
 
@@ -93,7 +93,7 @@ export class Transcript {
     try {
       // The last segment may have started a moment ago.
       const last = segmentsOf(this.path).slice(-2);
-      return lastWords(last.map(({ path }) => endOfFile(path, TAIL_BYTES)).join(''));
+      return lastWords(last.map(({ path }) => readFileEnd(path, TAIL_BYTES)).join(''));
     } catch (error) {
       if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return null;
       throw error;

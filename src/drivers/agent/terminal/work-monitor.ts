@@ -14,7 +14,7 @@ import { failure } from '../../../ir/failure.ts';
 import { formatDuration } from '../../../base/time.ts';
 import type { AgentLimit, WorkEnd } from '../host.ts';
 import { IdleWatch } from '../headless/idle-watch.ts';
-import { lifeSigns } from '../headless/process-activity.ts';
+import { processActivity } from '../headless/process-activity.ts';
 import { limitIn } from '../headless/limit.ts';
 import type { PostDialog, DialogDecision } from './post-dialog.ts';
 import type { ScreenWatcher } from './screen-watcher.ts';
@@ -154,7 +154,7 @@ class WorkMonitor {
     if (idleMs === null) return;
     this.#silence = new IdleWatch({
       idleMs,
-      signs: () => lifeSigns(this.#request.marker),
+      signs: () => processActivity(this.#request.marker),
       toolInFlight: () => this.#isAsked || (this.#request.hooks?.toolInFlight === true && !this.#isIdle),
       idle: () => {
         this.#silentMs = idleMs;
