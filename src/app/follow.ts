@@ -16,6 +16,8 @@ export interface FollowedRun {
 
 /** Records that arrive within this time are reported together. */
 const INTERVAL_MS = 50;
+/** The share of the time that a caller may use, if showing the run is expensive: one tenth. */
+const REST_PER_WORK = 9;
 
 /**
  * Calls `seen` with the run and its new records, now and whenever there are some, until it returns false. `isAbandoned` is
@@ -34,6 +36,7 @@ export async function follow(
   if (!(await seen({ id, state }, before.records))) return;
   for await (const event of store.follow(id, lastSeq + 1, signal)) {
     if (isAbandoned()) return;
+    const started = performance.now();
     switch (event.kind) {
       case 'records':
         for (const record of event.records) applyRecord(state, record);
@@ -47,6 +50,6 @@ export async function follow(
       case 'lost':
         throw event.refusal;
     }
-    await sleep(INTERVAL_MS);
+    await sleep(Math.max(INTERVAL_MS, (performance.now() - started) * REST_PER_WORK));
   }
 }

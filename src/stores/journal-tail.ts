@@ -5,8 +5,8 @@
 //   tail/2  After the first look, a look reads only bytes that were not reported before. The operating system says when to
 //           look.
 //   tail/3  Before new bytes are trusted, the tail checks that the path still names the open file, and that the end of the
-//           last reported line is still where it was. So a journal that was deleted, replaced, or written anew in place is
-//           told from one that grew.
+//           last reported line is still where it was. So a journal that was deleted, replaced, or rewritten in place is
+//           distinguished from one that grew.
 //   tail/4  If reported records are no longer there, the whole file is read once. If its first records are the reported ones,
 //           its end was cut (a failed write); else it was replaced.
 
@@ -124,7 +124,7 @@ class Tail {
     return records.length === 0 ? { kind: 'deleted' } : { kind: 'cut', lastSeq: records.length };
   }
 
-  /** What was reported is no longer there: goes back to the last record that is. */
+  /** Reported records no longer exist: goes back to the last one that does. */
   async #rewind(size: number): Promise<Look> {
     const bytes = await readFrom(this.#file, 0, size);
     const known = this.#seals;
