@@ -42,7 +42,7 @@ export async function main([name = '', ...args]: readonly string[]): Promise<num
   });
   try {
     const command = AGENT_COMMANDS[name];
-    if (command === undefined) throw new UsageError(`there is no command ${JSON.stringify(name)}`);
+    if (command === undefined) throw new UsageError(`unknown command ${JSON.stringify(name)}`);
     return await command.perform(readFlags(name, command, args));
   } catch (error) {
     return report(error);

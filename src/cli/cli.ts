@@ -1,5 +1,4 @@
-// What can be asked of `meow`: its commands, their flags and their help. Each command lives in its own file and is loaded
-// when it is called, so that one pays for nothing that another needs.
+// The commands of `meow`, their flags and their help. Each command has its own file, which is loaded when it is called.
 
 import { Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 
@@ -10,7 +9,7 @@ import { EXIT, report } from './exit.ts';
 import { flushed, isLost, print } from './output.ts';
 import { lineWidth } from './terminal-size.ts';
 
-/** Does what the arguments ask for; resolves to the exit status. */
+/** Performs the command; resolves to the exit status. */
 export async function main(args: readonly string[]): Promise<number> {
   process.on('uncaughtException', (error) => {
     const status = report(error);
@@ -48,12 +47,12 @@ function requireCommand(program: Command, name: string): void {
   if (known.includes(name)) return;
   const guess = nearest(name, known);
   throw new UsageError(
-    `there is no command ${JSON.stringify(name)}`,
+    `unknown command ${JSON.stringify(name)}`,
     `${guess === null ? '' : `did you mean meow ${guess}? `}all commands: meow help`,
   );
 }
 
-/** An id may begin with a dash, and messages name it as it is. */
+/** A hint, if an argument that looks like a flag is the id of a run. */
 async function takenForFlag(command: string, argument: string): Promise<string> {
   if (!argument.startsWith('-')) return '';
   const [{ findProject }, { hasRun, storeOf }] = await Promise.all([
@@ -61,7 +60,7 @@ async function takenForFlag(command: string, argument: string): Promise<string> 
     import('../app/runs.ts'),
   ]);
   if (!(await hasRun(storeOf(findProject()), argument))) return '';
-  return `a run whose id begins with - is named last, behind --: meow ${command} -- ${argument} · `;
+  return `put an id that begins with - last, after --: meow ${command} -- ${argument} · `;
 }
 
 function refusalOf(error: CommanderError, command: string | null, remark: string): UsageError {
@@ -73,11 +72,11 @@ function refusalOf(error: CommanderError, command: string | null, remark: string
   );
 }
 
-/** `answer` is told the exit status of the command that was called. */
+/** `answer` receives the exit status of the command. */
 function commandLine(answer: (status: number) => void): Command {
   const program = new Command('meow');
   program
-    .description('Runs workflows, and resumes them after a crash where they stood.')
+    .description('Runs coding-agent workflows and, after a crash, resumes them exactly where they left off.')
     .usage('COMMAND [ARGUMENTS]')
     .option('-V, --version', 'print the version')
     .helpCommand(false)
@@ -95,138 +94,148 @@ function commandLine(answer: (status: number) => void): Command {
 
   const run = command('Running', 'run PATH[#WORKFLOW] [FLAGS]', 'run a workflow', RUN_NOTES)
     .argument('[path]')
-    .option('--var <k=v>', 'set a variable of the workflow, as the type it declares', collect)
+    .option('--var <k=v>', 'set a variable, parsed as the type that the workflow declares', collect)
     .option('--var-json <k=JSON>', 'set a variable to a JSON value', collect)
-    .option('--meta <k=v>', 'keep a note with the run; status shows it', collect)
-    .option('--id <id>', "the run's id (default: wf- and eight random characters)")
-    .option('--dry-run', 'compile, check, and print the steps; start nothing')
+    .option('--meta <k=v>', 'store a note with the run; status shows it', collect)
+    .option('--id <id>', 'id of the run (default: wf- and eight random characters)')
+    .option('--dry-run', 'compile, check and print the steps; start nothing')
     .option('--language <name>', 'language of the workflow, if PATH does not tell')
-    .option('--adapter <name>', 'the adapter of every agent, whatever the workflow says; sim needs no account')
-    .option('--allow-outside', 'states of a state machine may work in folders outside of this one')
-    .option('--in-place', 'a Conductor workflow works in this very tree, which must be clean')
-    .option('--resume <id>', 'take up a run again; the same as: meow resume ID')
-    .option('--workflow <file.yaml>', 'the same, named by its state file');
+    .option('--adapter <name>', 'adapter of every agent, overriding the workflow; sim needs no account')
+    .option('--allow-outside', 'let states of a state machine work in folders outside of this one')
+    .option('--in-place', 'run a Conductor workflow in this working tree, which must be clean')
+    .option('--resume <id>', 'resume a run; the same as: meow resume ID')
+    .option('--workflow <file.yaml>', 'resume the run of this state file');
   addRunFlags(run).action(async (path: string | undefined, options: object) => {
     answer(await (await import('./commands/run.ts')).run(path ?? null, options));
   });
 
-  const resume = command('Running', 'resume ID [FLAGS]', 'take up a run where it stood', RESUME_NOTES).argument('<id>');
+  const resume = command('Running', 'resume ID [FLAGS]', 'resume a run', RESUME_NOTES).argument('<id>');
   addRunFlags(resume).action(async (id: string, options: object) => {
     answer(await (await import('./commands/run.ts')).run(null, { ...options, resume: id }));
   });
 
   command('Running', 'stop ID [--force]', 'stop a run', STOP_NOTES)
     .argument('<id>')
-    .option('--force', 'kill its commands at once instead of asking them to end')
+    .option('--force', 'kill its commands at once instead of terminating them gracefully')
     .action(async (id: string, options: object) => {
       answer(await (await import('./commands/stop.ts')).stop(id, options));
     });
 
-  command('Looking', 'status [ID] [--watch] [--json]', 'how a run stands (default: the latest)', STATUS_NOTES)
+  command(
+    'Inspecting runs',
+    'status [ID] [--watch] [--json]',
+    "show a run's status (default: the most recently active run)",
+    STATUS_NOTES,
+  )
     .argument('[id]')
-    .option('--json', 'as one JSON object')
-    .option('--watch', 'stay, and follow it until it has ended')
+    .option('--json', 'print one JSON object')
+    .option('--watch', 'follow the run until it has ended')
     .action(async (id: string | undefined, options: object) => {
       answer(await (await import('./commands/status.ts')).status(id ?? null, options));
     });
 
-  command('Looking', 'list [--status S] [--json]', 'all runs, the newest first', LIST_NOTES)
-    .option('--status <s>', 'only those with this status')
-    .option('--json', 'as a JSON array')
+  command('Inspecting runs', 'list [--status S] [--json]', 'list runs, the newest first', LIST_NOTES)
+    .option('--status <s>', 'only runs with this status')
+    .option('--json', 'print a JSON array')
     .action(async (options: object) => {
       answer(await (await import('./commands/list.ts')).list(options));
     });
 
-  command('Looking', 'show ID [STEP] [--steps] [--json]', 'a run, or one of its steps, in full', SHOW_NOTES)
+  command('Inspecting runs', 'show ID [STEP] [--steps] [--json]', 'show a run or one of its steps in full', SHOW_NOTES)
     .argument('<id>')
     .argument('[step]')
-    .option('--steps', 'every step in full')
-    .option('--json', 'as one JSON object')
+    .option('--steps', 'show every step in full')
+    .option('--json', 'print one JSON object')
     .action(async (id: string, step: string | undefined, options: object) => {
       answer(await (await import('./commands/show.ts')).show(id, step ?? null, options));
     });
 
-  command('Looking', 'trace ID [--follow] [--json]', 'what happened, in order', TRACE_NOTES)
+  command('Inspecting runs', 'trace ID [--follow] [--json]', 'show what happened, in order', TRACE_NOTES)
     .argument('<id>')
-    .option('-f, --follow', 'stay, and print what happens until the run has ended')
-    .option('--json', 'one JSON object a decision')
+    .option('-f, --follow', 'follow the run until it has ended')
+    .option('--json', 'print one JSON object per decision')
     .action(async (id: string, options: object) => {
       answer(await (await import('./commands/trace.ts')).trace(id, options));
     });
 
-  command('Looking', 'agents [--workflow ID] [--json]', 'who works for runs, and on what', AGENTS_NOTES)
-    .option('--workflow <id>', 'only those of this run')
-    .option('--json', 'as a JSON array')
+  command('Inspecting runs', 'agents [--workflow ID] [--json]', 'list agents and their steps', AGENTS_NOTES)
+    .option('--workflow <id>', 'only agents of this run')
+    .option('--json', 'print a JSON array')
     .action(async (options: object) => {
       answer(await (await import('./commands/agents.ts')).agents(options));
     });
 
-  command('Looking', 'attach ID AGENT [FLAGS]', "an agent's terminal, in this one", ATTACH_NOTES)
+  command('Inspecting runs', 'attach ID AGENT [FLAGS]', "open an agent's terminal in this one", ATTACH_NOTES)
     .argument('<id>')
     .argument('<agent>')
-    .option('-r, --read-only', 'look on without being able to type')
-    .option('--print', 'print the command that does it, and do nothing')
+    .option('-r, --read-only', 'watch without being able to type')
+    .option('--print', 'print the tmux command instead of running it')
     .action(async (id: string, agent: string, options: object) => {
       answer(await (await import('./commands/attach.ts')).attach(id, agent, options));
     });
 
-  command('Looking', 'logs ID STEP [--attempt N] [--follow]', 'what a step printed', LOGS_NOTES)
+  command('Inspecting runs', 'logs ID STEP [--attempt N] [--follow]', "print a step's output", LOGS_NOTES)
     .argument('<id>')
     .argument('<step>')
-    .option('--attempt <n>', 'of this attempt (default: the latest)', positive)
-    .option('-f, --follow', 'stay, and print what comes until the step has ended')
+    .option('--attempt <n>', 'attempt to print (default: the latest)', positive)
+    .option('-f, --follow', 'follow the step until it has ended')
     .action(async (id: string, step: string, options: object) => {
       answer(await (await import('./commands/logs.ts')).logs(id, step, options));
     });
 
-  command('Looking', 'why ID STEP', 'why a step is where it is', WHY_NOTES)
+  command('Inspecting runs', 'why ID STEP', "explain a step's status", WHY_NOTES)
     .argument('<id>')
     .argument('<step>')
     .action(async (id: string, step: string) => {
       answer(await (await import('./commands/why.ts')).why(id, step));
     });
 
-  command('Writing workflows', 'init [--template NAME]', 'make a .meow folder with an example', INIT_NOTES)
-    .option('--template <name>', 'what to begin with: hello, work-loop, parallel, gate or recovery (default: hello)')
+  command('Writing workflows', 'init [--template NAME]', 'create a .meow folder with an example', INIT_NOTES)
+    .option('--template <name>', 'hello, work-loop, parallel, gate or recovery (default: hello)')
     .action(async (options: object) => {
       answer((await import('./commands/init.ts')).init(options));
     });
 
-  command('Writing workflows', 'validate PATH… [--json]', 'find every problem of workflows', VALIDATE_NOTES)
+  command('Writing workflows', 'validate PATH… [--json]', 'check workflows and report every problem', VALIDATE_NOTES)
     .argument('<paths...>')
-    .option('--json', 'as a JSON array')
+    .option('--json', 'print a JSON array')
     .action(async (paths: readonly string[], options: object) => {
       answer(await (await import('./commands/validate.ts')).validate(paths, options));
     });
 
-  command('Writing workflows', 'graph PATH|ID [--format F]', 'the steps and what they need, as a graph', GRAPH_NOTES)
+  command('Writing workflows', 'graph PATH|ID [--format F]', 'show the steps and their dependencies', GRAPH_NOTES)
     .argument('<path-or-id>')
     .option('--format <f>', 'text, mermaid, dot, svg or json (default: text)', graphFormat)
     .action(async (what: string, options: object) => {
       answer(await (await import('./commands/graph.ts')).graph(what, options));
     });
 
-  command('Setting up', 'adapter ACTION [ARGUMENT] [FLAGS]', 'which agents there are, and more of them', ADAPTER_NOTES)
+  command('Setup and maintenance', 'adapter ACTION [ARGUMENT] [FLAGS]', 'manage agent adapters', ADAPTER_NOTES)
     .argument('<action>')
     .argument('[argument]')
-    .option('--project', "in the project's folder, not in that of your home: install, remove")
-    .option('--force', 'in place of one of the same name: install')
-    .option('--json', 'as JSON: list, show')
+    .option('--project', 'use the project folder instead of your home folder: install, remove')
+    .option('--force', 'replace an adapter of the same name: install')
+    .option('--json', 'print JSON: list, show')
     .action(async (action: string, what: string | undefined, options: object) => {
       answer((await import('./commands/adapter.ts')).adapter(action, what ?? null, options));
     });
 
-  command('Setting up', 'doctor [--json]', 'is all there that runs and agents need?', DOCTOR_NOTES)
-    .option('--json', 'as a JSON array')
+  command('Setup and maintenance', 'doctor [--json]', 'check that everything needed is installed', DOCTOR_NOTES)
+    .option('--json', 'print a JSON array')
     .action(async (options: object) => {
       answer(await (await import('./commands/doctor.ts')).doctor(options));
     });
 
-  command('Setting up', 'gc [RUN…] [--force] [--dry-run]', 'remove what ended runs left in the repository', GC_NOTES)
+  command(
+    'Setup and maintenance',
+    'gc [RUN…] [--force] [--dry-run]',
+    'remove what ended runs left in the repository',
+    GC_NOTES,
+  )
     .argument('[run...]')
-    .option('--force', 'also where work is lost by it; for runs that are named')
-    .option('--dry-run', 'only say what would be removed')
-    .option('--json', 'as a JSON array')
+    .option('--force', 'also if work is lost; only for runs named on the command line')
+    .option('--dry-run', 'print what would be removed')
+    .option('--json', 'print a JSON array')
     .action(async (runs: string[], options: object) => {
       answer(await (await import('./commands/gc.ts')).gc(runs, options));
     });
@@ -247,17 +256,17 @@ function commandLine(answer: (status: number) => void): Command {
 /** Flags of `run` and `resume` alike. */
 function addRunFlags(command: Command): Command {
   const limit = (flags: string, description: string, parse: (text: string) => unknown): void => {
-    const option = new Option(flags, description).helpGroup('What agents may use; a run that has used it up pauses');
+    const option = new Option(flags, description).helpGroup('Limits; the run pauses when one is reached');
     command.addOption(option.argParser(parse));
   };
   command
-    .option('--detach', 'print the id and return; an engine in the background goes on')
-    .option('--json', "print one JSON object a decision, and a last one with the run's end")
-    .option('--only-pending', 'when resuming: leave failed steps failed')
-    .option('--no-wait', 'pause, with exit status 3, when only a person can go on');
+    .option('--detach', 'print the id and return; the run continues in the background')
+    .option('--json', "print one JSON object per decision, and a last one for the run's end")
+    .option('--only-pending', 'when resuming: do not retry failed steps')
+    .option('--no-wait', 'pause with exit code 3 when the run waits for a person');
   limit('--budget-usd <x>', 'dollars', amount);
   limit('--budget-tokens <n>', 'tokens', positive);
-  limit('--max-agents <n>', 'turns at once (default: the number of cores, at least 4)', positive);
+  limit('--max-agents <n>', 'concurrent turns (default: the number of cores, at least 4)', positive);
   limit('--max-transitions <n>', 'transitions of a state machine (default: 1000)', positive);
   command.addOption(new Option('--as-engine').hideHelp());
   return command;
@@ -291,25 +300,25 @@ function helpWidth(): number {
 
 const PROGRAM_NOTES = `
 Start here:
-  meow init                       a .meow folder with an example
-  meow run hello                  run it
-  meow help run                   more about a command
+  meow init                       create a .meow folder with an example
+  meow run hello                  run the example
+  meow help run                   show help for a command
 
-Runs are kept in .meow/workflows/ of the folder that meow is called in, or of the nearest folder
-above that has a .meow. An id may be shortened as long as it stays unique.
+Runs are stored in .meow/workflows/ of the working directory, or of the nearest parent folder that has
+a .meow. Any unique prefix of an id works.
 
-Exit status: 0 done, 1 failed or invalid workflow, 2 wrong usage, 3 paused, 70 a bug in meow,
+Exit code: 0 done, 1 failed or invalid workflow, 2 wrong usage, 3 paused, 70 a bug in meow,
 130 or 143 stopped by a signal.
 `;
 
 const RUN_NOTES = `
 PATH is a workflow file. A bare name is searched in .meow/templates/, .meow/workflows/,
-~/.meow/templates/ and ~/.meow/workflows/. #WORKFLOW names one of the workflows in the file; without
-it, main is run.
+~/.meow/templates/ and ~/.meow/workflows/. #WORKFLOW selects one of the workflows in the file; the
+default is main.
 
-The run's id is the first thing printed. On a terminal a tree of the steps follows and is kept up to
-date, elsewhere a line for each change. Steps run in the folder that meow is called in. Ctrl-C stops
-the run and lets its commands end; a second Ctrl-C kills them. Either way the run can be resumed.
+The first line of output is the run's id. On a terminal, a live tree of the steps follows; otherwise
+one line for each change. Steps run in the working directory. Ctrl-C stops the run gracefully; a second
+Ctrl-C kills its commands. Either way the run can be resumed.
 
 Examples:
   meow run hello
@@ -317,14 +326,14 @@ Examples:
   meow run ci.meow.toml#nightly --detach
   meow run deploy.meow.toml --dry-run --var env=staging
 
-Exit status: 0 done, 1 failed or invalid workflow, 2 wrong usage, 3 paused, 130 or 143 stopped by a
+Exit code: 0 done, 1 failed or invalid workflow, 2 wrong usage, 3 paused, 130 or 143 stopped by a
 signal.
 `;
 
 const RESUME_NOTES = `
-Finished steps are not run again. A command that is still alive is waited for, one that finished while
-no engine was there counts as finished, and only a lost one is run again, as a further attempt. Failed
-steps are tried again, unless --only-pending is given. A run that is done cannot be resumed.
+Finished steps do not run again. If a command is still running, meow waits for it. If it finished while
+there was no engine, its result counts. Only a lost command runs again, as a new attempt. Failed steps
+are retried unless you pass --only-pending. A run that is done cannot be resumed.
 
 Examples:
   meow resume wf-ab12cd34
@@ -333,9 +342,9 @@ Examples:
 `;
 
 const STOP_NOTES = `
-Asks the commands of the run to end, kills those that do not, and then runs the workflow's
-cleanup_on_stop. Returns when the run has ended. It works on runs of other terminals, on detached
-ones, and on one whose engine has crashed.
+Terminates the commands of the run, kills those that do not exit, and then runs the workflow's
+cleanup_on_stop. Returns when the run has ended. Works for runs in other terminals, for detached runs,
+and for a run whose engine has crashed.
 
 Examples:
   meow stop wf-ab12cd34
@@ -370,9 +379,9 @@ Examples:
 `;
 
 const AGENTS_NOTES = `
-The agents of the runs that are not over, and those that live on though theirs is; with --workflow all of one
-run. An agent is starting, active (it works on a step), idle, stopped (it was ended, or has no terminal and its run
-is over) or gone.
+Lists the agents of unfinished runs, and agents that are still running although their run has ended.
+With --workflow: all agents of one run. An agent is starting, active (it works on a step), idle, stopped
+(it was ended, or has no terminal and its run has ended) or gone.
 
 Examples:
   meow agents
@@ -380,8 +389,8 @@ Examples:
 `;
 
 const ATTACH_NOTES = `
-Agents with a terminal live in tmux, each in a session of its own. To leave it there, press C-b d. What
-you type reaches the agent as if meow had typed it.
+Agents with a terminal run in tmux, each in its own session. Press C-b d to detach. The agent receives
+what you type as if meow had typed it.
 
 Examples:
   meow attach wf-ab12cd34 worker
@@ -389,7 +398,7 @@ Examples:
 `;
 
 const LOGS_NOTES = `
-What the step wrote to stdout goes to stdout, what it wrote to stderr goes to stderr.
+The step's stdout goes to stdout, its stderr to stderr.
 
 Examples:
   meow logs wf-ab12cd34 build
@@ -403,9 +412,8 @@ Examples:
 `;
 
 const INIT_NOTES = `
-Writes .meow/config.toml and the chosen example as .meow/templates/NAME.meow.toml, all with comments.
-Each runs at once, without an account: its agents are simulated. Nothing that is there already is
-changed.
+Writes .meow/config.toml and the chosen example as .meow/templates/NAME.meow.toml, with comments. Every
+example runs without an account: its agents are simulated. Existing files are not changed.
 
 Examples:
   meow init && meow run hello
@@ -413,8 +421,8 @@ Examples:
 `;
 
 const VALIDATE_NOTES = `
-Prints every problem as PATH:LINE:COLUMN: error|warning CODE: message, with the line and what to do.
-Exit status 1 where there is an error, else 0.
+Prints every problem as PATH:LINE:COLUMN: error|warning CODE: message, with the line and a hint.
+Exit code: 1 if there is an error, otherwise 0.
 
 Examples:
   meow validate deploy.meow.toml
@@ -423,14 +431,14 @@ Examples:
 
 const ADAPTER_NOTES = `
 Actions:
-  install SOURCE   from a folder with an adapter.toml, or a git repository: github.com/NAME/REPOSITORY,
-                   any address that your git knows, with #BRANCH, #TAG or #COMMIT behind it
-  list             all adapters: the project's, yours, those that come with meow
-  show NAME        what one does: its commands, hooks, questions and limits
-  remove NAME      one that was installed
+  install SOURCE   install from a folder with an adapter.toml, or from a git repository:
+                   github.com/NAME/REPOSITORY or any git URL, optionally with #BRANCH, #TAG or #COMMIT
+  list             list all adapters: of the project, of the user, built in
+  show NAME        show an adapter's commands, hooks, dialogs and limits
+  remove NAME      remove an installed adapter
 
-An adapter says how an agent is started and talked to. It has commands that run as you: read them before
-you use it. One of the project stands before one of yours, and that before one that comes with meow.
+An adapter defines how an agent is started and controlled. Its commands run with your rights: read them
+first. An adapter of the project overrides one of the user, which overrides a built-in one.
 
 Examples:
   meow adapter list
@@ -439,15 +447,15 @@ Examples:
   meow adapter install github.com/someone/adapter-of-theirs#v1.2
   meow adapter remove my-agent
 
-Exit status: 0 done, 1 the adapter is invalid, 2 wrong usage.
+Exit code: 0 success, 1 the adapter is invalid, 2 wrong usage.
 `;
 
 const DOCTOR_NOTES = `
-Looks at what meow needs, and at the program of every adapter: whether it is installed, in which version,
-whether you are logged in, and what would keep it from being started with nobody there. One line for
-each, with what to do about it. No agent is started, and nothing goes out on the network.
+Checks what meow needs, and the program of every adapter: whether it is installed, its version, whether
+you are logged in, and whether it can start unattended. Prints one line per check, with a fix. Starts no
+agent and does not use the network.
 
-Exit status: 0 whatever is needed to run anything is there, 1 something needed is missing.
+Exit code: 0 everything required is installed, 1 something required is missing.
 
 Examples:
   meow doctor
@@ -455,8 +463,8 @@ Examples:
 `;
 
 const GC_NOTES = `
-A run of opcodes works in a worktree and on a branch of its own, and keeps what was there before each step. When it has
-ended, all that goes, unless something would be lost: changes that are not committed, or commits that no other branch has.
+A Conductor run has its own worktree and branch, and a snapshot from before each step. Once the run has
+ended, gc removes them unless work would be lost: uncommitted changes, or commits on no other branch.
 
 Examples:
   meow gc
@@ -465,7 +473,7 @@ Examples:
 `;
 
 const GRAPH_NOTES = `
-Of a file: the steps as they are written. Of a run: the steps as they stand.
+For a file: the steps as written. For a run: the steps with their current status.
 
 Examples:
   meow graph deploy.meow.toml

@@ -46,7 +46,7 @@ test('of one whose terminal is gone it is said, with where to read what it print
   for (const flags of [[], ['--print']]) {
     const { stdout, stderr, code } = await rig.meow('attach', 'r', 'worker', ...flags);
     expect({ stdout, code }).toEqual({ stdout: '', code: 1 });
-    expect(stderr).toMatch(/^meow: the terminal of agent worker is gone\n {2}what it printed: (\S+)\n/);
+    expect(stderr).toMatch(/^meow: the terminal of agent worker is gone\n {2}its output: (\S+)\n/);
     const [, transcript = ''] = /printed: (\S+)/.exec(stderr) ?? [];
     expect(rig.read(transcript)).toContain('fox>');
   }

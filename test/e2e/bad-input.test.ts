@@ -253,8 +253,8 @@ test('commands and flags that do not exist, or are used wrongly', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', GOOD);
   const refusals: readonly (readonly [readonly string[], string])[] = [
-    [['rnu'], 'meow: there is no command "rnu"\n  did you mean meow run? all commands: meow help\n'],
-    [['help', 'statsu'], 'meow: there is no command "statsu"\n  did you mean meow status? all commands: meow help\n'],
+    [['rnu'], 'meow: unknown command "rnu"\n  did you mean meow run? all commands: meow help\n'],
+    [['help', 'statsu'], 'meow: unknown command "statsu"\n  did you mean meow status? all commands: meow help\n'],
     [['run'], 'meow: meow run needs a workflow\n  meow run PATH[#WORKFLOW]; an example to begin with: meow init\n'],
     [
       ['run', 'w.meow.toml', '--jsno'],

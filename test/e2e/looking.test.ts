@@ -181,7 +181,7 @@ test('help offers what there is', async () => {
   const graph = (await rig.meow('help', 'graph')).stdout;
   expect(graph).toContain('text, mermaid, dot, svg or json');
   expect((await rig.meow('help', 'run')).stdout.replaceAll(/\s+/g, ' ')).toContain(
-    '--no-wait pause, with exit status 3, when only a person can go on',
+    '--no-wait pause with exit code 3 when the run waits for a person',
   );
 });
 
