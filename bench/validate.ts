@@ -1,16 +1,14 @@
-// A validation step without git: what it takes beyond the command that it runs. The engine and its journal are left out.
+// A validation step without git: what it takes beyond the command that it runs. Its journal is in memory.
 
 import { localRunFiles } from '../src/stores/local-run-files.ts';
 import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ok } from '../src/base/result.ts';
-import { commandDriver } from '../src/drivers/command/command-driver.ts';
+import { limitedCommands } from '../src/drivers/command/limited-commands.ts';
 import { networkDenial, withoutNetwork } from '../src/drivers/conductor/network.ts';
-import { opcodeDriver } from '../src/drivers/conductor/opcode-driver.ts';
-import type { Driver } from '../src/engine/ports.ts';
-import type { Effect } from '../src/ir/effect.ts';
 import type { Validator } from '../src/ir/conducted.ts';
+import { Visits } from '../test/contracts/opcode-visit.ts';
 import { atMost, duration, environment, figure, interleaveWarm, median } from './measure.ts';
 import type { Bench, Figure, Measurement } from './measure.ts';
 
@@ -44,7 +42,7 @@ export const validate: Measurement = {
 interface Place {
   readonly tree: string;
   readonly script: string;
-  readonly driver: Driver;
+  readonly visits: Visits;
 }
 
 async function overhead(
@@ -55,7 +53,7 @@ async function overhead(
   validator: Validator,
 ): Promise<Figure> {
   const samples = await interleaveWarm(bench.rounds, {
-    meow: () => repeat(() => validated(place.driver, validator)),
+    meow: () => repeat(() => validated(place.visits, validator)),
     command: () => repeat(() => run(command, place.tree, bench)),
   });
   return figure({
@@ -75,26 +73,15 @@ async function repeat(once: () => Promise<void>): Promise<number> {
   return (performance.now() - began) / PER_ROUND;
 }
 
-let visits = 0;
+let count = 0;
 
-function validated(driver: Driver, validator: Validator): Promise<void> {
-  visits += 1;
-  const step = `check#${visits}`;
-  const effect: Effect = {
-    id: `${step}#1`,
-    step,
-    attempt: 1,
-    spec: { kind: 'validate', validators: [validator], idleMs: 30_000, witnesses: {} },
-    session: { kind: 'fresh' },
-    lane: 'main',
-    variables: {},
-  };
-  return new Promise((resolve, reject) => {
-    driver.start(effect, (outcome) => {
-      if (outcome.kind === 'success') resolve();
-      else reject(new Error(outcome.failure.message));
-    });
+async function validated(visits: Visits, validator: Validator): Promise<void> {
+  count += 1;
+  const outcome = await visits.perform({
+    visit: `check#${count}`,
+    spec: { kind: 'run_validation', validators: [validator], idleMs: 30_000, envAllow: [], witness: null },
   });
+  if (outcome.kind === 'failure') throw new Error(outcome.failure.message);
 }
 
 function run(command: string, cwd: string, bench: Bench): Promise<void> {
@@ -123,16 +110,17 @@ function makePlace(bench: Bench): Place {
     socket: join(bench.folder, 'sock'),
     inbox: join(bench.folder, 'inbox'),
   };
-  const command = commandDriver(run);
-  const driver = opcodeDriver({
-    run,
-    runDir,
-    runDirName: '.meow/run/bench',
-    workspace: { open: () => Promise.resolve(ok({ folder: tree, git: null })) },
-    history: () => [],
-    turn: command,
-    command,
-    settings: { allowedEntrypoints: [], envAllow: [], protectedBranches: [] },
+  const command = limitedCommands(run);
+  const visits = new Visits({
+    context: {
+      run,
+      runDir,
+      runDirName: '.meow/run/bench',
+      workspace: { open: () => Promise.resolve(ok({ folder: tree, git: null })) },
+      history: () => [],
+      settings: { allowedEntrypoints: [], protectedBranches: [] },
+    },
+    drivers: () => ({ command, turn: command }),
   });
-  return { tree, script, driver };
+  return { tree, script, visits };
 }

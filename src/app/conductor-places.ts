@@ -33,3 +33,16 @@ export function conductorPlaces(surroundings: DriverContext, program: Program): 
     base,
   };
 }
+
+/** Environment of the turns and commands of a Conductor run. */
+export function conductorEnvironment(surroundings: DriverContext, program: Program): Readonly<Record<string, string>> {
+  const { runDir } = conductorPlaces(surroundings, program);
+  return { ...withoutGit(surroundings.environment), MEOW_RUN_DIR: runDir };
+}
+
+/** These variables would make git work elsewhere than in the worktree. */
+function withoutGit(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_A_REPOSITORY.test(name)));
+}
+
+const OF_A_REPOSITORY = /^GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|NAMESPACE|PREFIX)$/;

@@ -1,13 +1,15 @@
-// What a Conductor run has besides any other run: a place to work in, and the driver of its opcodes.
+// What a Conductor run has besides any other run: a place to work in, and the drivers of git and of inspections.
 
-import { commandDriver } from '../drivers/command/command-driver.ts';
 import type { DriverContext } from '../drivers/environment.ts';
-import { opcodeDriver } from '../drivers/conductor/opcode-driver.ts';
+import type { ConductorContext, StepRecord } from '../drivers/conductor/context.ts';
+import { gitDriver } from '../drivers/conductor/git-driver.ts';
+import { inspectDriver } from '../drivers/conductor/inspect-driver.ts';
 import { workspaceFor } from '../drivers/conductor/workspace.ts';
 import type { LiveRun } from '../engine/client.ts';
 import type { Driver } from '../engine/ports.ts';
+import type { ConductedSpec } from '../ir/conducted.ts';
 import type { Program } from '../ir/program.ts';
-import type { RunState } from '../kernel/state.ts';
+import type { RunState, StepState } from '../kernel/state.ts';
 import type { Config } from '../languages/config.ts';
 import { visitsOf } from '../view/visits.ts';
 import type { VisitView } from '../view/visits.ts';
@@ -17,22 +19,19 @@ export interface ConductorRunRequest {
   readonly surroundings: DriverContext;
   readonly program: Program;
   readonly config: Config;
-  /** A driver of headless turns whose agents have this environment. */
-  readonly turns: (environment: Readonly<Record<string, string>>) => Driver;
   readonly run: LiveRun;
 }
 
 export interface ConductorRun {
-  readonly driver: Driver;
+  readonly drivers: Readonly<Record<ConductedSpec['kind'], Driver>>;
   /** Writes everything that the run has changed to a file; null if there is nothing to write. An error is a sentence. */
   writePatch(): Promise<{ readonly patch: string | null; readonly problem: string | null }>;
   /** Removes what the run left in a tree of the user, except its work. */
   release(state: RunState): Promise<void>;
 }
 
-export function conductorRun({ surroundings, program, config, turns, run }: ConductorRunRequest): ConductorRun {
+export function conductorRun({ surroundings, program, config, run }: ConductorRunRequest): ConductorRun {
   const { runDir, runDirName, project, base, kind } = conductorPlaces(surroundings, program);
-  const environment = { ...withoutGit(surroundings.environment), MEOW_RUN_DIR: runDir };
   const history = (): readonly VisitView[] => visitsOf(run.state.steps.values());
   const workspace = workspaceFor({
     runId: surroundings.runId,
@@ -44,18 +43,17 @@ export function conductorRun({ surroundings, program, config, turns, run }: Cond
     hasWorked: () =>
       history().some(({ kind: what, outcome }) => (what === 'work' || what === 'rollback') && outcome === 'completed'),
   });
-  const driver = opcodeDriver({
+  const context: ConductorContext = {
     run: surroundings,
     runDir,
     runDirName,
     workspace,
     history,
-    turn: turns(environment),
-    command: commandDriver({ ...surroundings, environment, shell: config.shell }),
+    step: (id) => recordOf(run.state.steps.get(id)),
     settings: config.conductor,
-  });
+  };
   return {
-    driver,
+    drivers: { git: gitDriver(context), inspect: inspectDriver(context) },
     async writePatch() {
       const opened = await workspace.open();
       const git = opened.ok ? opened.value.git : null;
@@ -72,9 +70,10 @@ export function conductorRun({ surroundings, program, config, turns, run }: Cond
   };
 }
 
-/** These variables would make git work elsewhere than in the worktree. */
-function withoutGit(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_A_REPOSITORY.test(name)));
+/** Null if there is no such step. */
+export function recordOf(step: StepState | undefined): StepRecord | null {
+  if (step === undefined) return null;
+  const { id, attempt, failure, outputs, kept, usage, frame, startedAt, finishedAt } = step;
+  const session = frame.nextSession.kind === 'resume' ? frame.nextSession.id : null;
+  return { id, attempt, failure, outputs, kept, usage, session, startedAt, endedAt: finishedAt };
 }
-
-const OF_A_REPOSITORY = /^GIT_(?:DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTORY|NAMESPACE|PREFIX)$/;

@@ -4,7 +4,8 @@
 //   metadata.json      what the run is: written once
 //   status.json        where it stands: replaced as it changes
 //   events.ndjson      what happened, a line each
-//   artifacts/STEP/N/  of the Nth visit of a step; what gates asked and were told is written here, the rest by performers
+//   artifacts/STEP/N/  of the Nth visit of a step: a manifest, written when the visit has ended, and what gates asked and were
+//                      told; the rest is written by those who perform the visit, before the journal says so
 //   diff.patch, transcript.md, final-state.txt   when the engine lets go of the run
 
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -25,7 +26,7 @@ import { stateFile } from '../stores/state-file.ts';
 import type { StateFile } from '../stores/state-file.ts';
 import { gateArtifact, RunEvents } from '../view/run-events.ts';
 import { openGates, runError, runStatus } from '../view/status.ts';
-import { outcomeOf, visitsOf } from '../view/visits.ts';
+import { outcomeOf, visitKind, visitsOf } from '../view/visits.ts';
 import type { VisitView } from '../view/visits.ts';
 
 export interface RunDirectoryOptions {
@@ -99,7 +100,7 @@ export class RunDirectory {
     if (this.#file === null) return;
     this.#tell(records);
     this.#catchUp(state);
-    for (const step of gatesTouched(records, state)) this.#writeGate(step, state);
+    for (const step of visitsTouched(records, state)) this.#writeVisit(step, state);
     void this.#writeStatus(state);
   }
 
@@ -172,21 +173,33 @@ export class RunDirectory {
   }
 
   #catchUp(state: RunState): void {
-    if (this.#isBehind) for (const step of gatesIn(state)) this.#writeGate(step, state);
+    if (this.#isBehind) for (const step of state.steps.values()) this.#writeVisit(step, state);
     this.#isBehind = false;
   }
 
-  #writeGate(step: StepState, state: RunState): void {
+  #writeVisit(step: StepState, state: RunState): void {
     const [visit] = visitsOf([step]);
-    if (visit === undefined) return;
-    const folder = join('artifacts', visit.step, String(visit.visit));
-    const put = (name: string, content: JsonMap): void =>
-      this.#put(join(folder, name), (place) => writeFileSync(place, `${JSON.stringify(content, null, 2)}\n`));
+    if (visit === undefined || visit.kind === 'halt') return;
+    const artifacts = visit.kind === 'gate' ? this.#writeGate(visit, step, state) : (visit.outputs['artifacts'] ?? []);
+    if (visit.kind !== 'gate' && visit.outcome === null) return;
+    this.#putJson(visit, 'manifest.json', {
+      step_id: visit.step,
+      opcode: step.definition.executor.toUpperCase(),
+      attempt: visit.visit,
+      started_at: momentOf(visit.startedAt),
+      ended_at: momentOf(visit.endedAt),
+      outcome: visit.outcome,
+      artifacts,
+    });
+  }
+
+  /** What it asked, and what it was told: as artifacts. */
+  #writeGate(visit: VisitView, step: StepState, state: RunState): readonly JsonMap[] {
     const gate = openGates(state).find(({ step: asker }) => asker === step.id);
     const spec = step.definition.act.kind === 'effect' ? step.definition.act.effect : null;
     const artifacts: JsonMap[] = [];
     const write = (role: 'gate_request' | 'gate_outcome', content: JsonMap): void => {
-      put(`${role}.json`, content);
+      this.#putJson(visit, `${role}.json`, content);
       artifacts.push(gateArtifact(role, visit.id));
     };
     write('gate_request', {
@@ -202,15 +215,12 @@ export class RunDirectory {
       const { decided_by = null, notes = null } = visit.outputs;
       write('gate_outcome', { outcome: visit.outcome, decided_by, notes, decided_at: momentOf(visit.endedAt) });
     }
-    put('manifest.json', {
-      step_id: visit.step,
-      opcode: 'GATE',
-      attempt: visit.visit,
-      started_at: momentOf(visit.startedAt),
-      ended_at: momentOf(visit.endedAt),
-      outcome: visit.outcome,
-      artifacts,
-    });
+    return artifacts;
+  }
+
+  #putJson({ id, visit }: VisitView, name: string, content: JsonMap): void {
+    const path = join('artifacts', id.replace(/#\d+$/, ''), String(visit), name);
+    this.#put(path, (place) => writeFileSync(place, `${JSON.stringify(content, null, 2)}\n`));
   }
 
   /** Agents may write here: nothing is written through what they have laid there (artifacts.ts, A3). */
@@ -251,18 +261,14 @@ export class RunDirectory {
   }
 }
 
-function gatesIn({ steps }: RunState): readonly StepState[] {
-  return [...steps.values()].filter(({ definition }) => definition.executor === 'gate');
-}
-
-/** Steps that are gates, and were asked for or decided in these records. */
-function gatesTouched(records: readonly JournalRecord[], state: RunState): ReadonlySet<StepState> {
+/** Visits that were asked about or have ended in these records. */
+function visitsTouched(records: readonly JournalRecord[], state: RunState): ReadonlySet<StepState> {
   const touched = new Set<StepState>();
   for (const { decisions } of records) {
     for (const decision of decisions) {
       if (decision.kind !== 'gate-asked' && decision.kind !== 'step-done' && decision.kind !== 'step-failed') continue;
       const step = state.steps.get(decision.step);
-      if (step?.definition.executor === 'gate') touched.add(step);
+      if (step !== undefined && visitKind(step.definition) !== null) touched.add(step);
     }
   }
   return touched;

@@ -3,6 +3,7 @@
 
 import type { AgentsDriver } from '../drivers/agent/driver.ts';
 import { commandDriver } from '../drivers/command/command-driver.ts';
+import type { CommandDriverOptions } from '../drivers/command/command-driver.ts';
 import { socketPaths } from '../drivers/agent/tmux/private-socket.ts';
 import type { DriverContext } from '../drivers/environment.ts';
 import { readDriver } from '../drivers/read-driver.ts';
@@ -10,11 +11,13 @@ import { steered } from '../drivers/transition-reader.ts';
 import type { TransitionContext } from '../drivers/transition-reader.ts';
 import type { LiveRun } from '../engine/client.ts';
 import type { Driver, Drivers } from '../engine/ports.ts';
+import { conductorOf } from '../ir/conductor.ts';
 import type { Program } from '../ir/program.ts';
 import type { Config } from '../languages/config.ts';
 import { crash } from '../sys/throw-uncaught.ts';
 import type { Adapters } from './adapters.ts';
 import type { AgentDrivers } from './agent-drivers.ts';
+import { conductorEnvironment } from './conductor-places.ts';
 import type { ConductorRun } from './conductor-run.ts';
 
 export interface RunDriversOptions {
@@ -45,20 +48,19 @@ export class RunDrivers {
     const { files, cwd } = surroundings;
     const place: TransitionContext = { program, files, cwd, within };
     const command = once(() => {
-      const { environment } = this;
       const known = isNew ? entryCommands(program) : 0;
-      return steered(commandDriver({ ...surroundings, environment, shell: config.shell, known }), place);
+      const settings = { ...surroundings, environment: this.environment, shell: config.shell, known };
+      return steered(limitsCommands(program) ? limitedCommandDriver(settings) : commandDriver(settings), place);
     });
     // It prepares to start many commands while the first record is written.
     if (isNew && entryCommands(program) > 0) command();
     const agents = once(() => lazyDriver(this.#agents, (loaded) => loaded.agents));
-    const conductor = once(() => lazyDriver(this.#conductor, (loaded) => loaded.driver));
     this.byKind = {
       command,
       read: once(() => readDriver({ files, cwd })),
       turn: once(() =>
         steered(
-          lazyDriver(this.#agents, (loaded) => loaded.turns(surroundings.environment)),
+          lazyDriver(this.#agents, (loaded) => loaded.turns(this.#turnEnvironment)),
           place,
         ),
       ),
@@ -66,20 +68,22 @@ export class RunDrivers {
       attend: agents,
       prompt: agents,
       kill: agents,
-      work: conductor,
-      validate: conductor,
-      evaluate: conductor,
-      rollback: conductor,
-      halt: conductor,
+      git: once(() => lazyDriver(this.#conductor, (loaded) => loaded.drivers.git)),
+      inspect: once(() => lazyDriver(this.#conductor, (loaded) => loaded.drivers.inspect)),
     };
   }
 
   /** Of commands. A plain `tmux` in one of them reaches the terminals of the run's agents. */
   get environment(): Readonly<Record<string, string>> {
     const { surroundings, program, config } = this.#options;
-    if (config.tmux === 'shared' || !startsAgents(program)) return surroundings.environment;
-    const { TMUX: _, ...environment } = surroundings.environment;
+    if (config.tmux === 'shared' || !startsAgents(program)) return this.#turnEnvironment;
+    const { TMUX: _, ...environment } = this.#turnEnvironment;
     return { ...environment, TMUX_TMPDIR: socketPaths(surroundings).folder };
+  }
+
+  get #turnEnvironment(): Readonly<Record<string, string>> {
+    const { surroundings, program } = this.#options;
+    return conductorOf(program) === null ? surroundings.environment : conductorEnvironment(surroundings, program);
   }
 
   /** Null before the first effect that needs agents. */
@@ -101,8 +105,8 @@ export class RunDrivers {
 
   async #loadConductor(): Promise<ConductorRun> {
     const { surroundings, program, config, run } = this.#options;
-    const [{ conductorRun }, { turns }] = await Promise.all([import('./conductor-run.ts'), this.#agents.load()]);
-    return conductorRun({ surroundings, program, config, turns, run });
+    const { conductorRun } = await import('./conductor-run.ts');
+    return conductorRun({ surroundings, program, config, run });
   }
 }
 
@@ -158,6 +162,23 @@ function once<T>(make: () => T): () => T {
     made ??= { value: make() };
     return made.value;
   };
+}
+
+function limitedCommandDriver(options: CommandDriverOptions): Driver {
+  const loaded = new Lazy(() => import('../drivers/command/limited-commands.ts'));
+  return lazyDriver(loaded, ({ limitedCommands }) => limitedCommands(options));
+}
+
+/** Whether a command has an idle limit, or inherits only some variables. */
+function limitsCommands({ blocks }: Program): boolean {
+  return Object.values(blocks).some(({ steps }) =>
+    steps.some(
+      ({ act }) =>
+        act.kind === 'effect' &&
+        act.effect.kind === 'command' &&
+        (act.effect.idleMs !== undefined || act.effect.inherit !== undefined),
+    ),
+  );
 }
 
 function startsAgents({ blocks }: Program): boolean {

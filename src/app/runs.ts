@@ -17,7 +17,7 @@ import { checkRunId, isRunId } from '../stores/usage-errors.ts';
 import type { Project } from './project.ts';
 
 export type { RunEntry, RunHolder, Store } from '../engine/ports.ts';
-export { CLEANUP_STEP } from '../kernel/state.ts';
+export { CLEANUP_STEP, effectId } from '../kernel/state.ts';
 export { isRunId } from '../stores/usage-errors.ts';
 
 /** Where the runs of a project are stored: the only place that chooses a store. */

@@ -301,6 +301,10 @@ function requireDrivers(program: Program, drivers: Drivers): void {
     }
   }
   for (const kind of kinds) {
-    if (drivers[kind] === undefined) throw new UsageError(`this version of meow cannot perform ${kind} effects`);
+    if (drivers[kind] !== undefined) continue;
+    throw new UsageError(
+      `this run was started by another version of meow: this one cannot perform ${kind} effects`,
+      'finish it with the version that started it, or start the workflow again; meow status still shows it',
+    );
   }
 }

@@ -1,69 +1,127 @@
-// Effects that work on a repository under rules: an agent's turn that is held to a policy, validators, an evaluation of what
-// came of both, and the way back. Everything about them is known when a workflow is compiled, save what is asked of the
-// run when they begin: its folders, the diff, what earlier steps have handed on. Drivers fill that in.
+// Effects on a repository under rules: what git is asked, and what the engine looks at and judges for itself. Steps that work
+// by opcodes are blocks of these beside plain turns and commands. Everything about them is known when a workflow is compiled,
+// except what the run itself knows: its folders, and the outcomes of the steps before.
 
 import type { FailureKind } from './failure.ts';
 import type { ValueType } from './output.ts';
 
-export type ConductedSpec = WorkSpec | ValidateSpec | EvaluateSpec | RollbackSpec | HaltSpec;
+export type ConductedSpec = GitSpec | InspectSpec;
 
-/** A turn of an agent in the run's worktree. What it changed is looked at afterwards, whatever it says. */
-export interface WorkSpec {
-  readonly kind: 'work';
-  readonly adapter: string;
-  /** Null leaves the choice to the adapter. */
-  readonly model: string | null;
-  readonly brief: PromptText;
-  /** What the prompt is given: words of the run (`diff`), or outputs of earlier steps (`evaluate.blockers`). */
-  readonly inputs: readonly string[];
+/** Something that git does in the run's worktree. */
+export interface GitSpec {
+  readonly kind: 'git';
+  readonly operation: GitOperation;
+}
+
+export type GitOperation =
+  /**
+   * Keep the state of the worktree before a visit: the outputs `folder` and `before`, which is null without git. A step that
+   * writes is refused without git.
+   */
+  | { readonly kind: 'snapshot'; readonly writes: boolean }
+  /**
+   * See what has changed: since the snapshot of the visit where it is about an agent or an evaluator, else since the run
+   * began. What the step `ends` has left running is killed first. Outputs: `after`, null without git; of an agent also
+   * `patch` and `status`.
+   */
+  | { readonly kind: 'changes'; readonly by: 'agent' | 'evaluator' | 'run'; readonly ends: string | null }
+  /** Put the files of the worktree back: as they were before the run, or before the latest turn of an agent. */
+  | { readonly kind: 'rollback'; readonly target: 'pre_run' | 'pre_step' };
+
+/** Something that the engine reads, writes for people, or judges from the outcomes of steps of the same block. */
+export interface InspectSpec {
+  readonly kind: 'inspect';
+  readonly inspection: Inspection;
+}
+
+export type Inspection =
+  | PromptInspection
+  | PolicyInspection
+  | WitnessInspection
+  | EvidenceInspection
+  | DecisionInspection
+  | PrepareInspection
+  | CollectInspection
+  | ReportInspection
+  | EndInspection;
+
+/** Fill the prompt of an agent: the output `prompt`. */
+export interface PromptInspection {
+  readonly kind: 'prompt';
+  readonly agent: AgentRequest;
+  readonly policy: Policy;
+}
+
+/** Judge the step `turn` by what the step `inspect` saw. */
+export interface PolicyInspection {
+  readonly kind: 'policy';
+  readonly agent: AgentRequest;
   readonly policy: PolicyPair;
-  readonly limits: WorkLimits;
+}
+
+/** Judge the command of the step `run`, and so the outcome of the step `of`, by what the step `inspect` saw. */
+export interface WitnessInspection {
+  readonly kind: 'witness';
+  readonly witness: Witness;
+  readonly of: string;
+  readonly run: string;
+  readonly inspect: string;
+}
+
+/** Gather what an evaluator is shown: the outputs `file`, `evidence`, and for an agent `prompt`. */
+export interface EvidenceInspection {
+  readonly kind: 'evidence';
+  /** Null where a command evaluates. */
+  readonly agent: AgentRequest | null;
+  readonly allowedNext: readonly string[];
   readonly hints: Hints;
-  /** By the outcome that must be proven before it is believed. */
-  readonly witnesses: Readonly<Record<string, Witness>>;
 }
 
-/** Commands, one after the other, none left out. Their worst outcome is that of the step. */
-export interface ValidateSpec {
-  readonly kind: 'validate';
-  readonly validators: readonly Validator[];
-  readonly idleMs: number | null;
-  readonly witnesses: Readonly<Record<string, Witness>>;
-}
-
-/** A judgement, in a form that is held to: which of five words it comes to decides what follows. */
-export interface EvaluateSpec {
-  readonly kind: 'evaluate';
-  readonly evaluator:
-    | {
-        readonly kind: 'agent';
-        readonly adapter: string;
-        readonly model: string | null;
-        readonly prompt: PromptText;
-        readonly inputs: readonly string[];
-        readonly limits: WorkLimits;
-      }
-    | { readonly kind: 'command'; readonly command: string; readonly idleMs: number | null };
+/** Read the answer of an evaluator, the step `ask`, and decide by it and by what has happened in the run. */
+export interface DecisionInspection {
+  readonly kind: 'decision';
+  readonly agent: AgentRequest | null;
   readonly allowedNext: readonly string[];
   /** Which of these many `partial` in a row is one too many. */
   readonly partialMax: number;
-  readonly hints: Hints;
-  /** What is asked in place of the prompt, in the session of the attempt before; null in the first. */
-  readonly reprompt: string | null;
 }
 
-/** Puts the files of the worktree back as they were. */
-export interface RollbackSpec {
-  readonly kind: 'rollback';
-  /** Before the run began; before the latest turn of an agent. */
-  readonly target: 'pre_run' | 'pre_step';
+/** Find out how a validator is run, and what is there before: the outputs `script` and `cwd` among others. */
+export interface PrepareInspection {
+  readonly kind: 'prepare';
+  readonly validator: Validator;
 }
 
-/** The end of the run, where it may end like that. */
-export interface HaltSpec {
-  readonly kind: 'halt';
+/** Collect what the step `run` has left, and judge it. */
+export interface CollectInspection {
+  readonly kind: 'collect';
+  readonly validator: Validator;
+  readonly idleMs: number | null;
+}
+
+/** Judge the validators, steps of these names: the worst outcome is that of the validation. */
+export interface ReportInspection {
+  readonly kind: 'report';
+  readonly validators: readonly string[];
+}
+
+/** Whether the run may end like this. */
+export interface EndInspection {
+  readonly kind: 'end';
   readonly verdict: 'success' | 'failure';
   readonly reason: string | null;
+}
+
+/** What an agent is asked. */
+export interface AgentRequest {
+  readonly adapter: string;
+  /** Null leaves the choice to the adapter. */
+  readonly model: string | null;
+  readonly prompt: PromptText;
+  /** What the prompt is given: words of the run (`diff`), or outputs of earlier steps (`evaluate.blockers`). */
+  readonly inputs: readonly string[];
+  readonly limits: WorkLimits;
+  readonly hints: Hints;
 }
 
 export interface PromptText {

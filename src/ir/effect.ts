@@ -35,6 +35,10 @@ export interface CommandSpec<T> {
   readonly errors: readonly number[];
   /** Transition policy for reading its output, by name; null: the output contains no transitions. */
   readonly steering: string | null;
+  /** How long it may be silent, by its output; absent: for ever. */
+  readonly idleMs?: number;
+  /** Names of the variables that it has of the engine's environment; absent: all, and where the run is talked to. */
+  readonly inherit?: readonly string[];
 }
 
 /** One headless turn of an agent, in the session of its frame. */
@@ -188,7 +192,7 @@ export function success(outputs: Outputs = {}, more: Partial<Success> = {}): Suc
 
 /** Whether it is a turn in the session of its own lane. */
 export function isTurn(effect: EffectSpec<unknown> | null): boolean {
-  return effect?.kind === 'turn' || effect?.kind === 'work' || effect?.kind === 'evaluate';
+  return effect?.kind === 'turn';
 }
 
 /** The kinds that drivers perform; the kernel handles gates itself. */

@@ -168,11 +168,8 @@ function renameEffect({ names }: Walk, effect: EffectSpec<Text>): EffectSpec<Tex
     case 'kill':
     case 'read':
     case 'gate':
-    case 'work':
-    case 'validate':
-    case 'evaluate':
-    case 'rollback':
-    case 'halt':
+    case 'git':
+    case 'inspect':
       return effect;
   }
 }

@@ -281,6 +281,7 @@ function openFrame(state: RunState, spec: FrameSpec): void {
   const around = spec.scope === null ? {} : frameOf(state, spec.scope).visibleVariables;
   const frame: FrameState = {
     ...spec,
+    isInner: spec.join === 'answer' || isBelowInner(state, spec),
     visibleVariables: { ...around, ...spec.variables },
     node: nodeOf(state, spec),
     steps: [],
@@ -325,6 +326,11 @@ function openFrame(state: RunState, spec: FrameSpec): void {
   if (frame.join === 'wait' || frame.join === 'loose') owner.blocks += 1;
   if (isAwaited(frame)) owner.openChildren += 1;
   if (frame.join === 'inline') owner.frame.open += 1;
+}
+
+function isBelowInner(state: RunState, { owner, caller }: FrameSpec): boolean {
+  if (caller !== null) return frameOf(state, caller).isInner;
+  return owner !== null && stepOf(state, owner).frame.isInner;
 }
 
 /** Descends from the parent step's node: walking long ids from the root would cost the depth of the run. */

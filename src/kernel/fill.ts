@@ -49,11 +49,8 @@ export function fillEffect(effect: EffectSpec<Text>, lookup: Lookup): Result<Eff
       const prompt = fillText(effect.prompt, lookup);
       return prompt.ok ? ok({ ...effect, gate: gate.value, prompt: prompt.value }) : prompt;
     }
-    case 'work':
-    case 'validate':
-    case 'evaluate':
-    case 'rollback':
-    case 'halt':
+    case 'git':
+    case 'inspect':
       return ok(effect);
   }
 }

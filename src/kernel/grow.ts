@@ -221,7 +221,7 @@ function prepareMove(
       return ok(() => {
         const bottom = move.dropCallers ? dropCallers(ctx, frame) : frame;
         const { block, variables } = bound.value;
-        const prefix = prefixBelow(block, step.id, bottom);
+        const prefix = prefixBelow(block, homeAfter(step), bottom);
         enter(ctx, block, sessionFor(move.session, session), {
           ...NO_LINKS,
           ...replacementOf(bottom),
@@ -240,7 +240,7 @@ function prepareMove(
         enter(ctx, bound.value.block, sessionFor(move.session, session), {
           ...NO_LINKS,
           variables: bound.value.variables,
-          prefix: prefixBelow(bound.value.block, step.id, frame),
+          prefix: prefixBelow(bound.value.block, homeAfter(step), frame),
           lane: frame.lane,
           join: frame.join,
           caller: frame.id,
@@ -337,6 +337,11 @@ function prepareBelow(
       recoveryDepth: step.frame.recoveryDepth + (join === 'recover' ? 1 : 0),
     }),
   );
+}
+
+/** What follows a step that a block performs is beside that block. */
+function homeAfter({ id, definition }: StepState): string {
+  return definition.act.kind === 'block' ? `${id}.next` : id;
 }
 
 /** Ids by path must be below something unique in the run. */

@@ -54,7 +54,9 @@ export function variablesFor(state: RunState, step: StepState): JsonMap {
     ...state.lanes.get(step.frame.lane)?.variables,
     ...step.frame.visibleVariables,
   };
-  for (const need of step.definition.needs) {
+  // In a block that performs a step, outputs go where its compiler says, and nowhere else.
+  const needs = step.frame.join === 'answer' ? [] : step.definition.needs;
+  for (const need of needs) {
     const needed = state.steps.get(`${step.frame.prefix}${need}`);
     for (const [name, value] of Object.entries(needed?.outputs ?? {})) {
       if (needed?.kept.includes(name) !== true) found[`${need}.outputs.${name}`] = value;

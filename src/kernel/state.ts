@@ -175,6 +175,8 @@ export interface UnresolvedNeed {
 }
 
 export interface FrameState extends FrameSpec {
+  /** Performs a step, or is below a frame that does: views fold its steps into that step. */
+  readonly isInner: boolean;
   /** Variables of this frame and of all enclosing frames. */
   readonly visibleVariables: Readonly<Record<string, Json>>;
   /** Root of its steps in the id tree. */
@@ -354,16 +356,6 @@ export function frameOf(state: RunState, id: string): FrameState {
 /** Whether the parent step waits for the frame to close. */
 export function isAwaited({ join }: Pick<FrameState, 'join'>): boolean {
   return join === 'wait' || join === 'loose' || join === 'answer';
-}
-
-/** Whether the step is inside a block that performs another step. */
-export function performsAnother(state: RunState, { frame }: StepState): boolean {
-  for (let now = frame; ; ) {
-    if (now.join === 'answer') return true;
-    const above = now.caller !== null ? state.frames.get(now.caller) : state.steps.get(now.owner ?? '')?.frame;
-    if (above === undefined) return false;
-    now = above;
-  }
 }
 
 /** Key of a gate request. A gate step asks once per attempt; a command asks once for all attempts of its step. */

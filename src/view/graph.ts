@@ -8,6 +8,7 @@ import type { FrameState, RunState, StepStatus } from '../kernel/state.ts';
 import { resolveNeeds } from './needed.ts';
 import { padTo, widthOf } from './row.ts';
 import { sanitize } from './sanitize.ts';
+import { shownSteps } from './status.ts';
 import { routeWord, visitKind } from './visits.ts';
 
 export interface Graph {
@@ -79,7 +80,7 @@ export function runGraph(state: RunState): Graph {
   const nodes: GraphNode[] = [];
   const edges: GraphEdge[] = [];
   const groups = new Map<string, GraphGroup>();
-  for (const step of state.steps.values()) {
+  for (const step of shownSteps(state)) {
     const { owner } = step.frame;
     const below = owner !== null && step.id.startsWith(`${owner}.`);
     if (owner !== null && !groups.has(owner)) groups.set(owner, { id: owner, name: owner });
@@ -94,7 +95,8 @@ export function runGraph(state: RunState): Graph {
       for (const { id } of [...steps, ...mayGrow]) edges.push({ from: id, to: step.id, kind: 'need', label: null });
     }
   }
-  for (const frame of state.frames.values()) for (const edge of growthEdges(state, frame)) edges.push(edge);
+  for (const frame of [...state.frames.values()].filter(({ isInner }) => !isInner))
+    for (const edge of growthEdges(state, frame)) edges.push(edge);
   const title = state.request === null ? state.program.source.name : `${state.request.id} ${state.program.source.name}`;
   return { title, nodes, edges: uniqueEdges(edges), groups: [...groups.values()] };
 }

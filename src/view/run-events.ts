@@ -39,6 +39,8 @@ export class RunEvents {
   #ended: { readonly visit: string; readonly outcome: string } | null = null;
   /** The requesting visit, by gate. */
   readonly #asked = new Map<string, string>();
+  /** Frames and steps that perform a visit: folded into it. */
+  readonly #inner = new Set<string>();
   /** Verdicts given before the request. */
   readonly #early = new Map<string, Verdict>();
 
@@ -59,6 +61,7 @@ export class RunEvents {
       ...more,
     });
     for (const decision of endsFirst(decisions)) {
+      if (this.#isInner(decision)) continue;
       switch (decision.kind) {
         case 'steps-added':
           for (const to of decision.steps) {
@@ -133,8 +136,31 @@ export class RunEvents {
     return [...events, ...routes];
   }
 
+  #isInner(decision: Decision): boolean {
+    switch (decision.kind) {
+      case 'frame-opened': {
+        const { id, join, owner } = decision.frame;
+        if (join !== 'answer' && !this.#inner.has(owner ?? '')) return false;
+        this.#inner.add(id);
+        return true;
+      }
+      case 'steps-added':
+        if (!this.#inner.has(decision.frame)) return false;
+        for (const step of decision.steps) this.#inner.add(step);
+        return true;
+      case 'step-started':
+      case 'step-done':
+      case 'step-failed':
+        return this.#inner.has(decision.step);
+      default:
+        return false;
+    }
+  }
+
   #definition(visit: string): Step | undefined {
     for (const block of Object.values(this.#program.blocks)) {
+      // A block that performs a step may have one of the same name.
+      if (block.naming !== 'visit-last') continue;
       const found = block.steps.find(({ id }) => id === ownId(visit));
       if (found !== undefined) return found;
     }

@@ -28,6 +28,8 @@ export class StateYaml {
   /** In the order of the state. */
   readonly #steps: { readonly step: StepState; text: string | null }[] = [];
   readonly #places = new Map<string, number>();
+  /** How many of the run's steps it knows, shown or folded. */
+  #seen = 0;
   /** Joined texts of several steps; null if one of them has changed. */
   readonly #chunks: (string | null)[] = [];
 
@@ -68,17 +70,18 @@ export class StateYaml {
 
   /** Steps are never removed, so new ones are at the end. */
   #adoptNewSteps(): void {
-    const known = this.#steps.length;
-    if (this.#state.steps.size === known) return;
-    let place = 0;
+    if (this.#state.steps.size === this.#seen) return;
+    let index = 0;
     for (const step of this.#state.steps.values()) {
-      if (place >= known) {
-        this.#places.set(step.id, place);
-        this.#steps.push({ step, text: null });
-        this.#chunks[Math.floor(place / CHUNK)] = null;
-      }
-      place += 1;
+      index += 1;
+      // What performs a step is a part of it.
+      if (index <= this.#seen || step.frame.isInner) continue;
+      const place = this.#steps.length;
+      this.#places.set(step.id, place);
+      this.#steps.push({ step, text: null });
+      this.#chunks[Math.floor(place / CHUNK)] = null;
     }
+    this.#seen = index;
   }
 
   #chunkText(index: number): string {

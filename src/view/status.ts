@@ -121,7 +121,7 @@ export function statusView(state: RunState, { id = null }: { readonly id?: strin
     error: runError(state),
     vars: shownVariables(request?.variables ?? {}),
     meta: request?.meta ?? {},
-    steps: Object.fromEntries([...state.steps].map(([name, step]) => [name, stepStatusView(step)])),
+    steps: Object.fromEntries(shownSteps(state).map((step) => [step.id, stepStatusView(step)])),
     agents: [...agentViews(state), ...laneViews(state)],
     gates: gateViews(state),
     counts: countSteps(state),
@@ -178,7 +178,7 @@ export function runError(state: RunState): RunErrorView | null {
   if (step?.failure) return { type: errorType(step.failure.kind), message: step.failure.message, step: step.id };
   if (state.reason !== null) return { type: null, message: state.reason, step: null };
   // A workflow may end the run as failed after a failure that it handled.
-  const last = [...state.steps.values()].findLast(({ failure }) => failure !== null);
+  const last = shownSteps(state).findLast(({ failure }) => failure !== null);
   if (!last?.failure) return { type: null, message: 'the run failed', step: null };
   return { type: errorType(last.failure.kind), message: last.failure.message, step: last.id };
 }
@@ -186,8 +186,13 @@ export function runError(state: RunState): RunErrorView | null {
 /** A completing step counts as running. */
 export function countSteps(state: RunState): Counts {
   const counts = { pending: 0, running: 0, done: 0, failed: 0, skipped: 0 };
-  for (const { status } of state.steps.values()) counts[status === 'completing' ? 'running' : status] += 1;
+  for (const { status } of shownSteps(state)) counts[status === 'completing' ? 'running' : status] += 1;
   return counts;
+}
+
+/** All steps, except those that perform another step: these are folded into it. */
+export function shownSteps({ steps }: RunState): readonly StepState[] {
+  return [...steps.values()].filter(({ frame }) => !frame.isInner);
 }
 
 /** Step ids, or patterns of them. */
@@ -198,7 +203,9 @@ export function needsOf(step: StepState): readonly string[] {
 /** Steps below it; for a foreach, its iterations (`each.0`). */
 export function expandedInto(step: StepState): readonly string[] {
   const iterates = step.definition.act.kind === 'each';
-  return step.children.flatMap(({ prefix, join, steps }) =>
+  // What performs the step is a part of it.
+  const children = step.children.filter(({ join }) => join !== 'answer');
+  return children.flatMap(({ prefix, join, steps }) =>
     iterates && join !== 'recover' ? [prefix.slice(0, -1)] : steps.map(({ id }) => id),
   );
 }
@@ -244,7 +251,7 @@ function isWaitingForPerson(state: RunState): boolean {
 /** The first unhandled failure. A step that failed by itself comes before one that failed through its children. */
 function failedFirst(state: RunState): StepState | null {
   let found: StepState | null = null;
-  for (const step of state.steps.values()) {
+  for (const step of shownSteps(state)) {
     if (step.status !== 'failed' || step.settlement !== 'broken') continue;
     if (found === null || blameOrder(step, found) < 0) found = step;
   }

@@ -112,15 +112,11 @@ const BLOCK_LINES_MAX = 60;
 const NAME_LABELS: Partial<Record<AskedView['kind'], string>> = {
   gate: 'gate',
   turn: 'adapter',
-  work: 'adapter',
-  evaluate: 'adapter',
 };
 
 /** Labels for effects whose text is not named like their kind. */
 const TEXT_LABELS: Partial<Record<AskedView['kind'], string>> = {
   turn: 'prompt',
-  work: 'prompt',
-  evaluate: 'evaluator',
 };
 
 /** A duration as written in a Program, formatted; unchanged if it contains placeholders. */

@@ -5,7 +5,7 @@ import { formatMoment } from '../base/time.ts';
 import type { EffectSpec } from '../ir/effect.ts';
 import type { Failure } from '../ir/failure.ts';
 import { errorType } from '../ir/failure.ts';
-import type { Validator } from '../ir/conducted.ts';
+import type { GitOperation, Inspection } from '../ir/conducted.ts';
 import type { Limits, OnError, Retry } from '../ir/program.ts';
 import type { FilledText, Text } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
@@ -14,7 +14,16 @@ import type { Attempt } from './attempts.ts';
 import { Attempts } from './attempts.ts';
 import { resolveNeeds } from './needed.ts';
 import type { Counts, RunErrorView, RunStatus, StepErrorView, StepStatusView } from './status.ts';
-import { countSteps, filledText, moment, runError, runStatus, shownVariables, stepStatusView } from './status.ts';
+import {
+  countSteps,
+  filledText,
+  moment,
+  runError,
+  runStatus,
+  shownSteps,
+  shownVariables,
+  stepStatusView,
+} from './status.ts';
 import { writtenText } from '../ir/text.ts';
 
 export interface StepView extends StepStatusView {
@@ -100,7 +109,7 @@ export function stepView(state: RunState, stepId: string, records: readonly Jour
 /** All steps, reading the journal once. */
 export function stepViews(state: RunState, records: readonly JournalRecord[]): readonly StepView[] {
   const attempts = attemptsIn(records);
-  return [...state.steps.values()].map((step) => viewOf(state, step, attempts));
+  return shownSteps(state).map((step) => viewOf(state, step, attempts));
 }
 
 export function runView(state: RunState): RunView {
@@ -212,28 +221,38 @@ function asks<T>(effect: EffectSpec<T>, show: (text: T) => string, filled: boole
       return { ...plain, kind: 'read', text: show(effect.path) };
     case 'gate':
       return { ...plain, kind: 'gate', text: show(effect.prompt), name: show(effect.gate) };
-    case 'work':
-      return { ...plain, kind: 'work', text: effect.brief.text, name: effect.adapter };
-    case 'validate':
-      return { ...plain, kind: 'validate', text: effect.validators.map(validatorText).join('\n') };
-    case 'evaluate': {
-      const { evaluator } = effect;
-      return evaluator.kind === 'command'
-        ? { ...plain, kind: 'evaluate', text: evaluator.command }
-        : { ...plain, kind: 'evaluate', text: evaluator.prompt.text, name: evaluator.adapter };
-    }
-    case 'rollback':
-      return { ...plain, kind: 'rollback', text: `to ${effect.target}` };
-    case 'halt':
-      return { ...plain, kind: 'halt', text: effect.reason ?? effect.verdict };
+    case 'git':
+      return { ...plain, kind: 'git', text: gitText(effect.operation) };
+    case 'inspect':
+      return { ...plain, kind: 'inspect', text: INSPECTIONS[effect.inspection.kind] };
+    default:
+      // Of a run of an earlier version.
+      return { ...plain, kind: (effect as EffectSpec<T>).kind, text: '' };
   }
 }
 
-function validatorText(validator: Validator): string {
-  return validator.kind === 'builtin'
-    ? `${validator.id}: ${validator.command}`
-    : [`${validator.id}: ${validator.entrypoint}`, ...validator.args].join(' ');
+function gitText(operation: GitOperation): string {
+  switch (operation.kind) {
+    case 'snapshot':
+      return 'snapshot the worktree';
+    case 'changes':
+      return `see what the ${operation.by} has changed`;
+    case 'rollback':
+      return `roll back to ${operation.target}`;
+  }
 }
+
+const INSPECTIONS: Readonly<Record<Inspection['kind'], string>> = {
+  prompt: 'fill the prompt of the agent',
+  policy: 'judge the turn by its policy and its limits',
+  witness: 'judge the outcome by its witness',
+  evidence: 'gather the evidence for the evaluator',
+  decision: 'read the answer of the evaluator and decide',
+  prepare: 'find out how the validator is run',
+  collect: 'collect what the validator has left',
+  report: 'judge the validators',
+  end: 'see whether the run may end',
+};
 
 function retryView({ attemptsMax, delayMs, backoff }: Retry): RetryView | null {
   return attemptsMax <= 1 ? null : { attempts: attemptsMax, delay_ms: delayMs, backoff };

@@ -6,7 +6,7 @@ import type { Failure } from '../ir/failure.ts';
 import { exhaustedLimit } from '../kernel/allowance.ts';
 import type { RunState, StepState } from '../kernel/state.ts';
 import type { Counts, RunStatus } from './status.ts';
-import { countSteps, gateCommand, openGates, runStatus } from './status.ts';
+import { countSteps, gateCommand, openGates, runStatus, shownSteps } from './status.ts';
 
 export interface RunSummary {
   readonly status: RunStatus;
@@ -53,7 +53,7 @@ export function lastLine(output: string | null): string | null {
 
 /** Steps that failed by themselves, not through their children. Handled failures only if there are no others. */
 function failedSteps(state: RunState): readonly StepState[] {
-  const failed = [...state.steps.values()]
+  const failed = shownSteps(state)
     .filter(({ status, failure }) => status === 'failed' && failure?.kind !== 'child-failed')
     .toSorted((a, b) => (a.finishedAt ?? 0) - (b.finishedAt ?? 0));
   const broken = failed.filter(({ settlement }) => settlement === 'broken');
@@ -105,7 +105,7 @@ function nextCommands(state: RunState, status: RunStatus, failed: readonly StepS
 /** Not if the workflow itself ended the run as failed. */
 function canResume(state: RunState, status: RunStatus): boolean {
   if (status !== 'failed') return status === 'stopped' || status === 'paused';
-  for (const step of state.steps.values()) if (step.settlement === 'broken' || step.status === 'skipped') return true;
+  for (const step of shownSteps(state)) if (step.settlement === 'broken' || step.status === 'skipped') return true;
   return state.steps.size === 0;
 }
 

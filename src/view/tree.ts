@@ -8,6 +8,7 @@ import type { RunState, StepState, StepStatus } from '../kernel/state.ts';
 import { retryTimer } from '../kernel/state.ts';
 import type { Counts } from './status.ts';
 import { lastLine } from './summary.ts';
+import { shownSteps } from './status.ts';
 
 export type TreeRow = StepRow | HiddenRow;
 
@@ -97,7 +98,7 @@ interface Tree {
 function treeOf(state: RunState): Tree {
   const byId = new Map<string, Node>();
   const roots: Node[] = [];
-  for (const step of state.steps.values()) {
+  for (const step of shownSteps(state)) {
     const parent = step.frame.owner === null ? null : (byId.get(step.frame.owner) ?? null);
     const node: Node = { step, parent, depth: parent === null ? 0 : parent.depth + 1, children: [] };
     byId.set(step.id, node);

@@ -1,8 +1,8 @@
 // The visits of steps that work by opcodes, in the order of their coming, each with the word that its workflow has for what
 // became of it.
 
+import { own } from '../base/json.ts';
 import { OUTCOME_OF } from '../ir/conducted.ts';
-import type { ConductedSpec } from '../ir/conducted.ts';
 import type { Failure, FailureKind } from '../ir/failure.ts';
 import type { Outputs } from '../ir/output.ts';
 import type { Step } from '../ir/program.ts';
@@ -22,7 +22,7 @@ export interface VisitView {
   readonly endedAt: number | null;
 }
 
-type VisitKind = ConductedSpec['kind'] | 'gate';
+export type VisitKind = 'work' | 'validate' | 'evaluate' | 'rollback' | 'halt' | 'gate';
 
 /** What is asked of a step; `kernel/state.ts` has it all. */
 interface VisitedStep {
@@ -77,20 +77,19 @@ export function outcomeOf({ definition, status, failure, outputs }: VisitedStep)
 
 /** Null where a step is none that a workflow of opcodes has. */
 export function visitKind({ act, executor }: Step): VisitKind | null {
-  if (act.kind !== 'effect') return null;
-  switch (act.effect.kind) {
-    case 'work':
-    case 'validate':
-    case 'evaluate':
-    case 'rollback':
-    case 'halt':
-      return act.effect.kind;
-    case 'gate':
-      return executor === 'gate' ? 'gate' : null;
-    default:
-      return null;
-  }
+  // Other languages have gates as well, and know them by another word.
+  if (executor === 'gate') return act.kind === 'effect' && act.effect.kind === 'gate' ? 'gate' : null;
+  return own(KINDS, executor) ?? null;
 }
+
+/** By the word of the opcode. */
+const KINDS: Readonly<Record<string, VisitKind>> = {
+  run_agent: 'work',
+  run_validation: 'validate',
+  evaluate: 'evaluate',
+  rollback: 'rollback',
+  stop: 'halt',
+};
 
 /** What a workflow calls an answer that a step has a route for. */
 export function routeWord(step: Step, route: string): string {

@@ -3,33 +3,28 @@
 
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { isErrno } from '../../src/sys/errno.ts';
 import { ok } from '../../src/base/result.ts';
-import { commandDriver } from '../../src/drivers/command/command-driver.ts';
-import type { OpcodeContext, OpcodeSettings, Visit, Workspace } from '../../src/drivers/conductor/context.ts';
-import { opcodeDriver } from '../../src/drivers/conductor/opcode-driver.ts';
+import { limitedCommands } from '../../src/drivers/command/limited-commands.ts';
+import type { ConductorSettings, Visit, Workspace } from '../../src/drivers/conductor/context.ts';
 import { processesOfRun } from '../../src/drivers/environment.ts';
 import type { Driver } from '../../src/engine/ports.ts';
-import type { Effect, Outcome } from '../../src/ir/effect.ts';
-import type {
-  CommandValidator,
-  Mechanical,
-  ConductedSpec,
-  ScriptValidator,
-  ValidateSpec,
-  Validator,
-} from '../../src/ir/conducted.ts';
+import type { Outcome } from '../../src/ir/effect.ts';
+import type { CommandValidator, Mechanical, ScriptValidator, Validator } from '../../src/ir/conducted.ts';
 import type { Outputs } from '../../src/ir/output.ts';
-import { appears, gone, hasEnded } from './driver-command-rig.ts';
-import { find, start } from './driver.ts';
-import type { DriverRig } from './driver.ts';
+import type { RunValidation } from '../../src/languages/conductor/opcodes.ts';
+import { gone } from './driver-command-rig.ts';
+import { Visits } from './opcode-visit.ts';
+import type { VisitRequest } from './opcode-visit.ts';
 
 export interface OpcodeRigOptions {
-  readonly settings?: Partial<OpcodeSettings>;
+  readonly settings?: Partial<ConductorSettings>;
+  /** Names of variables that scripts may see. */
+  readonly envAllow?: readonly string[];
   /** What the user has in the environment, beside PATH and HOME. */
   readonly environment?: Readonly<Record<string, string>>;
   /** In place of a folder without git. */
@@ -38,8 +33,7 @@ export interface OpcodeRigOptions {
 
 let rigs = 0;
 
-export class OpcodeRig implements DriverRig {
-  driver: Driver;
+export class OpcodeRig {
   readonly runId = `wf-opcodes-${process.pid}-${++rigs}`;
   readonly root = realpathSync(mkdtempSync(join(tmpdir(), 'meow-opcodes-')));
   readonly worktree: string;
@@ -47,23 +41,39 @@ export class OpcodeRig implements DriverRig {
   readonly runDir: string;
   readonly history: Visit[] = [];
   readonly #options: OpcodeRigOptions;
-  #effects = 0;
+  #count = 0;
+  #driver: Driver;
+  readonly #visits: Visits;
 
   constructor(options: OpcodeRigOptions = {}) {
     this.#options = options;
     this.worktree = options.workspace?.folder ?? join(this.root, 'tree');
     this.runDir = join(this.root, '.meow', 'run', this.runId);
     for (const folder of [this.worktree, this.runFolder, this.runDir]) mkdirSync(folder, { recursive: true });
-    this.driver = this.#newDriver();
+    this.#driver = this.#newDriver();
+    const { settings, workspace } = options;
+    this.#visits = new Visits({
+      context: {
+        run: this.#run,
+        runDir: this.runDir,
+        runDirName: `.meow/run/${this.runId}`,
+        workspace: workspace ?? { open: () => Promise.resolve(ok({ folder: this.worktree, git: null })) },
+        history: () => this.history,
+        settings: { allowedEntrypoints: [], protectedBranches: [], ...settings },
+      },
+      drivers: () => ({ command: this.#driver, turn: this.#driver }),
+    });
   }
 
+  /** The engine has died, and hears no more; another takes the run. */
   nextLife(): void {
-    this.driver = this.#newDriver();
+    this.#visits.die();
+    this.#driver = this.#newDriver();
   }
 
-  #newDriver(): Driver {
-    const { settings, environment = {}, workspace } = this.#options;
-    const run = {
+  get #run() {
+    const { environment = {} } = this.#options;
+    return {
       runId: this.runId,
       mark: 'm',
       files: localRunFiles(this.runFolder),
@@ -73,56 +83,45 @@ export class OpcodeRig implements DriverRig {
       socket: join(this.root, 'sock'),
       inbox: join(this.root, 'inbox'),
     };
-    const command = commandDriver({
+  }
+
+  #newDriver(): Driver {
+    const run = this.#run;
+    return limitedCommands({
       ...run,
       environment: { ...run.environment, MEOW_RUN_DIR: this.runDir },
       graceMs: GRACE_MS,
     });
-    const context: OpcodeContext = {
-      run,
-      runDir: this.runDir,
-      runDirName: `.meow/run/${this.runId}`,
-      workspace: workspace ?? { open: () => Promise.resolve(ok({ folder: this.worktree, git: null })) },
-      history: () => this.history,
-      turn: command,
-      command,
-      settings: { allowedEntrypoints: [], envAllow: [], protectedBranches: [], ...settings },
-    };
-    return opcodeDriver(context, { graceMs: GRACE_MS });
   }
 
   /** Of the step `check`, each a visit of its own, save where it is told which. */
   validate(
     validators: readonly Validator[],
-    more: Partial<ValidateSpec> & { readonly visit?: number; readonly attempt?: number } = {},
-  ): Effect {
-    const { visit = ++this.#effects, attempt = 1, ...spec } = more;
-    return this.effectOf(
-      { kind: 'validate', validators, idleMs: null, witnesses: {}, ...spec },
-      `check#${visit}`,
-      attempt,
-    );
+    more: Partial<RunValidation> & { readonly visit?: number } = {},
+  ): VisitRequest {
+    const { visit = ++this.#count, ...spec } = more;
+    const { envAllow = [] } = this.#options;
+    return {
+      visit: `check#${visit}`,
+      spec: { kind: 'run_validation', validators, idleMs: null, envAllow, witness: null, ...spec },
+    };
   }
 
-  effectOf(spec: ConductedSpec, step: string, attempt = 1): Effect {
-    const session = { kind: 'fresh' } as const;
-    return { id: `${step}#${attempt}`, step, attempt, spec, session, lane: 'main', variables: {} };
+  start(request: VisitRequest): Promise<Outcome> {
+    return this.#visits.perform(request);
   }
 
-  start(effect: Effect): Promise<Outcome> {
-    return start(this, effect);
-  }
-
-  find(effect: Effect): Promise<Outcome> {
-    return find(this, effect);
+  /** In a later life of the engine. */
+  find(request: VisitRequest): Promise<Outcome> {
+    return this.#visits.perform(request);
   }
 
   /** A pass of the step `check`, which the next ones know of. */
-  async pass(validators: readonly Validator[], more: Partial<ValidateSpec> = {}): Promise<Outcome> {
-    const effect = this.validate(validators, more);
-    const outcome = await this.start(effect);
-    const visit = Number(effect.step.split('#')[1]);
-    const known = { id: effect.step, step: 'check', visit, kind: 'validate', failure: null } as const;
+  async pass(validators: readonly Validator[], more: Partial<RunValidation> = {}): Promise<Outcome> {
+    const request = this.validate(validators, more);
+    const outcome = await this.start(request);
+    const visit = Number(request.visit.split('#')[1]);
+    const known = { id: request.visit, step: 'check', visit, kind: 'validate', failure: null } as const;
     this.history.push({ ...known, outcome: 'error', outputs: outputsOf(outcome), startedAt: 0, endedAt: 0 });
     return outcome;
   }
@@ -137,11 +136,6 @@ export class OpcodeRig implements DriverRig {
     const name = `${more.id ?? 'harness'}.sh`;
     put(join(this.runDir, 'harness', name), `#!/bin/sh\n${script}\n`, 0o755);
     return scriptValidator(`.meow/run/\${run_id}/harness/${name}`, more);
-  }
-
-  /** Of what a validator of a step has written. */
-  attemptFile(effect: Effect, validator: string, name: string): string {
-    return join(this.runFolder, 'steps', `${effect.step}.${validator}`, String(effect.attempt), name);
   }
 
   artifact(path: string): string {
@@ -167,34 +161,6 @@ export class OpcodeRig implements DriverRig {
     await writeFile(join(this.worktree, `${name}.pipe`), 'go\n');
   }
 
-  effect(what: 'succeeds' | 'fails' | 'holds'): Effect {
-    const visit = ++this.#effects;
-    const name = `held-${visit}`;
-    const scripts = { succeeds: `echo x >> ${name}`, fails: `echo x >> ${name}; exit 3`, holds: '' };
-    const script = what === 'holds' ? this.holding(name) : scripts[what];
-    return this.validate([builtin('first', ':'), builtin('held', script), builtin('last', ':')], { visit });
-  }
-
-  async begun(effect: Effect): Promise<void> {
-    await appears(join(this.worktree, heldBy(effect)));
-  }
-
-  async release(effect: Effect): Promise<void> {
-    await this.letGo(heldBy(effect));
-    await appears(this.attemptFile(effect, 'held', 'status'), hasEnded);
-  }
-
-  async lose(effect: Effect): Promise<void> {
-    const pid = Number(readFileSync(this.attemptFile(effect, 'held', 'status'), 'utf8').split(' ')[0]);
-    process.kill(-pid, 'SIGKILL');
-    await gone(pid);
-  }
-
-  timesBegun(effect: Effect): number {
-    const path = join(this.worktree, heldBy(effect));
-    return existsSync(path) ? readFileSync(path, 'utf8').length / 2 : 0;
-  }
-
   close(): Promise<void> {
     for (const pid of this.left()) {
       try {
@@ -210,10 +176,6 @@ export class OpcodeRig implements DriverRig {
 }
 
 const GRACE_MS = 300;
-
-function heldBy(effect: Effect): string {
-  return `held-${effect.step.split('#')[1] ?? ''}`;
-}
 
 export function put(path: string, text: string | Uint8Array, mode = 0o644): string {
   mkdirSync(dirname(path), { recursive: true });

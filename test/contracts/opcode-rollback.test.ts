@@ -50,11 +50,11 @@ describe('a rollback (§6)', () => {
     expect(outputs['restored_tree']).toBe(rig.git('rev-parse', 'HEAD^{tree}').trim());
     expect(rig.artifact('rollback#1', 'after.patch')).toBe('');
     expect(rig.userPicture()).toEqual(user);
-    expect(rig.json('rollback#1', 'manifest.json')).toMatchObject({
-      opcode: 'ROLLBACK',
-      outcome: 'completed',
-      artifacts: [{ role: 'workspace_diff' }, { role: 'workspace_diff' }, { role: 'workspace_status' }],
-    });
+    expect(outputs['artifacts']).toMatchObject([
+      { role: 'workspace_diff' },
+      { role: 'workspace_diff' },
+      { role: 'workspace_status' },
+    ]);
   });
 
   test('to pre_run is possible before any agent has worked', async () => {
@@ -98,7 +98,6 @@ describe('a rollback is refused, with what helps,', () => {
     expect(failure.kind).toBe('refused');
     expect(failure.message).toMatch(/protected branch release\/1.*; switch it to another branch/);
     expect(rig.git('status', '--porcelain', '-uall')).toBe('?? one\n');
-    expect(rig.json('rollback#1', 'manifest.json')).toMatchObject({ outcome: 'error' });
   });
 
   test('where somebody else has moved the branch', async () => {

@@ -174,7 +174,7 @@ describe('a script', () => {
   test('sees nothing of the user that it was not given', async () => {
     await rig.close();
     const environment = { SECRET: 's', TOKEN: 't', LANG: 'C.UTF-8', MEOW_ADAPTERS: 'x', 'odd-name': 'o' };
-    rig = new OpcodeRig({ environment, settings: { envAllow: ['TOKEN', 'ABSENT'] } });
+    rig = new OpcodeRig({ environment, envAllow: ['TOKEN', 'ABSENT'] });
     const outcome = await rig.start(rig.validate([rig.harness('env > seen')]));
     expect(recordOf(outcome)).toMatchObject({ outcome: 'completed' });
     const seen = Object.fromEntries(
@@ -192,7 +192,7 @@ describe('a script', () => {
       TMPDIR: tmpdir(),
       TOKEN: 't',
       MEOW_RUN_DIR: rig.runDir,
-      MEOW_RUN: `${rig.runId}.m:check#1.harness#1`,
+      MEOW_RUN: `${rig.runId}.m:check#1.harness.run#1`,
     });
     expect(existsSync(join(rig.runFolder, 'scratch'))).toBe(true);
   });

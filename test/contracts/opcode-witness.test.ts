@@ -26,7 +26,7 @@ function witness(command: string, { expect: wanted, ...more }: Wish = {}): Witne
 }
 
 function run(completed: Witness, validators = [builtin('tests', ':')]): Promise<Outcome> {
-  return rig.start(rig.validate(validators, { witnesses: { completed } }));
+  return rig.start(rig.validate(validators, { witness: completed }));
 }
 
 describe('a witness', () => {
@@ -61,7 +61,8 @@ describe('a witness', () => {
       failure: { kind: 'unproven', message: `the witness does not bear it out: ${reason}` },
     });
     expect(outputsOf(outcome)).toMatchObject({ witness: { holds: false }, validators: [{ outcome: 'completed' }] });
-    expect(JSON.parse(rig.artifact('artifacts/check/1/manifest.json'))).toMatchObject({ outcome: 'error' });
+    const report = JSON.parse(rig.artifact('artifacts/check/1/validation_report.json')) as unknown;
+    expect(report).toMatchObject({ outcome: 'error', witness: { holds: false } });
   });
 
   test('of a pattern that never comes to an end is given up', async () => {
@@ -83,7 +84,7 @@ describe('a witness', () => {
 
   test('is heard once in all lives of the engine', async () => {
     const one = witness(`${rig.holding('held')}; exit 3`, { expect: { exitCode: 3 } });
-    const effect = rig.validate([builtin('tests', 'echo x >> ran')], { witnesses: { completed: one } });
+    const effect = rig.validate([builtin('tests', 'echo x >> ran')], { witness: one });
     void rig.start(effect);
     await appears(join(rig.worktree, 'held'));
     rig.nextLife();

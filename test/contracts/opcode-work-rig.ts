@@ -6,33 +6,22 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Json, JsonMap } from '../../src/base/json.ts';
 import { err, ok } from '../../src/base/result.ts';
-import { PendingEffect } from '../../src/drivers/pending-effect.ts';
-import { commandDriver } from '../../src/drivers/command/command-driver.ts';
+import { limitedCommands } from '../../src/drivers/command/limited-commands.ts';
 import type { DriverContext } from '../../src/drivers/environment.ts';
-import type { OpcodeContext, Perform, Visit, Workspace } from '../../src/drivers/conductor/context.ts';
-import { performEvaluate } from '../../src/drivers/conductor/evaluate.ts';
-import { performHalt } from '../../src/drivers/conductor/halt.ts';
-import { performRollback } from '../../src/drivers/conductor/rollback.ts';
-import { performWork } from '../../src/drivers/conductor/work.ts';
+import type { Visit, VisitKind, Workspace } from '../../src/drivers/conductor/context.ts';
 import { workspaceFor, worktreePath } from '../../src/drivers/conductor/workspace.ts';
 import type { WorkspaceRequest } from '../../src/drivers/conductor/workspace.ts';
 import { processesOfRun } from '../../src/drivers/environment.ts';
 import { SessionRegistry } from '../../src/drivers/agent/headless/session-registry.ts';
 import { turnDriver } from '../../src/drivers/agent/headless/turn-driver.ts';
 import type { Answer, Driver } from '../../src/engine/ports.ts';
-import type { Effect, Outcome, Progress, Session } from '../../src/ir/effect.ts';
-import type {
-  EvaluateSpec,
-  HaltSpec,
-  ConductedSpec,
-  Policy,
-  PromptText,
-  RollbackSpec,
-  WorkSpec,
-} from '../../src/ir/conducted.ts';
+import type { Outcome, Progress } from '../../src/ir/effect.ts';
+import type { AgentRequest, Policy, PromptText } from '../../src/ir/conducted.ts';
 import { OUTCOME_OF } from '../../src/ir/conducted.ts';
 import { NO_RESTRICTIONS } from '../../src/ir/policy.ts';
+import type { Evaluate, OpcodeSpec, RunAgent } from '../../src/languages/conductor/opcodes.ts';
 import { GitRig } from './git-rig.ts';
+import { Visits } from './opcode-visit.ts';
 import { FUNCTIONS, shellAdapter, withHoles } from './turn-rig.ts';
 
 const FREE: Policy = NO_RESTRICTIONS;
@@ -40,7 +29,7 @@ const FREE: Policy = NO_RESTRICTIONS;
 const HINTS = { componentKind: null, evalProfile: null };
 const LIMITS = { idleMs: null, tokensMax: null, usdMax: null };
 
-type Wish<S> = Partial<S> & { step?: string; attempt?: number; session?: Session };
+type Wish = Partial<AgentRequest> & { readonly step?: string; readonly timeoutMs?: number };
 
 let rigs = 0;
 
@@ -54,11 +43,11 @@ export class WorkRig implements AsyncDisposable {
   readonly #kind: WorkspaceRequest['kind'];
   readonly #visits: Visit[] = [];
   readonly #counts = new Map<string, number>();
-  #asked: PendingEffect | null = null;
   #alive = new AbortController();
   #workspace: Workspace;
   #turn: Driver;
   #command: Driver;
+  readonly #performed: Visits;
 
   static async setup(kind: WorkspaceRequest['kind'] = 'worktree'): Promise<WorkRig> {
     const repository = await GitRig.setup();
@@ -93,10 +82,24 @@ export class WorkRig implements AsyncDisposable {
       inbox: join(runFolder, 'inbox'),
     };
     [this.#workspace, this.#turn, this.#command] = this.#life();
+    const { runDir, runId, notes } = this;
+    this.#performed = new Visits({
+      context: {
+        run: this.#run,
+        runDir,
+        runDirName: `.meow/run/${runId}`,
+        workspace: { open: () => this.#workspace.open() },
+        history: () => this.#visits,
+        settings: { allowedEntrypoints: [], protectedBranches: ['main', 'release/*'] },
+      },
+      drivers: () => ({ command: this.#command, turn: this.#turn }),
+      noted: (progress) => notes.push(progress),
+    });
   }
 
   /** The engine has died, and hears no more; another takes the run. */
   nextLife(): void {
+    this.#performed.die();
     this.#alive.abort();
     [this.#workspace, this.#turn, this.#command] = this.#life();
   }
@@ -127,7 +130,7 @@ export class WorkRig implements AsyncDisposable {
     return [
       workspaceFor({ runId, project: repository.user, runDir, environment: repository.environment, kind: this.#kind }),
       heardBy(turnDriver({ ...this.#run, adapters, sessions: new SessionRegistry(this.#run.files), graceMs: 200 })),
-      heardBy(commandDriver({ ...this.#run, graceMs: 200 })),
+      heardBy(limitedCommands({ ...this.#run, graceMs: 200 })),
     ];
   }
 
@@ -185,85 +188,84 @@ export class WorkRig implements AsyncDisposable {
     this.#visits.push({ id: `${step}#${number}`, step, visit: number, ...plain, ...visit });
   }
 
-  work(wish: Wish<WorkSpec> & { text?: string; effective?: Partial<Policy> } = {}): Promise<Outcome> {
-    const { text = 'Do it.', effective = {}, ...more } = wish;
-    const policy = { requested: null, effective: { ...FREE, ...effective } };
-    return this.#perform<WorkSpec>('implement', performWork, {
-      kind: 'work',
+  work(
+    wish: Wish & {
+      text?: string;
+      effective?: Partial<Policy>;
+      witness?: RunAgent['witness'];
+      policy?: RunAgent['policy'];
+    } = {},
+  ): Promise<Outcome> {
+    const { text = 'Do it.', effective = {}, witness = null, step, timeoutMs, policy: pair, ...more } = wish;
+    const policy = pair ?? { requested: null, effective: { ...FREE, ...effective } };
+    const agent = {
       adapter: 'shell',
       model: null,
-      brief: prompt(text),
+      prompt: prompt(text),
       inputs: [],
-      policy,
       limits: LIMITS,
       hints: HINTS,
-      witnesses: {},
       ...more,
-    });
+    };
+    return this.#perform('implement', { kind: 'run_agent', agent, policy, witness }, 'work', { step, timeoutMs });
   }
 
-  evaluate(wish: Wish<EvaluateSpec> & { text?: string } = {}): Promise<Outcome> {
-    const { text = 'Judge it.', ...more } = wish;
-    const agent = { kind: 'agent', adapter: 'shell', model: null, inputs: [], limits: LIMITS } as const;
-    return this.#perform<EvaluateSpec>('evaluate', performEvaluate, {
-      kind: 'evaluate',
-      evaluator: { ...agent, prompt: prompt(text) },
-      allowedNext: ['fix', 'gate'],
-      partialMax: 3,
+  evaluate(
+    wish: Wish & { text?: string } & Partial<Pick<Evaluate, 'evaluator' | 'allowedNext' | 'partialMax'>> = {},
+  ): Promise<Outcome> {
+    const {
+      text = 'Judge it.',
+      evaluator,
+      allowedNext = ['fix', 'gate'],
+      partialMax = 3,
+      step,
+      timeoutMs,
+      ...more
+    } = wish;
+    const agent = {
+      adapter: 'shell',
+      model: null,
+      prompt: prompt(text),
+      inputs: [],
+      limits: LIMITS,
       hints: HINTS,
-      reprompt: null,
       ...more,
-    });
+    };
+    const by = evaluator ?? ({ kind: 'agent', agent } as const);
+    const spec: Evaluate = { kind: 'evaluate', evaluator: by, allowedNext, partialMax, hints: agent.hints };
+    return this.#perform('evaluate', spec, 'evaluate', { step, timeoutMs });
   }
 
-  rollback(target: RollbackSpec['target'], wish: Wish<RollbackSpec> = {}): Promise<Outcome> {
-    return this.#perform<RollbackSpec>('rollback', performRollback, { kind: 'rollback', target, ...wish });
+  rollback(target: 'pre_run' | 'pre_step', { step }: { readonly step?: string } = {}): Promise<Outcome> {
+    return this.#perform('rollback', { kind: 'rollback', target }, 'rollback', { step });
   }
 
-  halt(verdict: HaltSpec['verdict']): Promise<Outcome> {
-    return this.#perform<HaltSpec>('STOP', performHalt, { kind: 'halt', verdict, reason: null });
+  halt(verdict: 'success' | 'failure'): Promise<Outcome> {
+    return this.#perform('STOP', { kind: 'stop', verdict, reason: null }, 'halt', {});
   }
 
   /** What is under way. */
   stop(why: 'timeout' | 'run-ending'): void {
-    this.#asked?.stop({ force: false, why });
+    if (why === 'timeout') this.#performed.timeOut();
+    else this.#performed.stop();
   }
 
   left(): readonly number[] {
     return processesOfRun(this.runId).map(({ pid }) => pid);
   }
 
-  async #perform<S extends ConductedSpec>(
+  async #perform(
     name: string,
-    perform: Perform<S>,
-    wish: S & { step?: string; attempt?: number; session?: Session },
+    spec: OpcodeSpec,
+    kind: VisitKind,
+    {
+      step: visit = `${name}#${this.#next(name)}`,
+      timeoutMs,
+    }: { step?: string | undefined; timeoutMs?: number | undefined },
   ): Promise<Outcome> {
-    const { step: visit = `${name}#${this.#next(name)}`, attempt = 1, session = { kind: 'fresh' }, ...rest } = wish;
-    const spec = rest as unknown as S;
-    const id = `${visit}#${attempt}`;
-    const effect: Effect = { id, step: visit, attempt, spec, session, lane: 'main', variables: {} };
-    const asked = new PendingEffect(() => undefined);
-    this.#asked = asked;
-    const note = (progress: Progress): Promise<void> => {
-      this.notes.push(progress);
-      return Promise.resolve();
-    };
-    const outcome = await perform(this.#context(), { effect, spec, asked, note });
-    this.#remember(visit, spec.kind, outcome);
+    const outcome = await this.#performed.perform({ visit, spec, ...(timeoutMs === undefined ? {} : { timeoutMs }) });
+    this.#remember(visit, kind, outcome);
     return outcome;
-  }
-
-  #context(): OpcodeContext {
-    return {
-      run: this.#run,
-      runDir: this.runDir,
-      runDirName: `.meow/run/${this.runId}`,
-      workspace: this.#workspace,
-      history: () => this.#visits,
-      turn: this.#turn,
-      command: this.#command,
-      settings: { allowedEntrypoints: [], envAllow: [], protectedBranches: ['main', 'release/*'] },
-    };
   }
 
   #remember(id: string, kind: Visit['kind'], outcome: Outcome): void {

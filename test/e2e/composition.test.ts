@@ -153,7 +153,7 @@ describe('every language enters every language, and continues when that is done'
     'raymond > meow': 'main.1.START.work',
     'raymond > raymond': 'main.2.inner-START',
     'raymond > conductor': 'work#1',
-    'conductor > meow': 'begin#1.work',
+    'conductor > meow': 'begin#1.next.work',
     'conductor > raymond': 'main.2.inner-START',
     'conductor > conductor': 'work#1',
   };

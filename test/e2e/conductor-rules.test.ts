@@ -193,7 +193,7 @@ describe('section 11: the text of a planner', () => {
     const { outcomes, made } = await judged(answer);
     await using _ = made;
     expect(outcomes).toEqual(['judge#1 error', 'failed#1 completed']);
-    expect(made.turns()).toEqual(['judge#1 1', 'judge#1 2', 'judge#1 3']);
+    expect(made.turns()).toEqual(['judge#1.ask 1', 'judge#1.2.ask 1', 'judge#1.3.ask 1']);
   });
 
   test('the routes of the workflow win over the next step that it names', async () => {

@@ -1,6 +1,6 @@
 // A run with all six opcodes is killed with -9 at every append of its journal, in two moments of each, and resumed. Whatever the
-// moment: the run ends as it would have ended, no step is done twice, what a step left in the worktree is there once, what
-// people read along in is complete and in order, and the user's own tree is as it was.
+// moment: the run ends as it would have ended, the journal starts every turn, validator and witness exactly once, what a step
+// left in the worktree is there once, what people read along in is complete and in order, and the user's own tree is as it was.
 
 import { beforeAll, expect, test } from 'vitest';
 import {
@@ -20,6 +20,8 @@ const KILLED = 137;
 
 const CHECK = { id: 'check', kind: 'script', entrypoint: 'check.sh', artifacts: ['report.txt'] };
 
+const WITNESS = { command: 'echo witnessed >> "$MEOW_RUN_DIR/ran"; grep two a.txt', expect: { output: 'two' } };
+
 async function setup(): Promise<ConductorRig> {
   const made = await ConductorRig.setup(
     {
@@ -38,7 +40,7 @@ command = "echo person >> $MEOW_RUN_DIR/ran; cd $MEOW_RUN_DIR; meow approve $MEO
     spoil: 'echo three >> a.txt; rm b.txt; git commit -qam spoilt',
   });
   made.workflow({
-    build: work('validate'),
+    build: work('validate', { witness: WITNESS }),
     validate: validate('judge', ['person', CHECK]),
     judge: evaluate(`echo judged >> "$MEOW_RUN_DIR/ran"; ${says('needs_human')}`, { needs_human: 'ask' }),
     ask: gate({ gate_approved: 'note', gate_rejected: 'STOP' }, { approvers: ['ann'] }),
@@ -53,10 +55,30 @@ command = "echo person >> $MEOW_RUN_DIR/ran; cd $MEOW_RUN_DIR; meow approve $MEO
   return made;
 }
 
+function starts({ rig }: ConductorRig): readonly string[] {
+  const records = rig.read('.meow/workflows/r/journal.jsonl').trimEnd().split('\n');
+  return records.flatMap((line) => {
+    const { decisions = [] } = JSON.parse(line) as { readonly decisions?: readonly StartDecision[] };
+    return decisions.flatMap(({ kind, step, attempt, effect }) => {
+      const isStart = kind === 'step-started' && (effect?.kind === 'turn' || effect?.kind === 'command');
+      return isStart ? [`${effect.kind} ${step}#${attempt}`] : [];
+    });
+  });
+}
+
+interface StartDecision {
+  readonly kind: string;
+  readonly step: string;
+  readonly attempt: number;
+  readonly effect: { readonly kind: string } | null;
+}
+
 interface Sweep {
   readonly killed: boolean;
   readonly outcomes: readonly string[];
   readonly turns: readonly string[];
+  /** Effects of turns and commands, each as often as the journal starts it. */
+  readonly starts: readonly string[];
   readonly ran: readonly string[];
   readonly worktree: string;
   readonly events: readonly string[];
@@ -90,6 +112,7 @@ async function sweep(killAt: string | null): Promise<Sweep> {
     killed,
     outcomes: await made.outcomes(),
     turns: made.turns(),
+    starts: starts(made),
     ran: rig.read('.meow/run/r/ran').split('\n'),
     worktree: stdout,
     events: events(rig).map(({ event_type: type, visit, outcome, next_step: next, role, path, decided_by: by }) =>
@@ -117,8 +140,16 @@ test('a calm run does each step once', () => {
       'undo#1 completed',
       'end#1 completed',
     ],
-    turns: ['build#1 1', 'spoil#1 1'],
-    ran: ['person', 'checked', 'judged', ''],
+    turns: ['build#1.turn 1', 'spoil#1.turn 1'],
+    starts: [
+      'turn build#1.turn#1',
+      'command build#1.witness#1',
+      'command validate#1.person.run#1',
+      'command validate#1.check.run#1',
+      'command judge#1.ask#1',
+      'turn spoil#1.turn#1',
+    ],
+    ran: ['witnessed', 'person', 'checked', 'judged', ''],
     worktree: ' M a.txt\n?? b.txt\n?? report.txt\nfirst\none\ntwo\nnew\n',
   });
   expect(calm.events.filter((event) => !event.startsWith('artifact_recorded'))).toEqual([

@@ -11,7 +11,7 @@ import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import type { Store } from '../../app/runs.ts';
 import type { RunState } from '../../app/observer.ts';
-import { CLEANUP_STEP } from '../../app/runs.ts';
+import { CLEANUP_STEP, effectId } from '../../app/runs.ts';
 import { EXIT } from '../exit.ts';
 import { complain, isDeaf, pass } from '../output.ts';
 
@@ -26,12 +26,12 @@ export async function logs(wanted: string, step: string, options: LogsOptions): 
   const id = stepMeant(run, step);
   if (options.follow) return followLogs(store, run.id, id, options.attempt ?? null);
   const attempt = attemptMeant(run, id, options.attempt ?? null);
-  const within = validatorsOf(run, id);
+  const parts = partsOf(run.state, id, attempt);
   const files = store.files(run.id);
   let bytes = 0;
-  for (const part of within.length === 0 ? [id] : within) {
-    const folder = await outputFolder(files, run.state, part, attempt);
-    if (part !== id && (await files.list(folder)).length > 0) complain(`== ${part}`);
+  for (const part of parts) {
+    const folder = await outputFolder(files, run.state, part.id, part.attempt);
+    if (parts.length > 1 && (await files.list(folder)).length > 0) complain(`== ${part.id}`);
     const output = new OutputReader(files, folder);
     await printFresh(output);
     bytes += output.length;
@@ -40,11 +40,24 @@ export async function logs(wanted: string, step: string, options: LogsOptions): 
   return EXIT.done;
 }
 
-/** Of a validation each validator has printed for itself. */
-function validatorsOf({ state }: ReadRun, id: string): readonly string[] {
-  const act = state.steps.get(id)?.definition.act;
-  if (act?.kind !== 'effect' || act.effect.kind !== 'validate') return [];
-  return act.effect.validators.map((validator) => `${id}.${validator.id}`);
+/** A step with output of its own. */
+interface Printing {
+  readonly id: string;
+  readonly attempt: number;
+}
+
+/** Of a step that a block performs: the turns and commands of the block that have started. */
+function partsOf(state: RunState, id: string, attempt: number): readonly Printing[] {
+  const step = state.steps.get(id);
+  if (step?.definition.act.kind !== 'block') return [{ id, attempt }];
+  const bodies = step.children.filter(({ join }) => join === 'answer');
+  return (bodies[attempt - 1]?.steps ?? []).flatMap((part) => {
+    const { act } = part.definition;
+    if (part.attempt === 0) return [];
+    if (act.kind === 'block') return partsOf(state, part.id, part.attempt);
+    const isPrinting = act.kind === 'effect' && (act.effect.kind === 'command' || act.effect.kind === 'turn');
+    return isPrinting ? [{ id: part.id, attempt: part.attempt }] : [];
+  });
 }
 
 /** The cleanup script is none of the steps, but has printed as they have. */
@@ -93,11 +106,31 @@ async function followLogs(store: Store, runId: string, id: string, wanted: numbe
   );
   const run = await readRun(store, runId);
   if (attempt === 0 || attempt > latestAttempt(run.state, id)) attemptMeant(run, id, wanted);
-  const files = store.files(runId);
+  const isPerformed = run.state.steps.get(id)?.definition.act.kind === 'block';
+  return isPerformed ? followParts(store, runId, id, attempt) : followOne(store, run, id, attempt);
+}
+
+/** One after the other, as they start. */
+async function followParts(store: Store, runId: string, id: string, attempt: number): Promise<number> {
+  const followed = new Set<string>();
+  const newPart = (state: RunState): Printing | undefined =>
+    partsOf(state, id, attempt).find((part) => !followed.has(effectId(part.id, part.attempt)));
+  for (;;) {
+    await follow(store, runId, ({ state }) => newPart(state) === undefined && !isOver(state, id, attempt), isDeaf);
+    const run = await readRun(store, runId);
+    const next = newPart(run.state);
+    if (next === undefined || isDeaf()) return EXIT.done;
+    followed.add(effectId(next.id, next.attempt));
+    await followOne(store, run, next.id, next.attempt);
+  }
+}
+
+async function followOne(store: Store, run: ReadRun, id: string, attempt: number): Promise<number> {
+  const files = store.files(run.id);
   const over = new AbortController();
   const waitForEnd = async (): Promise<void> => {
     const seen = ({ state }: { readonly state: RunState }): boolean => !isOver(state, id, attempt);
-    await follow(store, runId, seen, isDeaf, over.signal);
+    await follow(store, run.id, seen, isDeaf, over.signal);
     over.abort();
   };
   const printAll = async (): Promise<void> => {

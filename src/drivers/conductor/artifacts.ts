@@ -1,7 +1,6 @@
-// What a visit of a step leaves for people and planners: files in `artifacts/STEP/VISIT/` of the run's directory, and a
-// manifest that names them.
+// What a visit of a step leaves for people and planners: files in `artifacts/STEP/VISIT/` of the run's directory. Whoever keeps
+// that directory adds a manifest when the visit has ended (app/run-directory.ts).
 //
-//   A1  The manifest is written last, and has its name when it is complete: where there is one, so is all that it names.
 //   A2  A visit never writes where another has. One that is found again writes the same files once more.
 //   A3  Agents may write to the run's directory. Nothing is written through a link that they have laid there: a folder
 //       that is one is refused (EACCES), a file that is one is replaced.
@@ -16,7 +15,6 @@ import {
   lstatSync,
   openSync,
   realpathSync,
-  renameSync,
   rmSync,
   statSync,
   writeSync,
@@ -24,11 +22,8 @@ import {
 import { dirname, extname, join, relative, sep } from 'node:path';
 import { present } from '../../base/assert.ts';
 import { isErrno } from '../../sys/errno.ts';
-import { formatMoment } from '../../base/time.ts';
-import type { Effect } from '../../ir/effect.ts';
-import type { EvaluationStatus, Mechanical } from '../../ir/conducted.ts';
 import { makeFolder } from '../../sys/private-file.ts';
-import type { OpcodeContext } from './context.ts';
+import type { Task } from './context.ts';
 
 export type ArtifactRole =
   | 'runner_transcript'
@@ -53,18 +48,11 @@ export type Artifact = {
   readonly required: boolean;
 };
 
-export type Opcode = 'RUN_AGENT' | 'RUN_VALIDATION' | 'EVALUATE' | 'GATE' | 'ROLLBACK' | 'STOP';
-
-/** `fix#2` is the second visit of the step `fix`. */
-export function visitOf(effect: Pick<Effect, 'step'>): { readonly step: string; readonly visit: number } {
-  const [, step = '', visit = ''] = present(/^(.+)#(\d+)$/.exec(effect.step), `${effect.step} is no visit of a step`);
-  return { step, visit: Number(visit) };
-}
-
 /** Makes the folder where it is missing. Here, and in what it does, an error of the system is thrown. */
-export function visitFolder(context: Pick<OpcodeContext, 'runDir'>, effect: Pick<Effect, 'step'>): VisitFolder {
-  const { step, visit } = visitOf(effect);
-  return new VisitFolder(context.runDir, step, visit);
+export function visitFolder({ context, visit }: Pick<Task, 'context' | 'visit'>): VisitFolder {
+  // `fix#2` is the second visit of the step `fix`.
+  const [, step = '', number = ''] = present(/^(.+)#(\d+)$/.exec(visit), `${visit} is no visit of a step`);
+  return new VisitFolder(context.runDir, step, Number(number));
 }
 
 export class VisitFolder {
@@ -72,8 +60,6 @@ export class VisitFolder {
   readonly visit: number;
   /** Absolute. */
   readonly path: string;
-  /** When the visit began, in whichever life of the engine. */
-  readonly startedAt: number;
   readonly #runDir: string;
   readonly #artifacts = new Map<string, Artifact>();
 
@@ -83,7 +69,6 @@ export class VisitFolder {
     this.path = join(runDir, 'artifacts', step, String(visit));
     this.#runDir = runDir;
     makeFolderWithin(runDir, this.path);
-    this.startedAt = beganAt(this.path) ?? Date.now();
   }
 
   /** What has been recorded, in its order. */
@@ -134,22 +119,6 @@ export class VisitFolder {
     if (statSync(from).size <= COPIED_BYTES_MAX || !isLinked(from, place)) copyNew(from, place);
     return this.record(role, name, more);
   }
-
-  /** The last that is written (A1). */
-  writeManifest(about: { readonly opcode: Opcode; readonly outcome: Mechanical | EvaluationStatus }): void {
-    const manifest = {
-      step_id: this.step,
-      opcode: about.opcode,
-      attempt: this.visit,
-      started_at: formatMoment(this.startedAt),
-      ended_at: formatMoment(Date.now()),
-      outcome: about.outcome,
-      artifacts: this.artifacts,
-    };
-    const path = this.place('manifest.json.new');
-    writeNew(path, `${JSON.stringify(manifest, null, 2)}\n`);
-    renameSync(path, join(this.path, 'manifest.json'));
-  }
 }
 
 /** A folder in the run's directory, that no link leads out of (A3). */
@@ -194,12 +163,6 @@ function writeNew(path: string, contents: string | Uint8Array): void {
   } finally {
     closeSync(file);
   }
-}
-
-/** Null where the file is absent, or its file system does not tell. */
-export function beganAt(path: string): number | null {
-  const { birthtimeMs } = lstatSync(path, { throwIfNoEntry: false }) ?? { birthtimeMs: 0 };
-  return birthtimeMs > 0 ? birthtimeMs : null;
 }
 
 function mediaType(name: string): string {

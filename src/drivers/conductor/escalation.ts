@@ -70,7 +70,7 @@ export function hasViolated({ failure, outputs }: Visit): boolean {
   return failure?.kind === 'policy' || (Array.isArray(violations) && violations.length > 0);
 }
 
-/** The file that leads to the repository is put back at once (looks.ts, K3). */
+/** The file that leads to the repository is put back at once (worktree/2). */
 function hasTampered({ outputs: { violations } }: Visit): boolean {
   return (
     Array.isArray(violations) &&

@@ -5,19 +5,18 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { ABSENT, isErrno } from '../../sys/errno.ts';
+import type { Json, JsonMap } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import { formatDuration } from '../../base/time.ts';
-import type { ConductedSpec, Witness } from '../../ir/conducted.ts';
-import { stepFolder } from '../step-folder.ts';
-import type { StepFolder } from '../step-folder.ts';
-import { ask } from './asking.ts';
-import { beganAt } from './artifacts.ts';
-import type { OpcodeContext, OpenWorkspace, Performance } from './context.ts';
+import type { Witness, WitnessInspection } from '../../ir/conducted.ts';
+import { success } from '../../ir/effect.ts';
+import type { Outcome } from '../../ir/effect.ts';
+import { visitFolder } from './artifacts.ts';
+import { failed, folderOf, stepOf, valueOf } from './context.ts';
+import type { StepRecord, Task } from './context.ts';
 import { globs } from './globs.ts';
-import { innerCommand, swiftToFind } from './inner.ts';
-import { Limits } from './limits.ts';
-import { PRE_RUN, sentence } from './workspace.ts';
+import type { After } from './inspect-worktree.ts';
 
 /** As the output `witness` of a step has it. */
 export type Testimony = {
@@ -38,92 +37,68 @@ export type Testimony = {
   readonly holds: boolean;
 };
 
-export type Unproven =
-  | { readonly kind: 'unproven'; readonly message: string; readonly testimony: Testimony }
-  /** There is no testimony: it is asked for again, nobody waits for it, or it cannot be had. */
-  | { readonly kind: 'lost' | 'stopped' | 'refused'; readonly message: string };
-
-/** `touched`: paths that whoever is to be believed has written to, seen from the worktree. */
-export async function testify(
-  context: OpcodeContext,
-  performance: Performance<ConductedSpec>,
-  witness: Witness,
-  touched: readonly string[],
-): Promise<Result<Testimony, Unproven>> {
-  const opened = await context.workspace.open();
-  if (!opened.ok) return err({ kind: 'refused', message: opened.error });
-  const { folder: worktree, git } = opened.value;
-  const snapshot = git === null ? null : await git.snapshot(SNAPSHOT);
-  if (snapshot !== null && !snapshot.ok) return err({ kind: 'refused', message: sentence(snapshot.error) });
-
-  const effect = innerCommand(performance.effect, INNER, { script: witness.command, cwd: worktree });
-  const folder = stepFolder(context.run.files, effect.step, effect.attempt);
-  const driver = swiftToFind(context.command, context.run);
-  let late = false;
-  const answer = ask(driver, effect, performance);
-  const begunAt = beganAt(join(folder.path, 'status')) ?? Date.now();
-  const limits = new Limits({
-    timeMs: witness.timeoutMs === null ? null : Math.max(0, witness.timeoutMs - (Date.now() - begunAt)),
-    idleMs: null,
-    files: [],
-    reached() {
-      late = true;
-      driver.stop(effect.id, { force: false, why: 'timeout' });
-    },
-  });
-  const { outcome, stop } = await answer;
-  limits.close();
-  const { kind } = outcome.kind === 'success' ? { kind: null } : outcome.failure;
-  if ((kind === 'lost' || kind === 'stopped') && !late && stop?.why !== 'timeout')
-    return err({ kind, message: 'the witness did not come to an end' });
-  const failure = outcome.kind === 'failure' ? outcome.failure : null;
-  return judge(witness, {
-    code: failure === null ? 0 : failure.code,
-    // One that has a status may have missed what was expected, or hit it; it has run either way.
-    unrun: failure === null || failure.code !== null ? null : late ? tooLong(witness) : failure.message,
-    folder,
-    tree: snapshot?.value.tree ?? null,
-    touched: touched.filter(globs(witness.dependsOn)),
-  });
+/** Of a step that says it has completed. */
+export function judgeWitness(task: Task, { witness, of, run, inspect }: WitnessInspection): Outcome {
+  const [claim, command, inspected] = [stepOf(task, of), stepOf(task, run), stepOf(task, inspect)];
+  const { result: _, ...seen } = claim.outputs;
+  if (inspected.failure !== null) return failed('refused', inspected.failure.message, { outputs: seen });
+  const after = valueOf(task, inspected, 'after') as After | null;
+  const heard = hear(task, witness, command, after);
+  const testimony = testimonyOf(witness, heard);
+  const artifacts = withReport(task, claim.outputs, testimony);
+  if (testimony.holds) {
+    const outputs = { ...claim.outputs, witness: testimony, ...artifacts };
+    return success(outputs, { route: 'completed', kept: claim.kept });
+  }
+  const message = `the witness does not bear it out: ${heard.reasons.join('; ')}`;
+  return failed('unproven', message, { outputs: { ...seen, witness: testimony, ...artifacts } });
 }
 
-/** All paths that are not as they were before the run. */
-export async function touchedInRun({ git }: OpenWorkspace): Promise<Result<readonly string[], string>> {
-  if (git === null) return ok([]);
-  const taken = await git.snapshot(SNAPSHOT);
-  if (!taken.ok) return err(sentence(taken.error));
-  const changes = await git.changes({ kind: 'snapshot', name: PRE_RUN }, SNAPSHOT);
-  if (!changes.ok) return err(sentence(changes.error));
-  return ok(changes.value.flatMap(({ path, from }) => (from === null ? [path] : [path, from])));
+/** The report of a validation has the testimony as well. */
+function withReport(task: Task, { artifacts: before, ...claim }: JsonMap, testimony: Testimony): JsonMap {
+  if (!Object.hasOwn(claim, 'validators')) return {};
+  const outcome = testimony.holds ? 'completed' : 'error';
+  const { validators, harness_report, report_summary, proposed_goldens } = claim as Record<string, Json>;
+  const report = { outcome, validators, harness_report, report_summary, proposed_goldens, witness: testimony };
+  visitFolder(task).writeJson('validation_report', 'validation_report.json', report);
+  return before === undefined ? {} : { artifacts: before };
 }
-
-const SNAPSHOT = 'witness';
-/** No validator is called so. */
-const INNER = '.witness';
 
 interface Heard {
   readonly code: number | null;
-  /** Why it has no status. */
-  readonly unrun: string | null;
-  readonly folder: StepFolder;
+  readonly matches: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
   readonly tree: string | null;
   readonly touched: readonly string[];
+  /** Why it does not bear the outcome out: parts of sentences. */
+  readonly reasons: readonly string[];
 }
 
-function judge(witness: Witness, heard: Heard): Result<Testimony, Unproven> {
-  const { expect, dependsOn, command } = witness;
-  const { code, folder, tree, touched } = heard;
-  const [stdout, stderr] = [endOf(join(folder.path, 'stdout')), endOf(join(folder.path, 'stderr'))];
+function hear({ context }: Task, witness: Witness, command: StepRecord, after: After | null): Heard {
+  const { expect, dependsOn } = witness;
+  const { path } = folderOf(context, command);
+  const [stdout, stderr] = [endOf(join(path, 'stdout')), endOf(join(path, 'stderr'))];
+  const paths = (after?.changes ?? []).flatMap(({ path: to, from }) => (from === null ? [to] : [to, from]));
+  const touched = paths.filter(globs(dependsOn));
+  const { failure } = command;
+  const code = failure === null ? 0 : failure.code;
   const found = expect.output === null ? ok(null) : countMatches(expect.output, `${stdout}\n${stderr}`);
   const matches = found.ok ? found.value : 0;
   const reasons = [
-    ...(heard.unrun === null ? [] : [heard.unrun]),
+    // One that has a status may have missed what was expected, or hit it; it has run either way.
+    ...(failure === null || code !== null ? [] : [failure.kind === 'timeout' ? tooLong(witness) : failure.message]),
     ...(code === null || code === expect.exitCode ? [] : [`it exited with status ${code}, not ${expect.exitCode}`]),
     ...(found.ok ? [] : [found.error]),
     ...(found.ok && matches === 0 ? [`its output does not fit ${expect.output}`] : []),
     ...(touched.length === 0 ? [] : [`what it depends on was touched: ${touched.slice(0, NAMED_MAX).join(', ')}`]),
   ];
-  const testimony = {
+  return { code, matches, stdout, stderr, tree: after?.tree ?? null, touched, reasons };
+}
+
+function testimonyOf({ command, expect, dependsOn }: Witness, heard: Heard): Testimony {
+  const { code, matches, stdout, stderr, tree, touched, reasons } = heard;
+  return {
     command,
     expected_exit_code: expect.exitCode,
     exit_code: code,
@@ -135,8 +110,6 @@ function judge(witness: Witness, heard: Heard): Result<Testimony, Unproven> {
     touched: touched.slice(0, TOUCHED_MAX),
     holds: reasons.length === 0,
   };
-  if (testimony.holds) return ok(testimony);
-  return err({ kind: 'unproven', message: `the witness does not bear it out: ${reasons.join('; ')}`, testimony });
 }
 
 const NAMED_MAX = 5;

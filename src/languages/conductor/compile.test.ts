@@ -4,11 +4,9 @@ import { stringify } from 'yaml';
 import { hasErrors } from '../../base/diagnostic.ts';
 import { checkProgram } from '../../ir/check.ts';
 import { conductorOf } from '../../ir/conductor.ts';
-import type { EffectSpec } from '../../ir/effect.ts';
-import type { ConductedSpec } from '../../ir/conducted.ts';
+import type { AgentRequest, Inspection, Validator } from '../../ir/conducted.ts';
 import { DEFAULT_LIMITS } from '../../ir/program.ts';
 import type { Program } from '../../ir/program.ts';
-import type { Text } from '../../ir/text.ts';
 import type { CompiledConductor, ConductorInput } from './compile.ts';
 import { compileConductor } from './compile.ts';
 import { DEFAULT_CONDUCTOR } from './config.ts';
@@ -62,15 +60,23 @@ const TO_STOP = {
 const WORK = { id: 'work', opcode: 'RUN_AGENT', agent: 'alias', prompt: 'task.do.v1', routes: TO_STOP };
 const CHECK = { id: 'check', opcode: 'RUN_VALIDATION', run: ['tests'], routes: TO_STOP };
 
-function effectOf<K extends ConductedSpec['kind']>(
-  { program }: CompiledConductor,
-  block: string,
-  kind: K,
-): Extract<ConductedSpec, { kind: K }> {
-  const act = program?.blocks[block]?.steps[0]?.act;
-  const effect: EffectSpec<Text> | null = act?.kind === 'effect' ? act.effect : null;
-  if (effect?.kind !== kind) throw new Error(`${block} has no effect ${kind}`);
-  return effect as Extract<ConductedSpec, { kind: K }>;
+/** What the steps of the block that performs a step are to do, by their kinds. */
+function inspectionsOf({ program }: CompiledConductor, block: string): readonly Inspection[] {
+  return (program?.blocks[block]?.steps ?? []).flatMap(({ act }) =>
+    act.kind === 'effect' && act.effect.kind === 'inspect' ? [act.effect.inspection] : [],
+  );
+}
+
+function agentOf(compiled: CompiledConductor): AgentRequest {
+  for (const each of inspectionsOf(compiled, 'work/body')) if (each.kind === 'prompt') return each.agent;
+  throw new Error('nobody is prompted');
+}
+
+function validatorsOf(compiled: CompiledConductor): readonly Validator[] {
+  const blocks = Object.keys(compiled.program?.blocks ?? {}).filter((name) => name.startsWith('check/body/'));
+  return blocks
+    .flatMap((name) => inspectionsOf(compiled, name))
+    .flatMap((inspection) => (inspection.kind === 'prepare' ? [inspection.validator] : []));
 }
 
 function codes({ diagnostics }: Pick<CompiledConductor, 'diagnostics'>): readonly string[] {
@@ -132,11 +138,9 @@ describe('validators', () => {
     const config = { ...DEFAULT_CONDUCTOR, validators: { slow: registered } };
     const run = ['tests', 'slow', { id: 'slow2', kind: 'script', entrypoint: 'a', timeout: 1 }];
     const times = (defaults: object, step: object): readonly (number | null)[] =>
-      effectOf(
-        compile({ defaults, steps: [{ ...CHECK, run, ...step }] }, { config }),
-        'check',
-        'validate',
-      ).validators.map(({ timeoutMs }) => timeoutMs);
+      validatorsOf(compile({ defaults, steps: [{ ...CHECK, run, ...step }] }, { config })).map(
+        ({ timeoutMs }) => timeoutMs,
+      );
     expect(times({}, {})).toEqual([null, 7_000, 1_000]);
     expect(times({ limits: { timeout: '2m' } }, {})).toEqual([120_000, 7_000, 1_000]);
     expect(times({ limits: { timeout: '2m' } }, { limits: { timeout: '3m' } })).toEqual([180_000, 7_000, 1_000]);
@@ -146,13 +150,13 @@ describe('validators', () => {
   test('of a configuration stand before what the project has', () => {
     const tests = { command: 'npm test', cwd: null, artifacts: [], timeoutMs: null };
     const compiled = compile({ steps: [CHECK] }, { config: { ...DEFAULT_CONDUCTOR, validators: { tests } } });
-    expect(effectOf(compiled, 'check', 'validate').validators).toEqual([{ kind: 'builtin', id: 'tests', ...tests }]);
+    expect(validatorsOf(compiled)).toEqual([{ kind: 'builtin', id: 'tests', ...tests }]);
     expect(compiled.notes).toEqual([]);
   });
 
   test('of kind builtin say what is otherwise here', () => {
     const run = [{ id: 'tests', kind: 'builtin', cwd: 'app', artifacts: ['*.xml'], timeout: '1m' }];
-    expect(effectOf(compile({ steps: [{ ...CHECK, run }] }), 'check', 'validate').validators).toEqual([
+    expect(validatorsOf(compile({ steps: [{ ...CHECK, run }] }))).toEqual([
       { kind: 'builtin', id: 'tests', command: 'make test', cwd: 'app', artifacts: ['*.xml'], timeoutMs: 60_000 },
     ]);
   });
@@ -167,12 +171,12 @@ describe('validators', () => {
 
 describe('agents', () => {
   test('are adapters, which may have other names', () => {
-    expect(effectOf(compile({ steps: [WORK] }), 'work', 'work').adapter).toBe('real');
+    expect(agentOf(compile({ steps: [WORK] })).adapter).toBe('real');
   });
 
   test('are all the same one where whoever runs it says so', () => {
     const adapters = { ...INPUT.adapters, forced: 'sim', refusal: (name: string) => (name === 'sim' ? null : REFUSED) };
-    expect(effectOf(compile({ steps: [WORK] }, { adapters }), 'work', 'work').adapter).toBe('sim');
+    expect(agentOf(compile({ steps: [WORK] }, { adapters })).adapter).toBe('sim');
   });
 
   const REFUSED = { message: 'there is no such adapter', hint: 'Use another.' };
@@ -185,15 +189,14 @@ describe('agents', () => {
   });
 
   test('may be silent for ten minutes, unless it is said otherwise', () => {
-    const idle = (limits: object): number | null =>
-      effectOf(compile({ steps: [{ ...WORK, limits }] }), 'work', 'work').limits.idleMs;
+    const idle = (limits: object): number | null => agentOf(compile({ steps: [{ ...WORK, limits }] })).limits.idleMs;
     expect([idle({}), idle({ idle_timeout: 0 }), idle({ idle_timeout: '30s' })]).toEqual([600_000, null, 30_000]);
   });
 });
 
 describe('prompts', () => {
   test('are told without their front matter and the lines around them', () => {
-    expect(effectOf(compile({ steps: [WORK] }), 'work', 'work').brief).toEqual({
+    expect(agentOf(compile({ steps: [WORK] })).prompt).toEqual({
       id: 'task.do.v1',
       version: 1,
       path: 'p/task.do.v1',
@@ -205,7 +208,7 @@ describe('prompts', () => {
   test('by their paths need none, and what steps give them is of any type', () => {
     const compiled = compile({ steps: [{ ...WORK, prompt: './plain.md', inputs: ['diff', 'transcript'] }] });
     expect(compiled.diagnostics).toEqual([]);
-    expect(effectOf(compiled, 'work', 'work').brief).toMatchObject({
+    expect(agentOf(compiled).prompt).toMatchObject({
       version: null,
       text: 'Do {{diff}} in {{worktree}}, \r\nas {{{{always}}.',
       inputs: [{ name: 'diff', type: 'any', required: true }],

@@ -1,11 +1,12 @@
 // EVALUATE: a judgement by an agent or by a command, and where it may lead.
 
-import type { EvaluateSpec } from '../../ir/conducted.ts';
+import type { Hints } from '../../ir/conducted.ts';
 import { countAt, mapAt, textAt } from '../yaml-fields.ts';
 import { missingKey, neededText, strictKeys, textsAt } from './fields.ts';
 import { readInputs } from './inputs.ts';
 import type { LimitsSyntax } from './limits.ts';
 import { overLimits, readLimits, turnLimits } from './limits.ts';
+import type { Evaluate } from './opcodes.ts';
 import type { Reading } from './reading.ts';
 import { adapterFor, modelFor } from './reading.ts';
 import type { Outline, Particulars } from './syntax.ts';
@@ -20,33 +21,29 @@ export function readEvaluate(reading: Reading, step: Outline): Particulars {
   const byCommand = map.entries.has('evaluator');
   const limits = overLimits(readLimits(report, map, what, !byCommand), defaults.limits);
   const inputs = readInputs(report, map, reading.steps);
-  const evaluator = byCommand ? commandEvaluator(reading, step, limits) : agentEvaluator(reading, step, inputs, limits);
+  const hints = { componentKind: defaults.componentKind, evalProfile: defaults.evalProfile };
+  const evaluator = byCommand
+    ? commandEvaluator(reading, step, limits)
+    : agentEvaluator(reading, step, inputs, limits, hints);
   const allowedNext = textsAt(report, map, 'allowed_next_steps', 'allowed_next_steps: [fix, ask, STOP]') ?? [];
   if (!map.entries.has('allowed_next_steps')) {
     missingKey(report, step.place, what, 'allowed_next_steps', 'For example allowed_next_steps: [fix, ask, STOP].');
   }
   const partialMax = countAt(report, map, 'max_partial', 1) ?? PARTIAL_MAX;
-  const effect: EvaluateSpec | null =
-    evaluator === null
-      ? null
-      : {
-          kind: 'evaluate',
-          evaluator,
-          allowedNext: allowedNext.map(({ text }) => text),
-          partialMax,
-          hints: { componentKind: defaults.componentKind, evalProfile: defaults.evalProfile },
-          reprompt: null,
-        };
-  return { ...UNSAID, effect, timeoutMs: limits.timeoutMs, allowedNext, inputs };
+  const next = allowedNext.map(({ text }) => text);
+  const spec: Evaluate | null =
+    evaluator === null ? null : { kind: 'evaluate', evaluator, allowedNext: next, partialMax, hints };
+  return { ...UNSAID, spec, timeoutMs: limits.timeoutMs, allowedNext, inputs };
 }
 
-type Evaluator = EvaluateSpec['evaluator'];
+type Evaluator = Evaluate['evaluator'];
 
 function agentEvaluator(
   reading: Reading,
   step: Outline,
   inputs: Particulars['inputs'],
   limits: LimitsSyntax,
+  hints: Hints,
 ): Evaluator | null {
   const { report } = reading;
   const { map, place, id } = step;
@@ -57,14 +54,8 @@ function agentEvaluator(
   const file = prompt === null ? null : reading.prompts.named('prompt', prompt, 'planner');
   if (prompt === null || file === null) return null;
   const names = inputs.map(({ text }) => text);
-  return {
-    kind: 'agent',
-    adapter,
-    model,
-    prompt: reading.prompts.text(prompt, file, id, names),
-    inputs: names,
-    limits: turnLimits(limits),
-  };
+  const text = reading.prompts.text(prompt, file, id, names);
+  return { kind: 'agent', agent: { adapter, model, prompt: text, inputs: names, limits: turnLimits(limits), hints } };
 }
 
 /** It is handed all evidence, whether a prompt asks for it or not. */

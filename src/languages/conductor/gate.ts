@@ -1,6 +1,5 @@
 // GATE, ROLLBACK and STOP: what people decide, the way back, and the end.
 
-import type { RollbackSpec } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
 import { durationAt, textAt } from '../yaml-fields.ts';
 import { missingKey, neededText, oneOf, textsAt, wordAt } from './fields.ts';
@@ -22,13 +21,13 @@ export function readGate(report: Report, step: Outline, workflow: string): Parti
     report.warning('unused-key', timeout.keyPlace, message, 'Remove it, or use the type requires_approval.');
   }
   const approvers = readApprovers(report, step);
-  if (gate === null) return { ...UNSAID, effect: null };
+  if (gate === null) return { ...UNSAID, spec: null };
   const prompt = reason?.text.trim() ?? `${workflow} asks for a decision: ${id}`;
   return {
     ...UNSAID,
     gate,
     timeoutMs: waits(gate) ? timeoutMs : null,
-    effect: { kind: 'gate', gate: id, prompt, blocks: waits(gate), approvers },
+    spec: { kind: 'gate', effect: { kind: 'gate', gate: id, prompt, blocks: waits(gate), approvers } },
   };
 }
 
@@ -58,15 +57,14 @@ export function readRollback(report: Report, step: Outline): Particulars {
   if (written?.text.startsWith('checkpoint:') === true) {
     const message = `"target": named checkpoints are reserved for a later version`;
     report.error('reserved-target', written.place, message, 'Use pre_run or pre_step.');
-    return { ...UNSAID, effect: null };
+    return { ...UNSAID, spec: null };
   }
   const target = written === null ? null : oneOf(report, 'target', written, TARGETS);
-  const effect: RollbackSpec | null = target === null ? null : { kind: 'rollback', target };
-  return { ...UNSAID, effect };
+  return { ...UNSAID, spec: target === null ? null : { kind: 'rollback', target } };
 }
 
 export function readStop(report: Report, { map }: Outline): Particulars {
   const reason = textAt(report, map, 'reason')?.text.trim() ?? null;
   const verdict = wordAt(report, map, 'verdict', ['success', 'failure'] as const);
-  return { ...UNSAID, verdict, effect: { kind: 'halt', verdict: verdict ?? 'success', reason } };
+  return { ...UNSAID, verdict, spec: { kind: 'stop', verdict: verdict ?? 'success', reason } };
 }

@@ -1,14 +1,14 @@
-// Steps as syntax → blocks: one for each step, and for each end that a run can come to.
+// Steps as syntax → blocks: one for each step, one for each end that a run can come to, and bodies.ts for what performs a step.
 
-import type { EffectSpec } from '../../ir/effect.ts';
+import { Bug } from '../../base/assert.ts';
+import type { EndInspection } from '../../ir/conducted.ts';
 import type { Transition } from '../../ir/transition.ts';
 import { targetOf } from '../../ir/transition.ts';
-import type { HaltSpec } from '../../ir/conducted.ts';
-import type { Block, Step } from '../../ir/program.ts';
-import { NO_RETRY } from '../../ir/program.ts';
-import type { Text } from '../../ir/text.ts';
+import type { Act, Block, Step } from '../../ir/program.ts';
+import { evaluateBody, inspects, plainStep, runAgentBody, runValidationBody } from './bodies.ts';
 import type { Steps } from './graph.ts';
 import { STOP } from './ids.ts';
+import type { OpcodeSpec } from './opcodes.ts';
 import { answersFor, isGood, unroutedEnds } from './routes.ts';
 import type { Route, StepSyntax } from './syntax.ts';
 import { named, stepAfter } from './syntax.ts';
@@ -19,7 +19,7 @@ const REPROMPTS = 2;
 /** The name of an end that was not wanted; no id of a step has such a mark. */
 const UNWANTED = '!';
 
-type Verdict = HaltSpec['verdict'];
+type Verdict = EndInspection['verdict'];
 
 /** `entry`: the step that a run begins with. Ends that nothing leads to are left out. */
 export function lowerSteps(steps: Steps, entry: string): readonly Block[] {
@@ -42,11 +42,11 @@ function endBlocks(id: string, verdict: Verdict | null, reason: string | null): 
 
 function endBlock(name: string, id: string, verdict: Verdict, reason: string | null): Block {
   const done: Transition = { kind: 'stop', verdict: verdict === 'success' ? 'done' : 'failed', reason };
-  return block(name, step(id, 'stop', { kind: 'halt', verdict, reason }, { done }));
+  return lowerVisit(id, { kind: 'stop', verdict, reason }, null, { done }, name)[0];
 }
 
-function reasonOf({ effect }: StepSyntax): string | null {
-  return effect?.kind === 'halt' ? effect.reason : null;
+function reasonOf({ spec }: StepSyntax): string | null {
+  return spec?.kind === 'stop' ? spec.reason : null;
 }
 
 /** The block that a route leads to, be it after another workflow. One that returns has ended well. */
@@ -68,8 +68,7 @@ function lowerRoute(steps: Steps, route: Route): Transition {
 
 /** None where a part of the step is missing. */
 function lowerStep(steps: Steps, syntax: StepSyntax): readonly Block[] {
-  const { id, opcode, effect, timeoutMs } = syntax;
-  if (effect === null) return [];
+  if (syntax.spec === null) return [];
   const routes = syntax.routes.flatMap((route) => {
     const follow = lowerRoute(steps, route);
     return answersFor(syntax, route).map((answer) => [answer, follow] as const);
@@ -78,32 +77,59 @@ function lowerStep(steps: Steps, syntax: StepSyntax): readonly Block[] {
     const reason = `${named(syntax)} has no route for "${key}"`;
     return [[answer, { kind: 'stop', verdict: 'failed', reason }] as const];
   });
-  const lowered = step(id, opcode.toLowerCase(), effect, Object.fromEntries([...lacking, ...routes]));
-  return [
-    block(id, {
-      ...lowered,
-      timeout: timeoutMs === null ? null : `${String(timeoutMs)}ms`,
-      repromptsMax: effect.kind === 'evaluate' ? REPROMPTS : 0,
-    }),
-  ];
+  return lowerVisit(syntax.id, syntax.spec, syntax.timeoutMs, Object.fromEntries([...lacking, ...routes]));
 }
 
-function step(id: string, executor: string, effect: EffectSpec<Text>, routes: Step['routes']): Step {
-  return {
-    id,
-    executor,
-    needs: [],
-    act: { kind: 'effect', effect },
+/** The block that is visited, and those that perform its step. */
+export function lowerVisit(
+  id: string,
+  spec: OpcodeSpec,
+  timeoutMs: number | null,
+  routes: Step['routes'] = {},
+  name = id,
+): readonly [Block, ...(readonly Block[])] {
+  const body = bodyOf(id, spec, timeoutMs);
+  const [performing] = body;
+  const step: Step = {
+    ...plainStep(id, spec.kind, performing === undefined ? actOf(spec) : performedBy(performing)),
     routes,
     unrouted: 'tell',
-    onError: { kind: 'fail' },
-    retry: NO_RETRY,
-    repromptsMax: 0,
-    timeout: null,
-    agent: null,
+    // Of a step that a block performs, the time is that of its turn or command.
+    timeout: timeoutMs === null || performing !== undefined ? null : `${String(timeoutMs)}ms`,
+    repromptsMax: spec.kind === 'evaluate' ? REPROMPTS : 0,
   };
+  return [{ name, parameters: [], steps: [step], naming: 'visit-last', visits: null }, ...body];
 }
 
-function block(name: string, only: Step): Block {
-  return { name, parameters: [], steps: [only], naming: 'visit-last', visits: null };
+/** None where a single effect performs it. */
+function bodyOf(id: string, spec: OpcodeSpec, timeoutMs: number | null): readonly Block[] {
+  switch (spec.kind) {
+    case 'run_agent':
+      return runAgentBody(id, spec, timeoutMs);
+    case 'run_validation':
+      return runValidationBody(id, spec);
+    case 'evaluate':
+      return evaluateBody(id, spec, timeoutMs);
+    case 'gate':
+    case 'rollback':
+    case 'stop':
+      return [];
+  }
+}
+
+function performedBy({ name }: Block): Act {
+  return { kind: 'block', target: targetOf(name) };
+}
+
+function actOf(spec: OpcodeSpec): Act {
+  switch (spec.kind) {
+    case 'gate':
+      return { kind: 'effect', effect: spec.effect };
+    case 'rollback':
+      return { kind: 'effect', effect: { kind: 'git', operation: spec } };
+    case 'stop':
+      return inspects({ ...spec, kind: 'end' });
+    default:
+      throw new Bug(`a block performs ${spec.kind}`);
+  }
 }

@@ -10,11 +10,7 @@ import { adapterFor, modelFor } from './reading.ts';
 import type { Outline, Particulars } from './syntax.ts';
 import { named, UNSAID } from './syntax.ts';
 
-export function readRunAgent(
-  reading: Reading,
-  step: Outline,
-  witnesses: Readonly<Record<string, Witness>>,
-): Particulars {
+export function readRunAgent(reading: Reading, step: Outline, witness: Witness | null): Particulars {
   const { report, defaults } = reading;
   const { map, id, place } = step;
   const what = named(step);
@@ -26,22 +22,24 @@ export function readRunAgent(
   const file = prompt === null ? null : reading.prompts.named('prompt', prompt, 'task');
   const limits = overLimits(readLimits(report, map, what, true), defaults.limits);
   const policy = reading.policies.of(map, defaults.policy);
-  if (prompt === null || file === null) return { ...UNSAID, effect: null, inputs };
+  if (prompt === null || file === null) return { ...UNSAID, spec: null, inputs };
   const names = inputs.map(({ text }) => text);
   return {
     ...UNSAID,
     timeoutMs: limits.timeoutMs,
     inputs,
-    effect: {
-      kind: 'work',
-      adapter,
-      model,
-      brief: reading.prompts.text(prompt, file, id, names),
-      inputs: names,
+    spec: {
+      kind: 'run_agent',
+      agent: {
+        adapter,
+        model,
+        prompt: reading.prompts.text(prompt, file, id, names),
+        inputs: names,
+        limits: turnLimits(limits),
+        hints: { componentKind: defaults.componentKind, evalProfile: defaults.evalProfile },
+      },
       policy,
-      limits: turnLimits(limits),
-      hints: { componentKind: defaults.componentKind, evalProfile: defaults.evalProfile },
-      witnesses,
+      witness,
     },
   };
 }

@@ -26,11 +26,7 @@ interface Read {
   readonly place: Place;
 }
 
-export function readRunValidation(
-  reading: Reading,
-  step: Outline,
-  witnesses: Readonly<Record<string, Witness>>,
-): Particulars {
+export function readRunValidation(reading: Reading, step: Outline, witness: Witness | null): Particulars {
   const { report, defaults } = reading;
   const what = named(step);
   const limits = overLimits(readLimits(report, step.map, what, false), defaults.limits);
@@ -45,11 +41,12 @@ export function readRunValidation(
   return {
     ...UNSAID,
     harness: harness?.place ?? null,
-    effect: {
-      kind: 'validate',
+    spec: {
+      kind: 'run_validation',
       validators: read.map(({ validator }) => validator),
       idleMs: limits.idleMs || null,
-      witnesses,
+      envAllow: reading.config.envAllow,
+      witness,
     },
   };
 }

@@ -47,7 +47,7 @@ export function readStep(reading: Reading, step: Outline, workflow: string): Ste
   const routes = readRoutes(reading, step);
   const read = {
     ...step,
-    ...readParticulars(reading, step, witnessesOf(report, step, routes), workflow),
+    ...readParticulars(reading, step, witnessOf(report, step, routes), workflow),
     routes,
     allowUnreachable: booleanAt(report, map, 'allow_unreachable') ?? false,
   };
@@ -55,17 +55,12 @@ export function readStep(reading: Reading, step: Outline, workflow: string): Ste
   return read;
 }
 
-function readParticulars(
-  reading: Reading,
-  step: Outline,
-  witnesses: Readonly<Record<string, Witness>>,
-  workflow: string,
-): Particulars {
+function readParticulars(reading: Reading, step: Outline, witness: Witness | null, workflow: string): Particulars {
   switch (step.opcode) {
     case 'RUN_AGENT':
-      return readRunAgent(reading, step, witnesses);
+      return readRunAgent(reading, step, witness);
     case 'RUN_VALIDATION':
-      return readRunValidation(reading, step, witnesses);
+      return readRunValidation(reading, step, witness);
     case 'EVALUATE':
       return readEvaluate(reading, step);
     case 'GATE':
@@ -77,16 +72,14 @@ function readParticulars(
   }
 }
 
-/** Of a step, it is `completed` that must be proven. */
-function witnessesOf(report: Report, step: Outline, routes: readonly Route[]): Readonly<Record<string, Witness>> {
-  const witness = KEYS[step.opcode].includes('witness') ? readWitness(report, step.map, named(step)) : null;
-  const onRoutes = routes.flatMap(({ key, witness: demanded }) =>
-    demanded === null ? [] : [[key, demanded] as const],
-  );
+/** Of a step, it is `completed` that must be proven; of no other route can it be demanded. */
+function witnessOf(report: Report, step: Outline, routes: readonly Route[]): Witness | null {
+  const own = KEYS[step.opcode].includes('witness') ? readWitness(report, step.map, named(step)) : null;
+  const onRoutes = routes.filter(({ witness }) => witness !== null);
   const entry = step.map.entries.get('witness');
-  if (witness !== null && entry !== undefined && onRoutes.length > 0) {
+  if (own !== null && entry !== undefined && onRoutes.length > 0) {
     const message = `${named(step)} and one of its routes both demand a witness`;
     report.error('duplicate-witness', entry.keyPlace, message, 'Remove one of the two.');
   }
-  return { ...Object.fromEntries(onRoutes), ...(witness === null ? {} : { completed: witness }) };
+  return own ?? onRoutes.find(({ key }) => key === 'completed')?.witness ?? null;
 }

@@ -2,11 +2,10 @@
 // against the other steps.
 
 import type { Place } from '../../base/source.ts';
-import type { EffectSpec } from '../../ir/effect.ts';
 import type { Witness } from '../../ir/conducted.ts';
-import type { Text } from '../../ir/text.ts';
 import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
 import { STOP } from './ids.ts';
+import type { OpcodeSpec } from './opcodes.ts';
 
 export const OPCODES = ['RUN_AGENT', 'RUN_VALIDATION', 'EVALUATE', 'GATE', 'ROLLBACK', 'STOP'] as const;
 export type Opcode = (typeof OPCODES)[number];
@@ -22,7 +21,7 @@ export interface Outline {
 
 export interface StepSyntax extends Outline {
   /** Null where a part of it is missing or wrong, which has been reported. */
-  readonly effect: EffectSpec<Text> | null;
+  readonly spec: OpcodeSpec | null;
   readonly timeoutMs: number | null;
   readonly routes: readonly Route[];
   readonly allowUnreachable: boolean;
@@ -48,7 +47,7 @@ export const UNSAID = {
 } as const;
 
 /** What a step of one opcode says beside what all say. */
-export type Particulars = Pick<StepSyntax, 'effect' | keyof typeof UNSAID>;
+export type Particulars = Pick<StepSyntax, 'spec' | keyof typeof UNSAID>;
 
 export interface Route {
   readonly key: string;

@@ -1,11 +1,8 @@
-// What is seen of a worktree before somebody works in it, and afterwards.
+// The state of a worktree before somebody works in it, and afterwards.
 //
-// K1  Before a visit, a snapshot is taken, once: by whichever attempt comes first, in whichever life of the engine. What is
-//     known of it is kept beside what the attempts leave, and not in the run's directory, where agents may write. So is
-//     what is seen afterwards: a witness may change things that nobody is to answer for.
-// K2  What the turn has left running is ended before anything is looked at: nothing changes behind our back.
-// K3  A worktree leads to its repository by a file `.git`. Without it, git would take the repository around the worktree for
-//     the one that is meant, and that is the user's own: it is put back before git is asked for anything.
+// worktree/1  What a turn has left running is ended before anything is looked at: nothing changes behind our back.
+// worktree/2  A worktree leads to its repository by a file `.git`. Without it, git would take the repository around the
+//             worktree for the one that is meant, and that is the user's own: it is put back before git is asked for anything.
 
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -15,19 +12,15 @@ import { own } from '../../base/json.ts';
 import type { JsonMap } from '../../base/json.ts';
 import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
-import type { Effect } from '../../ir/effect.ts';
 import { markerOf } from '../environment.ts';
-import type { DriverContext } from '../environment.ts';
 import type { Change } from '../git/diff.ts';
 import type { GitProblem } from '../git/git-error.ts';
 import type { Snapshot } from '../git/snapshot.ts';
 import type { Worktree } from '../git/worktree.ts';
 import { killProcessTree } from '../../sys/kill-process-tree.ts';
-import { stepFolder } from '../step-folder.ts';
 import { makeFolder, writePrivate } from '../../sys/private-file.ts';
-import { readJsonFile, writeJsonFile } from '../../sys/json-file.ts';
-import type { OpcodeContext } from './context.ts';
-import { snapshotName } from './workspace.ts';
+import { ownFolder } from './context.ts';
+import type { ConductorContext, ConductorSettings, StepRecord, Task } from './context.ts';
 
 /** What was there. */
 export interface Before extends Snapshot {
@@ -52,36 +45,24 @@ export interface After extends Snapshot {
   readonly tampered: readonly string[];
 }
 
+/** `name`: of the snapshot. */
 export async function lookBefore(
   git: Worktree,
-  { run, settings }: Pick<OpcodeContext, 'run' | 'settings'>,
-  effect: Effect,
+  { protectedBranches }: ConductorSettings,
+  name: string,
 ): Promise<Result<Before, GitProblem>> {
-  const file = beforeFile(run, effect);
-  const known = readJsonFile(file) as Before | null;
-  if (known !== null) return ok(known);
   const at = Date.now();
-  const taken = await git.snapshot(snapshotName(effect.step));
+  const taken = await git.snapshot(name);
   if (!taken.ok) return taken;
-  const tips = await git.tips(settings.protectedBranches);
+  const tips = await git.tips(protectedBranches);
   if (!tips.ok) return tips;
   const [pointer, governing] = [pointerOf(git.path), governingOf(git.path)];
-  const before: Before = { ...taken.value, at, pointer, governing, tips: tips.value };
-  makeFolder(dirname(file));
-  writeJsonFile(file, before);
-  return ok(before);
+  return ok({ ...taken.value, at, pointer, governing, tips: tips.value });
 }
 
-export async function lookAfter(
-  git: Worktree,
-  { run, settings }: Pick<OpcodeContext, 'run' | 'settings'>,
-  effect: Effect,
-  before: Before,
-): Promise<Result<After, GitProblem>> {
-  const file = join(stepFolder(run.files, effect.step, effect.attempt).path, 'after.json');
-  const known = readJsonFile(file) as After | null;
-  if (known !== null) return ok(known);
-  const led = leadBack(git, run, effect, before);
+export async function lookAfter(task: Task, git: Worktree, before: Before): Promise<Result<After, GitProblem>> {
+  const { protectedBranches } = task.context.settings;
+  const led = leadBack(task, git, before);
   if (!led.ok) return led;
   const tampered = [...(led.value ? ['.git'] : []), ...differences(before.governing, governingOf(git.path))];
   const now = await git.snapshot('now');
@@ -90,13 +71,9 @@ export async function lookAfter(
   if (!changes.ok) return changes;
   const hidden = await git.hidden(before.name, 'now');
   if (!hidden.ok) return hidden;
-  const moved = await movedBranches(git, before, settings.protectedBranches);
+  const moved = await movedBranches(git, before, protectedBranches);
   if (!moved.ok) return moved;
-  const after: After = { ...now.value, changes: changes.value, hidden: hidden.value, moved: moved.value, tampered };
-  // A turn that could not be begun has left no folder.
-  makeFolder(dirname(file));
-  writeJsonFile(file, after);
-  return ok(after);
+  return ok({ ...now.value, changes: changes.value, hidden: hidden.value, moved: moved.value, tampered });
 }
 
 /** Not those that somebody else has moved meanwhile, to commits of their own. */
@@ -117,23 +94,9 @@ async function movedBranches(
   return ok(moved);
 }
 
-/** The same care (K3) for whoever comes later. `earlier`: visits, of which the latest that has looked knows what was there. */
-export function leadBackAfter(
-  git: Worktree,
-  run: DriverContext,
-  effect: Effect,
-  earlier: readonly string[],
-): Result<boolean, GitProblem> {
-  for (const step of earlier.toReversed()) {
-    const before = readJsonFile(beforeFile(run, { step })) as Before | null;
-    if (before !== null) return leadBack(git, run, effect, before);
-  }
-  return ok(false);
-}
-
-/** Whether it was cut off, in whichever life of the engine that was seen. */
-function leadBack(git: Worktree, run: DriverContext, effect: Effect, { pointer }: Before): Result<boolean, GitProblem> {
-  const aside = join(dirname(beforeFile(run, effect)), `replaced-git-${effect.attempt}`);
+/** Puts `.git` back (worktree/2). Whether it had been cut off, in whichever life of the engine that was seen. */
+export function leadBack(task: Task, git: Worktree, { pointer }: Before): Result<boolean, GitProblem> {
+  const aside = join(dirname(ownFolder(task).path), 'replaced-git');
   if (pointerOf(git.path) === pointer && commonDirOf(git.path) !== null) return ok(isThere(aside));
   const path = join(git.path, '.git');
   const refused = (why: string): Result<boolean, GitProblem> =>
@@ -151,9 +114,10 @@ function leadBack(git: Worktree, run: DriverContext, effect: Effect, { pointer }
   }
 }
 
-/** Ends what an attempt has left running (K2). */
-export async function endLeft(run: DriverContext, effect: Effect): Promise<void> {
-  await killProcessTree({ marker: markerOf(run, effect.id), leader: null }, { graceMs: LEFT_GRACE_MS }).done;
+/** Ends what an attempt has left running (worktree/1). */
+export async function endLeft({ run }: ConductorContext, { id, attempt }: StepRecord): Promise<void> {
+  const marker = markerOf(run, `${id}#${attempt}`);
+  await killProcessTree({ marker, leader: null }, { graceMs: LEFT_GRACE_MS }).done;
 }
 
 /** As outputs and evidence have it. */
@@ -195,10 +159,6 @@ const LEFT_GRACE_MS = 2_000;
 const CLOCK_STEP_MS = 20;
 const OF_THE_ENGINE =
   /^(?:artifacts|metadata\.json|status\.json.*|events\.ndjson|final-state\.txt|diff\.patch|transcript\.md|\.gitignore)$/;
-
-function beforeFile(run: DriverContext, { step }: Pick<Effect, 'step'>): string {
-  return join(dirname(stepFolder(run.files, step, 1).path), 'before.json');
-}
 
 /** Null where it is a folder, or absent, or no file. */
 function pointerOf(folder: string): string | null {

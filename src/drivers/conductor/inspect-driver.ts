@@ -1,0 +1,50 @@
+// The driver of inspections: what the engine reads, writes for people, and judges from what has been recorded.
+
+import type { Driver } from '../../engine/ports.ts';
+import type { EndInspection } from '../../ir/conducted.ts';
+import { success } from '../../ir/effect.ts';
+import type { Outcome } from '../../ir/effect.ts';
+import { fillAgentPrompt } from './agent-turn.ts';
+import { earlierVisits, failed } from './context.ts';
+import type { ConductorContext, Task } from './context.ts';
+import { listed, pendingGoldens } from './escalation.ts';
+import { decide, gatherEvidence } from './evaluation.ts';
+import { judgeTurn } from './run-agent.ts';
+import { taskDriver } from './task-driver.ts';
+import { collectValidator, judgeValidators, prepareValidator } from './validators.ts';
+import { judgeWitness } from './witness.ts';
+
+export function inspectDriver(context: ConductorContext): Driver {
+  return taskDriver(context, 'inspect', async (task, { inspection: wanted }) => {
+    switch (wanted.kind) {
+      case 'prompt':
+        return fillAgentPrompt(task, wanted);
+      case 'policy':
+        return judgeTurn(task, wanted);
+      case 'witness':
+        return judgeWitness(task, wanted);
+      case 'evidence':
+        return gatherEvidence(task, wanted);
+      case 'decision':
+        return decide(task, wanted);
+      case 'prepare':
+        return prepareValidator(task, wanted);
+      case 'collect':
+        return collectValidator(task, wanted);
+      case 'report':
+        return judgeValidators(task, wanted);
+      case 'end':
+        return mayEnd(task, wanted);
+    }
+  });
+}
+
+/** Golden snapshots that were proposed and that nobody approved keep a run from succeeding, by whatever path it came. */
+function mayEnd(task: Task, { verdict }: EndInspection): Outcome {
+  const goldens = verdict === 'success' ? pendingGoldens(earlierVisits(task)) : [];
+  if (goldens.length === 0) return success();
+  const message =
+    `golden snapshots were proposed and nobody approved them: ${listed(goldens)}. ` +
+    'A gate that blocks must be approved after the validation that proposes them';
+  return failed('refused', message);
+}
