@@ -96,7 +96,7 @@ describe('a rollback is refused, with what helps,', () => {
     await works('git switch --quiet -c release/1; echo 1 > one');
     const failure = failureOf(await rig.rollback('pre_step'));
     expect(failure.kind).toBe('refused');
-    expect(failure.message).toMatch(/protected branch release\/1.*; switch it to another branch/);
+    expect(failure.message).toMatch(/protected branch release\/1.*; switch to another branch/);
     expect(rig.git('status', '--porcelain', '-uall')).toBe('?? one\n');
   });
 
