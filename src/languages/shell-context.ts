@@ -34,7 +34,7 @@ import {
   readSingle,
 } from './shell-quotes.ts';
 import type { HoleContext, Scan } from './shell-scan.ts';
-import { apply, expansion, holesSince, lose, loseAtJoint, place, settle } from './shell-scan.ts';
+import { apply, expansion, holesSince, giveUp, giveUpAtJoint, place, resultsOf } from './shell-scan.ts';
 
 /** One context for each hole, in the order of the text. */
 export function shellContexts(script: string): readonly HoleContext[] {
@@ -52,7 +52,7 @@ export function shellContexts(script: string): readonly HoleContext[] {
     readCommands,
   };
   readCommands(scan, null);
-  return settle(scan);
+  return resultsOf(scan);
 }
 
 /** Words that are followed by another command. */
@@ -136,12 +136,12 @@ class CommandReader {
     const s = this.#scan;
     while (s.at < s.text.length) {
       if (this.#readNext(s.text[s.at] ?? '') !== 'closed') continue;
-      if (this.#heredocs.length > 0) lose(s, 'a here-document begins on the last line of a $(…)');
+      if (this.#heredocs.length > 0) giveUp(s, 'a here-document begins on the last line of a $(…)');
       return;
     }
     this.#endCommand();
-    if (this.#interrupted.length > 0) lose(s, 'it stands within or after a ( that is never closed');
-    if (this.#close !== null) lose(s, 'it stands within or after a $( that is never closed');
+    if (this.#interrupted.length > 0) giveUp(s, 'it stands within or after a ( that is never closed');
+    if (this.#close !== null) giveUp(s, 'it stands within or after a $( that is never closed');
   }
 
   #readNext(character: string): 'closed' | 'open' {
@@ -220,7 +220,7 @@ class CommandReader {
     this.#addPart(text, holesSince(s, first), false);
     // Shells differ on which line end the body of a here-document follows then.
     if (this.#heredocs.length > 0 && s.text.slice(from, s.at).includes('\n')) {
-      lose(s, 'the line that begins a here-document goes on over a line end within quotes or brackets');
+      giveUp(s, 'the line that begins a here-document goes on over a line end within quotes or brackets');
     }
   }
 
@@ -238,7 +238,7 @@ class CommandReader {
       this.#addPart('#', [], true);
       s.at += 1;
     } else if (this.#command.condition !== null || this.#open.includes('pattern')) {
-      lose(s, 'it stands after a # within [[ … ]] or a pattern');
+      giveUp(s, 'it stands after a # within [[ … ]] or a pattern');
     } else readComment(s);
   }
 
@@ -254,7 +254,7 @@ class CommandReader {
       condition.push({ text: character, holes: [] });
       s.at += 1;
     } else if (condition !== null || this.#open.at(-1) === 'array') {
-      lose(s, `it stands within or after [[ … ]] or an array with a ${character} in it`);
+      giveUp(s, `it stands within or after [[ … ]] or an array with a ${character} in it`);
     } else {
       this.#endCommand();
       if (character === ';' && (s.text[s.at + 1] === ';' || s.text[s.at + 1] === '&')) this.#endCaseBody();
@@ -266,7 +266,7 @@ class CommandReader {
   #endCaseBody(): void {
     const s = this.#scan;
     if (this.#open.at(-1) === 'case-body') this.#open[this.#open.length - 1] = 'case-pattern';
-    else lose(s, 'it stands after a ;; that belongs to no `case`');
+    else giveUp(s, 'it stands after a ;; that belongs to no `case`');
     s.at += s.text.startsWith(';;&', s.at) ? 3 : 2;
   }
 
@@ -303,9 +303,9 @@ class CommandReader {
     const isPattern = this.#open.at(-1) === 'case-pattern';
     const array = command.word === null || isPattern ? null : arrayBefore(command.word);
     if (command.word?.text === '!' && command.first)
-      lose(s, 'it stands after !(, which shells read differently; put a space between');
+      giveUp(s, 'it stands after !(, which shells read differently; put a space between');
     if (this.#isTimedWithin() || (command.first && command.word?.text === 'time'))
-      lose(s, 'it stands after a `time (` that shells read differently');
+      giveUp(s, 'it stands after a `time (` that shells read differently');
     if (s.lost !== null) return;
     if (command.condition !== null) {
       this.#endWord();
@@ -327,7 +327,7 @@ class CommandReader {
       this.#command.first = !isPattern;
     }
     s.at += 1;
-    loseAtJoint(s);
+    giveUpAtJoint(s);
   }
 
   /** At ((. */
@@ -357,7 +357,7 @@ class CommandReader {
       this.#command = this.#interrupted.pop() ?? this.#command;
       this.#addPart(DYNAMIC, [], false);
     } else if (top === undefined && this.#close === ')') return true;
-    else lose(this.#scan, 'it stands after a ) that closes nothing');
+    else giveUp(this.#scan, 'it stands after a ) that closes nothing');
     return false;
   }
 
@@ -370,7 +370,7 @@ class CommandReader {
 
   #endCommand(): void {
     this.#endWord();
-    if (this.#command.condition !== null) lose(this.#scan, 'it stands within or after a [[ that is never closed');
+    if (this.#command.condition !== null) giveUp(this.#scan, 'it stands within or after a [[ that is never closed');
     apply(this.#scan, judgeCommand(this.#command.words));
     this.#command = newCommand(true);
   }
@@ -394,7 +394,7 @@ class CommandReader {
     const s = this.#scan;
     if (text !== ']]') condition.push(word);
     else if (this.#open.at(-1) === 'group')
-      lose(s, 'it stands within or after brackets in [[ … ]] that are never closed');
+      giveUp(s, 'it stands within or after brackets in [[ … ]] that are never closed');
     else {
       apply(s, judgeCondition(condition));
       this.#command = newCommand(true);
@@ -427,7 +427,7 @@ class CommandReader {
         open[open.length - 1] = 'case-in';
         return true;
       case 'case-in':
-        if (text !== 'in') lose(this.#scan, 'it stands after a `case` that this version cannot follow');
+        if (text !== 'in') giveUp(this.#scan, 'it stands after a `case` that this version cannot follow');
         open[open.length - 1] = 'case-pattern';
         this.#command.first = true;
         return true;
@@ -444,7 +444,7 @@ class CommandReader {
   #endReservedWord(text: string, isTimed: boolean): boolean {
     const command = this.#command;
     if (RESERVED.has(text) && text !== 'time' && (command.prefixed || isTimed)) {
-      lose(this.#scan, `it stands after a \`${text}\` that shells do not take for one of their own words there`);
+      giveUp(this.#scan, `it stands after a \`${text}\` that shells do not take for one of their own words there`);
     } else if (text === 'esac' && this.#open.at(-1) === 'case-body') this.#open.pop();
     else if (text === 'case') {
       this.#open.push('case-subject');
@@ -454,7 +454,7 @@ class CommandReader {
     } else if (text === 'function') {
       command.behind = 'function';
       command.first = false;
-    } else if (text === 'coproc') lose(this.#scan, 'it stands within or after a `coproc`');
+    } else if (text === 'coproc') giveUp(this.#scan, 'it stands within or after a `coproc`');
     else if (text === '[[') command.condition = [];
     else return false;
     return true;
@@ -463,7 +463,8 @@ class CommandReader {
   #endOrdinaryWord(word: Word, text: string | null): void {
     const command = this.#command;
     const { first, words } = command;
-    if (first && hasOpenSubscript(word)) lose(this.#scan, 'it stands within or after a subscript with spaces', NO_CURE);
+    if (first && hasOpenSubscript(word))
+      giveUp(this.#scan, 'it stands within or after a subscript with spaces', NO_CURE);
     else if (first && isAssignment(word)) {
       command.prefixed = true;
       apply(this.#scan, judgeAssignment(word));
@@ -507,13 +508,13 @@ function readRedirection(s: Scan): Heredoc | 'file' | 'duplicate' | 'process' | 
   operator.lastIndex = s.at;
   const text = operator.exec(s.text)?.[0] ?? '<';
   s.at += text.length;
-  loseAtJoint(s);
+  giveUpAtJoint(s);
   if (text.endsWith('(')) return 'process';
   if (text.endsWith('&')) return 'duplicate';
   if (text !== '<<' && text !== '<<-') return 'file';
   const read = readDelimiter(s.text, s.at);
   if (read === null) {
-    lose(s, 'it stands after a here-document whose delimiter cannot be told');
+    giveUp(s, 'it stands after a here-document whose delimiter cannot be told');
     return null;
   }
   s.at = read.end;

@@ -62,7 +62,7 @@ export function findHeredocEnd(
 type Surroundings = Pick<HeredocPlace, 'lead' | 'tail'>;
 
 /** What stands on the line of each hole before and behind it; null where values could make the delimiter together. */
-export function holeSurroundings(body: string, { delimiter, raw, tabs }: Heredoc): readonly (Surroundings | null)[] {
+export function textAroundHoles(body: string, { delimiter, raw, tabs }: Heredoc): readonly (Surroundings | null)[] {
   const holes: (Surroundings | null)[] = [];
   let lineStart = 0;
   for (const line of body.split('\n')) {

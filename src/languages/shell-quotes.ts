@@ -3,16 +3,16 @@
 import type { QuoteLayer } from '../ir/quote.ts';
 import { NO_CURE } from './shell-evaluation.ts';
 import type { Heredoc } from './shell-heredoc.ts';
-import { findHeredocEnd, HOLE, holeSurroundings } from './shell-heredoc.ts';
+import { findHeredocEnd, HOLE, textAroundHoles } from './shell-heredoc.ts';
 import type { HoleContext, Refusal, Scan } from './shell-scan.ts';
 import {
   DEPTH_MAX,
-  deeper,
+  nested,
   expansion,
   holesSince,
   inner,
-  lose,
-  loseAtJoint,
+  giveUp,
+  giveUpAtJoint,
   place,
   refuse,
   refuseFound,
@@ -35,7 +35,7 @@ export function readSingle(s: Scan): string {
       if (character === "'") return s.text.slice(from, s.at - 1);
     }
   }
-  lose(s, "it stands within or after a ' that is never closed");
+  giveUp(s, "it stands within or after a ' that is never closed");
   return '';
 }
 
@@ -70,7 +70,7 @@ export function readDouble(s: Scan): string {
         text += character;
     }
   }
-  lose(s, 'it stands within or after a " that is never closed');
+  giveUp(s, 'it stands within or after a " that is never closed');
   return text;
 }
 
@@ -79,11 +79,11 @@ export function readDollar(s: Scan, around: Around): void {
   const next = s.text[s.at + 1];
   if (s.text.startsWith('$((', s.at)) {
     s.at += 3;
-    deeper(s, readArithmetic);
+    nested(s, readArithmetic);
   } else if (next === '(') {
     s.at += 2;
-    loseAtJoint(s);
-    deeper(
+    giveUpAtJoint(s);
+    nested(
       s,
       (nested) => {
         s.readCommands(nested, ')');
@@ -91,11 +91,11 @@ export function readDollar(s: Scan, around: Around): void {
       'own',
     );
   } else if (next === '{') {
-    deeper(s, (nested) => {
+    nested(s, (nested) => {
       readBraces(nested, around);
     });
   } else if (next === '[')
-    lose(s, 'it stands within or after $[…], which shells read differently', 'Write $((…)) instead.');
+    giveUp(s, 'it stands within or after $[…], which shells read differently', 'Write $((…)) instead.');
   else if (next === "'" && around === 'bare') readAnsiQuotes(s);
   else if (next === HOLE) {
     s.at += 1;
@@ -105,7 +105,7 @@ export function readDollar(s: Scan, around: Around): void {
     name.lastIndex = s.at;
     const text = name.exec(s.text)?.[0] ?? '$';
     s.at += text.length;
-    loseAtJoint(s);
+    giveUpAtJoint(s);
     if (/\w$/.test(text) && s.text[s.at] === HOLE) {
       refuse(s, {
         reason: `its value would be read as part of the name ${text}; write \${${text.slice(1)}} there`,
@@ -123,13 +123,13 @@ function readAnsiQuotes(s: Scan): void {
     const character = s.text[s.at];
     if (character === HOLE) refuse(s, { reason: why, hint: null });
     else if (character === '\\' && s.text[s.at + 1] === "'")
-      return lose(s, "it stands after a $'…' that shells read differently");
+      return giveUp(s, "it stands after a $'…' that shells read differently");
     else {
       s.at += 1;
       if (character === "'") return;
     }
   }
-  lose(s, why);
+  giveUp(s, why);
 }
 
 /** At `${`. */
@@ -163,18 +163,18 @@ function readBraces(s: Scan, around: Around): void {
         break;
       case "'":
         if (around === 'bare') readSingle(s);
-        else lose(s, "it stands within or after a ' within ${…}, which shells read differently");
+        else giveUp(s, "it stands within or after a ' within ${…}, which shells read differently");
         break;
       case '"':
         if (around === 'bare') readDouble(s);
         else if (around === 'double') readInnerDouble(s, isPattern);
-        else lose(s, 'it stands within or after quotes within ${…}, which shells read differently there');
+        else giveUp(s, 'it stands within or after quotes within ${…}, which shells read differently there');
         break;
       default:
         s.at += 1;
     }
   }
-  lose(s, 'it stands within or after a ${ that is never closed');
+  giveUp(s, 'it stands within or after a ${ that is never closed');
 }
 
 const UNTOLD: Refusal = {
@@ -202,7 +202,7 @@ function readInnerDouble(s: Scan, isPattern: boolean): void {
   const first = s.found.length;
   readDouble(s);
   if (!isPattern && s.text.slice(start, s.at).includes('}'))
-    return lose(s, 'it stands within or after quotes within "${…}"');
+    return giveUp(s, 'it stands within or after quotes within "${…}"');
   for (let hole = first; hole < s.found.length; hole++) {
     s.found[hole] = { kind: 'refused', reason: 'it stands within quotes within "${…}"', hint: null };
   }
@@ -215,7 +215,7 @@ export function readArithmetic(s: Scan): void {
   while (s.at < s.text.length) {
     const character = s.text[s.at];
     const odd = character === "'" || (quoted && (character === '(' || character === ')'));
-    if (odd) return lose(s, 'it stands within or after quotes in $((…))');
+    if (odd) return giveUp(s, 'it stands within or after quotes in $((…))');
     switch (character) {
       case '"':
         quoted = !quoted;
@@ -243,13 +243,13 @@ export function readArithmetic(s: Scan): void {
         else if (s.text[s.at] === ')') {
           s.at += 1;
           return;
-        } else return lose(s, 'it stands after a (( that could be two brackets; put a space between them');
+        } else return giveUp(s, 'it stands after a (( that could be two brackets; put a space between them');
         break;
       default:
         s.at += 1;
     }
   }
-  lose(s, 'it stands within or after a (( that is never closed');
+  giveUp(s, 'it stands within or after a (( that is never closed');
 }
 
 /**
@@ -267,19 +267,19 @@ export function readBackticks(s: Scan, around: Around): void {
     }
     const next = s.text[at + 1] ?? '';
     // The value is escaped for the backticks, and this backslash would take away the first of its own.
-    if (next === HOLE) return lose(s, 'it stands behind a backslash within backticks');
+    if (next === HOLE) return giveUp(s, 'it stands behind a backslash within backticks');
     const removed = '$`\\'.includes(next) || (next === '"' && around === 'double');
     if (next === '"' && around === 'heredoc')
-      return lose(s, 'it stands after a \\" within backticks of a here-document');
+      return giveUp(s, 'it stands after a \\" within backticks of a here-document');
     script += removed && next !== '' ? next : `\\${next}`;
     at += 2;
   }
-  if (at >= s.text.length) return lose(s, 'it stands within or after a ` that is never closed');
+  if (at >= s.text.length) return giveUp(s, 'it stands within or after a ` that is never closed');
   s.at = at + 1;
-  if (s.depth >= DEPTH_MAX) return lose(s, 'it stands too deep in the script');
+  if (s.depth >= DEPTH_MAX) return giveUp(s, 'it stands too deep in the script');
   const nested = inner(s, script, [{ kind: 'backtick' }, ...s.around]);
   s.readCommands(nested, null);
-  if (nested.lost !== null) lose(s, nested.lost.reason, nested.lost.hint);
+  if (nested.lost !== null) giveUp(s, nested.lost.reason, nested.lost.hint);
 }
 
 /** At a backslash outside of single quotes. Gives what it escapes; a line end is not there at all. */
@@ -297,7 +297,8 @@ export function readBackslash(s: Scan): string {
 /** At the beginning of the body's first line: reads to behind the delimiter's line. */
 export function readHeredoc(s: Scan, heredoc: Heredoc): void {
   const end = findHeredocEnd(s.text, s.at, heredoc);
-  if (end === null) return lose(s, `it stands in or after a here-document without its last line, ${heredoc.delimiter}`);
+  if (end === null)
+    return giveUp(s, `it stands in or after a here-document without its last line, ${heredoc.delimiter}`);
   readHeredocBody(s, heredoc, s.text.slice(s.at, end.body));
   if (s.lost === null) s.at = end.next;
 }
@@ -322,8 +323,8 @@ function readHeredocBody(s: Scan, heredoc: Heredoc, body: string): void {
       direct.at = nested.at;
     } else direct.at += 1;
   }
-  if (nested.lost !== null) return lose(s, nested.lost.reason, nested.lost.hint);
-  for (const [index, surroundings] of holeSurroundings(body, heredoc).entries()) {
+  if (nested.lost !== null) return giveUp(s, nested.lost.reason, nested.lost.hint);
+  for (const [index, surroundings] of textAroundHoles(body, heredoc).entries()) {
     const found = s.found[first + index];
     if (found?.kind !== 'placed') continue;
     const settle = (one: QuoteLayer): QuoteLayer =>

@@ -53,14 +53,14 @@ export function refuse(s: Scan, refusal: Refusal): void {
   s.at += 1;
 }
 
-export function lose(s: Scan, reason: string, hint: string | null = null): void {
+export function giveUp(s: Scan, reason: string, hint: string | null = null): void {
   s.lost ??= { reason, hint };
   s.at = s.text.length;
 }
 
 /** Behind the beginning of something whose rest may stand on the next line: a joint that shells see through. */
-export function loseAtJoint(s: Scan): void {
-  if (s.text.startsWith('\\\n', s.at)) lose(s, 'a sign of the shell is cut in two by the end of a line');
+export function giveUpAtJoint(s: Scan): void {
+  if (s.text.startsWith('\\\n', s.at)) giveUp(s, 'a sign of the shell is cut in two by the end of a line');
 }
 
 /** The holes found since then that belong to this script, and not to a `$(…)` within it. */
@@ -92,7 +92,7 @@ export function apply(s: Scan, findings: readonly Finding[]): void {
         s.arrays.add(finding.name);
         break;
       case 'lost':
-        lose(s, finding.reason, finding.hint);
+        giveUp(s, finding.reason, finding.hint);
         break;
     }
   }
@@ -120,7 +120,7 @@ function tighten(s: Scan, hole: number, kind: 'integer' | 'quoted'): void {
 }
 
 /** At the end of the script. */
-export function settle({ found, lost, text, arrays, declared }: Scan): readonly HoleContext[] {
+export function resultsOf({ found, lost, text, arrays, declared }: Scan): readonly HoleContext[] {
   if (lost !== null) {
     return text
       .split(HOLE)
@@ -142,8 +142,8 @@ export function inner(s: Scan, text: string, around: readonly QuoteLayer[]): Sca
 }
 
 /** Reads on in the same text, one level down; `script`: whether as a script of its own. */
-export function deeper(s: Scan, read: (nested: Scan) => void, script: 'same' | 'own' = 'same'): void {
-  if (s.depth >= DEPTH_MAX) return lose(s, 'it stands too deep in the script');
+export function nested(s: Scan, read: (nested: Scan) => void, script: 'same' | 'own' = 'same'): void {
+  if (s.depth >= DEPTH_MAX) return giveUp(s, 'it stands too deep in the script');
   const nested: Scan = { ...s, depth: s.depth + 1, script: script === 'own' ? s.script + 1 : s.script };
   read(nested);
   s.at = nested.at;

@@ -6,8 +6,8 @@ import { listed, suggest } from '../report.ts';
 import { booleanAt, checkKeys, missing, tableAt, wordAt } from '../toml-fields.ts';
 import type { TomlTable } from '../toml-tree.ts';
 import { filledAt, signalAt } from './fields.ts';
-import type { Texts } from './holes.ts';
-import { commandAt, hasHole } from './holes.ts';
+import type { Texts } from './placeholders.ts';
+import { commandAt, hasPlaceholder } from './placeholders.ts';
 import { readSessionCommands } from './session.ts';
 
 const KEYS = [
@@ -58,7 +58,7 @@ export function readHeadless(texts: Texts, root: TomlTable, readers: readonly st
 
 function needPrompt({ report }: Texts, table: TomlTable, key: string, text: Text | null): void {
   const entry = table.entries.get(key);
-  if (text === null || entry === undefined || hasHole(text, 'prompt')) return;
+  if (text === null || entry === undefined || hasPlaceholder(text, 'prompt')) return;
   const hint = 'Put {{prompt}} where the agent takes it, or let it be read from stdin: prompt = "stdin".';
   report.error('missing-hole', entry.value.place, `"${key}" does not hand over the prompt: it has no {{prompt}}`, hint);
 }

@@ -13,8 +13,8 @@ import type { TomlString, TomlTable } from '../toml-tree.ts';
 import { readToml } from '../toml.ts';
 import { filledAt, groupsIn, neededAt, pattern, tablesAt, textsAt } from './fields.ts';
 import { readAcp, readHeadless } from './headless.ts';
-import type { Texts } from './holes.ts';
-import { readFiles, readHome, readOwnEnvironment } from './surroundings.ts';
+import type { Texts } from './placeholders.ts';
+import { readFiles, readHome, readOwnEnvironment } from './start-environment.ts';
 import { readTerminal, TERMINAL_SECTIONS } from './terminal.ts';
 
 export interface AdapterInput {

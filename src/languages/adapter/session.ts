@@ -4,8 +4,8 @@ import type { Hole, TerminalProfile } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
 import { missing, wordAt } from '../toml-fields.ts';
 import type { TomlTable } from '../toml-tree.ts';
-import type { Texts } from './holes.ts';
-import { commandAt, hasHole } from './holes.ts';
+import type { Texts } from './placeholders.ts';
+import { commandAt, hasPlaceholder } from './placeholders.ts';
 
 export interface SessionCommands {
   readonly command: Text;
@@ -35,7 +35,7 @@ export function readSessionCommands(texts: Texts, table: TomlTable, keys: Sessio
   if (!table.entries.has('command')) {
     missing(report, table.place, section, 'command', 'Say how the agent is started: command = "my-agent".');
   }
-  const sessionId = declared ?? (hasHole(command, 'session_id') ? 'chosen' : keys.canTell ? 'told' : 'none');
+  const sessionId = declared ?? (hasPlaceholder(command, 'session_id') ? 'chosen' : keys.canTell ? 'told' : 'none');
   if (sessionId === 'told' && !keys.canTell) {
     const place = table.entries.get('session_id')?.value.place ?? table.place;
     report.error(
@@ -50,7 +50,7 @@ export function readSessionCommands(texts: Texts, table: TomlTable, keys: Sessio
   const fork = commandAt(texts, table, keys.fork, [...more, ...forked]);
   const need = (key: string, text: Text | null, hole: Hole, severity: 'error' | 'warning' = 'error'): void => {
     const entry = table.entries.get(key);
-    if (text === null || entry === undefined || hasHole(text, hole)) return;
+    if (text === null || entry === undefined || hasPlaceholder(text, hole)) return;
     const message = `"${key}" does not say which session: it has no {{${hole}}}`;
     const otherwise =
       severity === 'warning' ? ' Without it the agent goes on with whichever it takes for the last.' : '';

@@ -15,7 +15,7 @@ import type { Report } from '../report.ts';
 import { booleanAt, checkKeys, durationAt, missing, tableAt, wordAt } from '../toml-fields.ts';
 import type { TomlTable } from '../toml-tree.ts';
 import { filledAt, keysAt, neededAt, pattern, patternsAt, signalAt, tablesAt, wordsAt } from './fields.ts';
-import type { Texts } from './holes.ts';
+import type { Texts } from './placeholders.ts';
 import { readSessionCommands } from './session.ts';
 
 /** These say nothing about an agent that has no terminal. */

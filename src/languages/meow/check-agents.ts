@@ -7,7 +7,7 @@ import { parseTemplate } from '../template.ts';
 import type { TomlString } from '../toml-tree.ts';
 import type { Linked } from './link.ts';
 import type { Order } from './needs.ts';
-import type { Sight } from './surroundings.ts';
+import type { CallerScopes } from './caller-scope.ts';
 import type { BlockSyntax, StepSyntax } from './syntax.ts';
 
 interface AgentStep {
@@ -18,7 +18,7 @@ interface AgentStep {
   readonly pattern: string;
 }
 
-export function checkAgents(linked: Linked, sight: Sight): void {
+export function checkAgents(linked: Linked, sight: CallerScopes): void {
   const spawns = linked.blocks.flatMap((block) => stepsWith(block, 'spawn'));
   const candidatesFor = indexByPattern(spawns);
   const told = new Map<BlockSyntax['report'], Set<string>>();

@@ -8,11 +8,15 @@ import type { TomlEntry, TomlValue } from '../toml-tree.ts';
 import { tomlToJson } from '../toml-tree.ts';
 import { findCycles } from './cycles.ts';
 import type { Call, Linked } from './link.ts';
-import type { Sight } from './surroundings.ts';
+import type { CallerScopes } from './caller-scope.ts';
 import type { BlockSyntax, VariableSyntax } from './syntax.ts';
 
 /** `uses`: whether a block refers to a name. */
-export function checkCalls(linked: Linked, sight: Sight, uses: (block: BlockSyntax, name: string) => boolean): void {
+export function checkCalls(
+  linked: Linked,
+  sight: CallerScopes,
+  uses: (block: BlockSyntax, name: string) => boolean,
+): void {
   for (const call of linked.calls) {
     if (!call.isCertain || call.target.to.kind === 'inline') continue;
     checkPassed(call);
@@ -56,7 +60,7 @@ function checkPassedType(report: Report, value: TomlValue, { name, type }: Varia
   report.error('wrong-type', value.place, `"${name}" is declared otherwise: ${message}`, 'Pass a value of that type.');
 }
 
-function checkMissing(call: Call, sight: Sight, uses: (block: BlockSyntax, name: string) => boolean): void {
+function checkMissing(call: Call, sight: CallerScopes, uses: (block: BlockSyntax, name: string) => boolean): void {
   const { from, target, to } = call;
   const { names, openness } = sight.around(from);
   for (const variable of to.variables) {

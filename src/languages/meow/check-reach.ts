@@ -3,10 +3,10 @@
 
 import type { Linked } from './link.ts';
 import type { BlockSyntax, NeedSyntax, StepSyntax } from './syntax.ts';
-import { waysBelow } from './ways-below.ts';
+import { branchPaths } from './branch-paths.ts';
 
 /** What must be so for a step to start: the ways that branches must have gone, by their ids. */
-type Ways = ReadonlyMap<string, Way>;
+type BranchChoices = ReadonlyMap<string, Way>;
 
 interface Way {
   readonly keys: ReadonlySet<string>;
@@ -15,14 +15,14 @@ interface Way {
 }
 
 interface Footing {
-  readonly ways: Ways;
+  readonly ways: BranchChoices;
   /** Those of them that the steps need which it needs. */
-  readonly inherited: Ways;
+  readonly inherited: BranchChoices;
   /** `stuck`: it can never start, and fails when that shows. `behind`: it needs one that never starts, and is skipped. */
   readonly fate: 'starts' | 'stuck' | 'behind';
 }
 
-const NONE: Ways = new Map();
+const NONE: BranchChoices = new Map();
 const UNKNOWN: Footing = { ways: NONE, inherited: NONE, fate: 'starts' };
 /** Of how many branches at once is kept track; those that were named last. */
 const WAYS_MAX = 30;
@@ -57,17 +57,17 @@ function checkStep(
     const [head = '', ...below] = need.text.split('.');
     const before = need.text.includes('*') ? null : find(head);
     if (before === null || before.step === step) continue;
-    if (keepsBack(before, below)) {
+    if (blocks(before, below)) {
       const hint = `See why "${head}" does not.`;
       report.warning('unreachable-step', need.place, `${never}: it needs "${need.text}", which never does`, hint);
       return { ways: NONE, inherited: NONE, fate: 'behind' };
     }
-    const { ways: own, absent } = waysBelow(linked, before.step, below);
+    const { ways: own, absent } = branchPaths(linked, before.step, below);
     if (absent !== null) {
       report.error('unreachable-step', need.place, `${never}: ${absent.message}`, absent.hint);
       return { ways: NONE, inherited: NONE, fate: 'stuck' };
     }
-    const handed = handedOn(before, below);
+    const handed = certainAfter(before, below);
     const mine = new Map([...own].map(([branch, keys]) => [branch, { keys, need }]));
     const clash = clashOf(ways, handed) ?? clashOf(ways, mine) ?? clashOf(handed, mine);
     if (clash !== null) {
@@ -92,13 +92,13 @@ function only({ keys, need }: Way): string {
 }
 
 /** A step that cannot start fails, which its on_error may make good for; one that is skipped stays so. */
-function keepsBack({ step, footing: { fate } }: Needed, [below]: readonly string[]): boolean {
+function blocks({ step, footing: { fate } }: Needed, [below]: readonly string[]): boolean {
   if (fate !== 'stuck') return fate === 'behind';
   return below === undefined ? !isMadeGoodFor(step) : below !== 'recover';
 }
 
 /** What is certain of the branches when a step, or something below it, is there to be needed. */
-function handedOn({ step, footing }: Needed, [below]: readonly string[]): Ways {
+function certainAfter({ step, footing }: Needed, [below]: readonly string[]): BranchChoices {
   const mayHaveFailed = below === undefined ? isMadeGoodFor(step) : below === 'recover';
   return mayHaveFailed ? footing.inherited : footing.ways;
 }
@@ -114,7 +114,7 @@ interface Clash {
   readonly other: Way;
 }
 
-function clashOf(some: Ways, more: Ways): Clash | null {
+function clashOf(some: BranchChoices, more: BranchChoices): Clash | null {
   if (some === more) return null;
   for (const [branch, other] of more) {
     const one = some.get(branch);
@@ -127,7 +127,7 @@ function common(some: ReadonlySet<string>, more: ReadonlySet<string>): ReadonlyS
   return new Set([...some].filter((key) => more.has(key)));
 }
 
-function merged(some: Ways, more: Ways): Ways {
+function merged(some: BranchChoices, more: BranchChoices): BranchChoices {
   if (some === more || more.size === 0) return some;
   if (some.size === 0) return more;
   const all = new Map(some);

@@ -11,7 +11,7 @@ import { suggest } from '../report.ts';
 import { checkAgents } from './check-agents.ts';
 import { checkCalls } from './check-calls.ts';
 import { checkReach } from './check-reach.ts';
-import type { FindForeign, Library, Linked } from './link.ts';
+import type { FindOtherWorkflow, Library, Linked } from './link.ts';
 import { linkBlocks } from './link.ts';
 import type { Setting } from './lower-block.ts';
 import { lowerBlock, lowerCleanups } from './lower-block.ts';
@@ -19,8 +19,8 @@ import { findSection } from './module.ts';
 import type { MeowFile, Module } from './modules.ts';
 import { openModule } from './modules.ts';
 import type { AdapterChoice } from './scope.ts';
-import type { Root, Sight } from './surroundings.ts';
-import { lookAround } from './surroundings.ts';
+import type { Root, CallerScopes } from './caller-scope.ts';
+import { callerScopes } from './caller-scope.ts';
 import type { BlockSyntax } from './syntax.ts';
 
 export interface MeowInput {
@@ -44,7 +44,7 @@ export interface OtherFiles {
   /** The `file` of one of them, or of the one that is compiled; null where there is none of that name. */
   readonly find: (from: string, name: string) => string | null;
   /** Workflows of other languages. */
-  readonly foreign?: FindForeign;
+  readonly foreign?: FindOtherWorkflow;
 }
 
 export interface Adapters {
@@ -135,26 +135,26 @@ function diagnosticsOf({ touched }: Opened): readonly Diagnostic[] {
 }
 
 /** All that a compilation is about. */
-interface Whole {
+interface Compilation {
   readonly linked: Linked;
-  readonly sight: Sight;
+  readonly sight: CallerScopes;
   /** Names that each block refers to. */
   readonly used: ReadonlyMap<BlockSyntax, Set<string>>;
 }
 
-function look(library: Library, roots: readonly Root[], values: Readonly<Record<string, Json>>): Whole {
+function look(library: Library, roots: readonly Root[], values: Readonly<Record<string, Json>>): Compilation {
   const linked = linkBlocks(
     library,
     roots.map(({ block }) => block),
     values,
   );
   const used = new Map(linked.blocks.map((block) => [block, new Set<string>()]));
-  return { linked, sight: lookAround(linked, roots), used };
+  return { linked, sight: callerScopes(linked, roots), used };
 }
 
 /** `entry`: the block that the run begins with; null where nothing is run. */
 function settings(
-  { linked, used }: Whole,
+  { linked, used }: Compilation,
   { given, adapters = NO_ADAPTERS }: Partial<Pick<MeowInput, 'given' | 'adapters'>>,
   entry: BlockSyntax | null,
 ): (block: BlockSyntax) => Setting {
@@ -179,14 +179,14 @@ function settings(
   });
 }
 
-function checkAll({ linked, sight, used }: Whole): void {
+function checkAll({ linked, sight, used }: Compilation): void {
   checkCalls(linked, sight, (block, name) => used.get(block)?.has(name) ?? false);
   checkAgents(linked, sight);
   checkReach(linked);
 }
 
 /** What matters only where a workflow is run by its name. */
-function checkEntry(entry: BlockSyntax, { used }: Whole, given: readonly string[] | null): void {
+function checkEntry(entry: BlockSyntax, { used }: Compilation, given: readonly string[] | null): void {
   const { report, workflow, variables } = entry;
   if (workflow.internal !== null) {
     const hint = 'Remove "internal", or run a workflow that uses it.';

@@ -8,9 +8,9 @@ import { listed, suggest } from '../report.ts';
 import type { Hole } from '../template.ts';
 import { parseTemplate } from '../template.ts';
 import type { TomlString } from '../toml-tree.ts';
-import type { KnownValues } from './known-values.ts';
-import { collectValues } from './known-values.ts';
-import type { Link, Links } from './links.ts';
+import type { StaticValues } from './static-values.ts';
+import { collectStaticValues } from './static-values.ts';
+import type { LinkedTarget, LinkedTargets } from './linked-targets.ts';
 import type { Module } from './modules.ts';
 import { isPlaced, parseReference, spellingsOf } from './reference.ts';
 import type { BlockSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
@@ -21,14 +21,14 @@ export interface Library {
   /** Null where there is no such file. */
   readonly find: (from: string, name: string) => string | null;
   /** A workflow of another language that a name in a file means; null where there is none. */
-  readonly foreign: FindForeign;
+  readonly foreign: FindOtherWorkflow;
   /** Those that something led to. */
   readonly touched: Set<Module>;
 }
 
-export type FindForeign = (from: string, name: string) => Entered | null;
+export type FindOtherWorkflow = (from: string, name: string) => Entered | null;
 
-export interface Linked extends Links {
+export interface Linked extends LinkedTargets {
   /** Each block once, in the order in which they are met. */
   readonly blocks: readonly BlockSyntax[];
   readonly calls: readonly Call[];
@@ -49,15 +49,15 @@ export function linkBlocks(
   roots: readonly BlockSyntax[],
   given: Readonly<Record<string, Json>>,
 ): Linked {
-  const known = collectValues(library.modules.values(), given);
-  const links = new Map<TargetSyntax, Link>();
+  const known = collectStaticValues(library.modules.values(), given);
+  const links = new Map<TargetSyntax, LinkedTarget>();
   const calls: Call[] = [];
   const blocks = new Set(roots);
   // A set gives what is added while it is walked through.
   for (const from of blocks) {
     for (const step of from.steps) {
       for (const target of step.targets) {
-        const found = follow(library, known, from, target);
+        const found = resolveTarget(library, known, from, target);
         if (found === null) continue;
         links.set(target, found.link);
         for (const to of found.leadsTo) {
@@ -71,11 +71,11 @@ export function linkBlocks(
 }
 
 interface Found {
-  readonly link: Link;
+  readonly link: LinkedTarget;
   readonly leadsTo: Iterable<BlockSyntax>;
 }
 
-function follow(library: Library, known: KnownValues, from: BlockSyntax, target: TargetSyntax): Found | null {
+function resolveTarget(library: Library, known: StaticValues, from: BlockSyntax, target: TargetSyntax): Found | null {
   if (target.to.kind === 'inline') return knownBlock(target.to.block);
   const { reference } = target.to;
   const { parts } = parseTemplate(reference.value);
@@ -106,7 +106,7 @@ function knownBlock(block: BlockSyntax): Found {
 /** A reference with holes may come to any workflow of the file, and to whatever its variables are known to be. */
 function openLink(
   library: Library,
-  known: KnownValues,
+  known: StaticValues,
   from: BlockSyntax,
   reference: TomlString,
   parts: readonly (string | Hole)[],

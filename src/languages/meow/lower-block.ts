@@ -7,14 +7,14 @@ import type { TomlString } from '../toml-tree.ts';
 import type { Scope } from './scope.ts';
 import { STEP_BUILTINS, WORKFLOW_BUILTINS } from './scope.ts';
 import { lowerStep } from './step.ts';
-import type { Sight } from './surroundings.ts';
+import type { CallerScopes } from './caller-scope.ts';
 import type { BlockSyntax, VariableSyntax } from './syntax.ts';
 import { lowerDefault, lowerScript } from './text.ts';
 
 /** What is the same for every text of a block. */
 export type Setting = Pick<Scope, 'passed' | 'adapter' | 'links' | 'onUse'>;
 
-export function lowerBlock(block: BlockSyntax, sight: Sight, setting: Setting): Block {
+export function lowerBlock(block: BlockSyntax, sight: CallerScopes, setting: Setting): Block {
   const order = sight.orderOf(block);
   const base = scopeOf(block, sight, setting);
   const steps = block.steps.flatMap((step) => {
@@ -24,7 +24,7 @@ export function lowerBlock(block: BlockSyntax, sight: Sight, setting: Setting): 
   return { name: block.name, parameters: lowerParameters(base, block.variables), steps, naming: 'path', visits: null };
 }
 
-export function lowerCleanups(block: BlockSyntax, sight: Sight, setting: Setting): Program['cleanup'] {
+export function lowerCleanups(block: BlockSyntax, sight: CallerScopes, setting: Setting): Program['cleanup'] {
   const base = scopeOf(block, sight, setting);
   const { success, failure, stop } = block.workflow.cleanup;
   return {
@@ -34,7 +34,7 @@ export function lowerCleanups(block: BlockSyntax, sight: Sight, setting: Setting
   };
 }
 
-function scopeOf(block: BlockSyntax, sight: Sight, setting: Setting): Scope {
+function scopeOf(block: BlockSyntax, sight: CallerScopes, setting: Setting): Scope {
   const { report, workflow, variables, steps } = block;
   return {
     ...setting,

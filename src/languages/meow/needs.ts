@@ -6,8 +6,8 @@ import type { Place } from '../../base/source.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { findCycles } from './cycles.ts';
-import type { Links } from './links.ts';
-import { knownBelow, stepsBelow } from './links.ts';
+import type { LinkedTargets } from './linked-targets.ts';
+import { knownBelow, stepsBelow } from './linked-targets.ts';
 import type { BlockSyntax, NeedSyntax, StepSyntax } from './syntax.ts';
 import { isPlaceholder } from './syntax.ts';
 
@@ -24,7 +24,11 @@ interface Edge {
 type Graph = ReadonlyMap<StepSyntax, readonly Edge[]>;
 
 /** `around`: what a step of that id is to this block, which has none. */
-export function checkNeeds({ report, steps }: BlockSyntax, links: Links, around: (id: string) => Around): Order {
+export function checkNeeds(
+  { report, steps }: BlockSyntax,
+  links: LinkedTargets,
+  around: (id: string) => Around,
+): Order {
   const block: Block = { report, links, around, byId: new Map(steps.map((step) => [step.id, step])) };
   const graph: Graph = new Map(steps.map((step) => [step, step.needs.flatMap((need) => resolve(block, step, need))]));
   for (const cycle of findCycles(graph.keys(), (step) => graph.get(step) ?? [])) reportCycle(report, cycle);
@@ -36,7 +40,7 @@ export type Around = 'leads-here' | 'around' | 'nothing';
 
 interface Block {
   readonly report: Report;
-  readonly links: Links;
+  readonly links: LinkedTargets;
   readonly around: (id: string) => Around;
   readonly byId: ReadonlyMap<string, StepSyntax>;
 }

@@ -13,8 +13,8 @@ import type { AdapterRefusal } from '../adapter-catalog.ts';
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
 import { LITERAL_BRACES } from '../template.ts';
-import type { Links } from './links.ts';
-import { knownBelow, stepsBelow } from './links.ts';
+import type { LinkedTargets } from './linked-targets.ts';
+import { knownBelow, stepsBelow } from './linked-targets.ts';
 import type { OutputType, StepSyntax, VariableSyntax, WorkflowSyntax } from './syntax.ts';
 import { isPlaceholder } from './syntax.ts';
 
@@ -34,15 +34,15 @@ export interface Scope {
   readonly isFinished: (id: string) => boolean;
   /** Whether the step has its own outputs by then. */
   readonly ownOutputs: boolean;
-  readonly around: Surroundings;
-  readonly links: Links;
+  readonly around: CallerScope;
+  readonly links: LinkedTargets;
   /** What an agent is started with that names no adapter. */
   readonly adapter: AdapterChoice;
   readonly onUse: (name: string) => void;
 }
 
 /** What is in sight of a block through those that lead to it. */
-export interface Surroundings {
+export interface CallerScope {
   readonly names: ReadonlySet<string>;
   /** The nearest step of that id. */
   readonly findStep: (id: string) => { readonly step: StepSyntax; readonly isFinished: boolean } | null;

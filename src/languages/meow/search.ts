@@ -4,8 +4,8 @@
 import type { Json } from '../../base/json.ts';
 import { parseTemplate } from '../template.ts';
 import type { TomlTable } from '../toml-tree.ts';
-import type { KnownValues } from './known-values.ts';
-import { collectValues } from './known-values.ts';
+import type { StaticValues } from './static-values.ts';
+import { collectStaticValues } from './static-values.ts';
 import type { MeowFile } from './modules.ts';
 import { openModule } from './modules.ts';
 import type { Section } from './module.ts';
@@ -31,7 +31,7 @@ export function createSearch(given: Readonly<Record<string, Json>>): Search {
     add: (file) => {
       if (!MAY_REFER.test(file.text)) return [];
       modules.push({ file: file.file, sections: openModule(file, '').sections });
-      const known = collectValues(modules, given);
+      const known = collectStaticValues(modules, given);
       const wanted: Wanted[] = [];
       for (const module of modules) {
         for (const each of wantedBy(module, known)) {
@@ -51,7 +51,7 @@ const MAY_REFER = /template|on_error|\\[uUx]/;
 
 function* wantedBy(
   { file, sections }: { readonly file: string; readonly sections: readonly Section[] },
-  known: KnownValues,
+  known: StaticValues,
 ): Generator<Wanted> {
   const own = new Set(sections.map(({ name }) => name));
   for (const text of sections.flatMap(referencesIn)) {

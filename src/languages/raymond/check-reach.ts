@@ -3,14 +3,14 @@
 
 import type { Place } from '../../base/source.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
-import type { Edge, Ways } from './edges.ts';
-import { waysOf } from './edges.ts';
+import type { Exit, StateExits } from './exits.ts';
+import { exitsOf } from './exits.ts';
 import type { Linked, LinkedWorkflow } from './link.ts';
 import type { StateSyntax } from './syntax.ts';
 
 interface Node {
   readonly state: StateSyntax;
-  readonly ways: Ways;
+  readonly ways: StateExits;
   readonly workflow: LinkedWorkflow;
 }
 
@@ -20,7 +20,7 @@ function nodesOf({ workflows }: Linked): Nodes {
   const nodes = workflows.flatMap((workflow) =>
     [...workflow.states.values()].map((state): [string, Node] => [
       state.id,
-      { state, ways: waysOf(workflow, state), workflow },
+      { state, ways: exitsOf(workflow, state), workflow },
     ]),
   );
   return new Map(nodes);
@@ -77,16 +77,16 @@ export function checkReach(linked: Linked): void {
   checkForks(nodes, reached);
 }
 
-function isReset({ tag }: Edge): boolean {
+function isReset({ tag }: Exit): boolean {
   return tag === 'reset' || tag === 'reset-workflow';
 }
 
 /** States from which a result can be reached. `leads`: whether a result beyond an edge is one for the state before it. */
-function endingStates(nodes: Nodes, leads: (edge: Edge, node: Node) => boolean): ReadonlySet<string> {
+function endingStates(nodes: Nodes, leads: (edge: Exit, node: Node) => boolean): ReadonlySet<string> {
   const ending = new Set<string>();
   // What is of another language comes to its end by itself.
   const ends = (id: string | null): boolean => id !== null && (ending.has(id) || !nodes.has(id));
-  const comes = (node: Node, edge: Edge): boolean => {
+  const comes = (node: Node, edge: Exit): boolean => {
     const { tag, to, back, next, late } = edge;
     if (tag === 'result') return true;
     if (!leads(edge, node)) return false;
@@ -104,7 +104,7 @@ function endingStates(nodes: Nodes, leads: (edge: Edge, node: Node) => boolean):
 }
 
 /** A fork that leaves it to a goto beside it where to go on: the goto is an edge of its own. */
-function forksBesideGoto(edges: readonly Edge[]): boolean {
+function forksBesideGoto(edges: readonly Exit[]): boolean {
   return edges.length > 0 && edges.every(({ tag, next }) => tag.startsWith('fork') && next === null);
 }
 
@@ -125,7 +125,7 @@ function checkForks(nodes: Nodes, reached: ReadonlySet<StateSyntax>): void {
   }
 }
 
-function isFork({ tag }: Edge): boolean {
+function isFork({ tag }: Exit): boolean {
   return tag === 'fork' || tag === 'fork-workflow';
 }
 
@@ -136,7 +136,7 @@ function complain({ report, name }: StateSyntax, place: Place, why: string, cure
 }
 
 /** Where whoever forks goes on. */
-function onwards({ edges }: Ways, { next }: Edge): readonly string[] {
+function onwards({ edges }: StateExits, { next }: Exit): readonly string[] {
   if (next !== null) return [next];
   return edges.flatMap(({ tag, to }) => (tag === 'goto' && to !== null ? [to] : []));
 }
@@ -183,7 +183,7 @@ function workersAhead(nodes: Nodes): Ahead {
   ];
 }
 
-function entersDeeper(edge: Edge): boolean {
+function entersDeeper(edge: Exit): boolean {
   return TAG_RULES[edge.tag].target === 'workflow' && !isReset(edge);
 }
 

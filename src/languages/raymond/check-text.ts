@@ -6,21 +6,21 @@ import { TAG_RULES } from '../../ir/machine.ts';
 import type { AdapterKnowledge } from '../adapter-catalog.ts';
 import type { Complain } from '../report.ts';
 import { listed, suggest } from '../report.ts';
-import { isAllowed } from './edges.ts';
+import { isAllowed } from './exits.ts';
 import type { LinkedWorkflow } from './link.ts';
 import { placesOfPath } from './link.ts';
 import { BUILT_IN, placeholdersIn } from './placeholders.ts';
 import { overriding } from './settings.ts';
-import type { Named, Said, StateSyntax } from './syntax.ts';
+import type { Named, MentionedTag, StateSyntax } from './syntax.ts';
 
 /** `error`: for whoever has it checked. `warning`: for whoever runs it. */
 export type Severity = 'error' | 'warning';
 
 export function checkSaid(workflow: LinkedWorkflow, state: StateSyntax, severity: Severity): void {
   const complain = state.report[severity];
-  for (const said of state.said) {
-    if (said.fault !== null) {
-      const message = `an agent that says this would not be understood: ${said.fault}`;
+  for (const said of state.mentionedTags) {
+    if (said.error !== null) {
+      const message = `an agent that says this would not be understood: ${said.error}`;
       complain('malformed-tag', said.place, message, 'Write it as it must be said.');
       continue;
     }
@@ -39,7 +39,7 @@ export function checkSaid(workflow: LinkedWorkflow, state: StateSyntax, severity
 function missing(
   complain: Complain,
   { names }: LinkedWorkflow,
-  { tag, place }: Said,
+  { tag, place }: MentionedTag,
   { written, message }: Extract<Named, { kind: 'missing' }>,
 ): void {
   const known = Object.keys(names.states);
@@ -48,9 +48,9 @@ function missing(
 }
 
 /** Attributes that it must have, and those that it may not. */
-function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, next, place }: Said): void {
+function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, next, place }: MentionedTag): void {
   const { requiredAttribute: wants, session } = TAG_RULES[tag];
-  const besideGoto = state.said.some((other) => other.tag === 'goto');
+  const besideGoto = state.mentionedTags.some((other) => other.tag === 'goto');
   const isFork = tag === 'fork' || tag === 'fork-workflow';
   if (wants !== null && !attributes.includes(wants) && !(isFork && next === null && besideGoto)) {
     const hint = `Write <${tag} ${wants}="NEXT.md">…</${tag}>.`;
@@ -64,7 +64,7 @@ function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, n
 
 /** Paths that lead to no workflow. What a policy names must be there. */
 export function checkPaths(workflow: LinkedWorkflow, severity: Severity): void {
-  for (const [path, { message, hint }] of workflow.nowhere) {
+  for (const [path, { message, hint }] of workflow.unknownPaths) {
     for (const { state, place, isPolicy } of placesOfPath(workflow, path)) {
       state.report[isPolicy ? 'error' : severity]('missing-workflow', place, message, hint);
     }
@@ -89,7 +89,9 @@ export function checkPlaceholders(state: StateSyntax, given: readonly string[], 
 /** Names of attributes that texts hand to workers. */
 export function attributesIn(workflows: readonly LinkedWorkflow[]): readonly string[] {
   const forks = workflows.flatMap(({ states }) =>
-    [...states.values()].flatMap(({ said }) => said.filter(({ tag }) => tag === 'fork' || tag === 'fork-workflow')),
+    [...states.values()].flatMap(({ mentionedTags }) =>
+      mentionedTags.filter(({ tag }) => tag === 'fork' || tag === 'fork-workflow'),
+    ),
   );
   return [...new Set(forks.flatMap(({ attributes }) => attributes))];
 }
@@ -125,9 +127,9 @@ export function checkAdapters(
 }
 
 /** A call goes on in a copy of its caller's session. */
-function checkForks({ report, said, policy }: StateSyntax, adapter: string): void {
+function checkForks({ report, mentionedTags, policy }: StateSyntax, adapter: string): void {
   const needs = (tag: TransitionTag): boolean => TAG_RULES[tag].session === 'fork';
-  for (const { tag, place } of [...said, ...(policy?.allowed ?? [])].filter((each) => needs(each.tag))) {
+  for (const { tag, place } of [...mentionedTags, ...(policy?.allowed ?? [])].filter((each) => needs(each.tag))) {
     const message = `the adapter "${adapter}" cannot fork a session, which <${tag}> needs`;
     const instead = tag === 'call' ? 'function' : 'function-workflow';
     const hint =
@@ -138,10 +140,10 @@ function checkForks({ report, said, policy }: StateSyntax, adapter: string): voi
 }
 
 /** A session belongs to its adapter. */
-function checkSessions(workflow: LinkedWorkflow, { report, said }: StateSyntax, adapter: string): void {
+function checkSessions(workflow: LinkedWorkflow, { report, mentionedTags }: StateSyntax, adapter: string): void {
   const wantedBy = (named: Named | null): string | null =>
     named?.kind === 'state' ? (workflow.states.get(named.name)?.settings.adapter ?? null) : null;
-  for (const { tag, target, return: back, next, place } of said) {
+  for (const { tag, target, return: back, next, place } of mentionedTags) {
     const goesOn = TAG_RULES[tag].session === 'fresh' ? [back, next] : [target, back, next];
     const other = goesOn.map(wantedBy).find((wanted) => wanted !== null && wanted !== adapter);
     if (other === undefined || other === null) continue;

@@ -11,7 +11,7 @@ import { checkReach, reachedStates } from './check-reach.ts';
 import type { Linked } from './link.ts';
 import { linkWorkflows } from './link.ts';
 import { lowerWorkflow } from './lower.ts';
-import type { Taken } from './names.ts';
+import type { TakenIds } from './names.ts';
 import type { FindWorkflow, RaymondSource } from './source.ts';
 
 export interface RaymondInput {
@@ -37,7 +37,7 @@ const DRAIN_MS = 600_000;
 /** What stands in the way of a run is an error; what an agent would have to say first is a warning. */
 export function compileRaymond(input: RaymondInput): CompiledRaymond {
   const { source, given, adapters, find, limits = DEFAULT_LIMITS } = input;
-  const taken: Taken = new Set();
+  const taken: TakenIds = new Set();
   const linked = linkWorkflows(source, find, taken, input.idPrefix ?? '');
   const reached = reachedStates(linked);
   const known = [...given, ...attributesIn(linked.workflows)];

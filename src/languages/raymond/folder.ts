@@ -6,7 +6,7 @@ import { makeSource } from '../../base/source.ts';
 import type { Report } from '../report.ts';
 import { createReport } from '../report.ts';
 import { readFrontMatter } from '../front-matter.ts';
-import type { Taken } from './names.ts';
+import type { TakenIds } from './names.ts';
 import { nameStates, stemOf } from './names.ts';
 import { fileCommand } from './script-command.ts';
 import { NO_SETTINGS, readReset, readSettings, WORKFLOW_KEYS } from './settings.ts';
@@ -22,7 +22,7 @@ import { describeYaml, readYaml } from '../yaml-tree.ts';
 
 const MANIFEST = 'workflow.yaml';
 
-export function openFolder(source: FolderSource, prefix: string, taken: Taken): OpenedWorkflow {
+export function openFolder(source: FolderSource, prefix: string, taken: TakenIds): OpenedWorkflow {
   const report = createReport(makeSource(source.name, ''));
   const candidates = source.files.filter(isState);
   const files = candidates.filter(({ leadsOut }) => !leadsOut);

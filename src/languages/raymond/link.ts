@@ -6,7 +6,7 @@ import { TAG_RULES } from '../../ir/machine.ts';
 import { WORKFLOW_DEPTH_MAX } from '../../ir/answer-transitions.ts';
 import type { Report } from '../report.ts';
 import { openFolder } from './folder.ts';
-import type { Taken } from './names.ts';
+import type { TakenIds } from './names.ts';
 import { freeId, stemOf } from './names.ts';
 import { openSingle } from './single-file.ts';
 import type { FindWorkflow, RaymondSource } from './source.ts';
@@ -25,16 +25,16 @@ export interface LinkedWorkflow extends WorkflowSyntax {
   /** What goes before its ids. */
   readonly prefix: string;
   /** Paths that stand in it, and the blocks that they mean. */
-  readonly elsewhere: ReadonlyMap<string, string>;
+  readonly otherWorkflows: ReadonlyMap<string, string>;
   /** Paths that stand in it and lead nowhere, and why. */
-  readonly nowhere: ReadonlyMap<string, { readonly message: string; readonly hint: string }>;
+  readonly unknownPaths: ReadonlyMap<string, { readonly message: string; readonly hint: string }>;
 }
 
 const FIRST = 'main';
 
 /** `idPrefix`: stands before the ids of the first workflow. */
-export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: Taken, idPrefix: string): Linked {
-  const machines: Taken = new Set([FIRST, idPrefix.replace(/-$/, '')]);
+export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: TakenIds, idPrefix: string): Linked {
+  const machines: TakenIds = new Set([FIRST, idPrefix.replace(/-$/, '')]);
   const opened = new Map<string, OpenedWorkflow>();
   const reports: Report[] = [];
   const linked: LinkedWorkflow[] = [];
@@ -51,16 +51,16 @@ export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: 
   enter(source, FIRST, idPrefix, 0);
   for (let next = open.shift(); next !== undefined; next = open.shift()) {
     const { source: from, workflow, machine, prefix, depth } = next;
-    const elsewhere = new Map<string, string>();
-    const nowhere = new Map<string, { readonly message: string; readonly hint: string }>();
+    const otherWorkflows = new Map<string, string>();
+    const unknownPaths = new Map<string, { readonly message: string; readonly hint: string }>();
     for (const path of pathsIn(workflow)) {
       const found = find(from, path);
-      if (found === null) nowhere.set(path, { message: `there is no workflow ${path}`, hint: PATH_HINT });
-      else if (found.kind === 'refused') nowhere.set(path, found);
-      else if (found.kind === 'found') elsewhere.set(path, found.entry);
+      if (found === null) unknownPaths.set(path, { message: `there is no workflow ${path}`, hint: PATH_HINT });
+      else if (found.kind === 'refused') unknownPaths.set(path, found);
+      else if (found.kind === 'found') otherWorkflows.set(path, found.entry);
       else if (depth >= WORKFLOW_DEPTH_MAX && !opened.has(found.source.key)) {
         const message = `${path} would be entered through more than ${String(WORKFLOW_DEPTH_MAX)} workflows`;
-        nowhere.set(path, { message, hint: 'Enter it from a workflow that is nearer to the first.' });
+        unknownPaths.set(path, { message, hint: 'Enter it from a workflow that is nearer to the first.' });
       } else {
         const isKnown = opened.has(found.source.key);
         const named = isKnown ? '' : freeId(lastPart(found.source.name), machines);
@@ -68,11 +68,11 @@ export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: 
         // A workflow that is reached in two ways may begin in two places. Of one without states enough is said.
         const start =
           other.states.size === 0 ? null : findStart(other.report, found.source.start, other.states, other.names);
-        if (start !== null) elsewhere.set(path, start.id);
-        else nowhere.set(path, { message: `${path} has no state to begin with`, hint: 'See what is said of it.' });
+        if (start !== null) otherWorkflows.set(path, start.id);
+        else unknownPaths.set(path, { message: `${path} has no state to begin with`, hint: 'See what is said of it.' });
       }
     }
-    linked.push({ ...workflow, machine, prefix, elsewhere, nowhere });
+    linked.push({ ...workflow, machine, prefix, otherWorkflows, unknownPaths });
   }
   return { workflows: linked, reports };
 }
@@ -89,8 +89,8 @@ const PATH_HINT = 'Paths are seen from the folder of the workflow that they stan
 
 function pathsIn({ states }: WorkflowSyntax): ReadonlySet<string> {
   const paths = new Set<string>();
-  for (const { said, policy } of states.values()) {
-    for (const { target } of said) if (target?.kind === 'workflow') paths.add(target.path);
+  for (const { mentionedTags, policy } of states.values()) {
+    for (const { target } of mentionedTags) if (target?.kind === 'workflow') paths.add(target.path);
     for (const { tag, target } of policy?.allowed ?? []) {
       if (TAG_RULES[tag].target === 'workflow' && target !== null) paths.add(target);
     }
@@ -109,7 +109,7 @@ export function placesOfPath(
   path: string,
 ): readonly { readonly state: StateSyntax; readonly place: Place; readonly isPolicy: boolean }[] {
   return [...states.values()].flatMap((state) => [
-    ...state.said.flatMap(({ target, place }) =>
+    ...state.mentionedTags.flatMap(({ target, place }) =>
       target?.kind === 'workflow' && target.path === path ? [{ state, place, isPolicy: false }] : [],
     ),
     ...(state.policy?.allowed ?? []).flatMap(({ tag, target, place }) =>

@@ -9,12 +9,12 @@ import type { Block, Parameter, Step } from '../../ir/program.ts';
 import { NO_RETRY } from '../../ir/program.ts';
 import { LANE_VARIABLES } from '../../ir/answer-transitions.ts';
 import type { Text, ValueTemplate } from '../../ir/text.ts';
-import type { Edge } from './edges.ts';
-import { waysOf } from './edges.ts';
+import type { Exit } from './exits.ts';
+import { exitsOf } from './exits.ts';
 import type { LinkedWorkflow } from './link.ts';
-import type { Taken } from './names.ts';
+import type { TakenIds } from './names.ts';
 import { freeId } from './names.ts';
-import { lowerText, unmistakable } from './placeholders.ts';
+import { lowerText, builtInName } from './placeholders.ts';
 import type { Settings } from './settings.ts';
 import { NO_SETTINGS, overriding } from './settings.ts';
 import type { AllowedSyntax, StateSyntax } from './syntax.ts';
@@ -35,7 +35,7 @@ export interface Lowered {
 const IDLE_MS = 600_000;
 const RETRIES = 2;
 
-export function lowerWorkflow(workflow: LinkedWorkflow, adapters: AdapterChoice, taken: Taken): Lowered {
+export function lowerWorkflow(workflow: LinkedWorkflow, adapters: AdapterChoice, taken: TakenIds): Lowered {
   const ask = freeId(`${workflow.prefix}ask`, taken);
   const asks: AskBlocks = { open: ask, timed: `${ask}:timed`, routed: `${ask}:routed` };
   const states = [...workflow.states.values()];
@@ -46,7 +46,7 @@ export function lowerWorkflow(workflow: LinkedWorkflow, adapters: AdapterChoice,
   const machine: Machine = {
     states: workflow.names.states,
     spellings: workflow.names.spellings,
-    workflows: Object.fromEntries(workflow.elsewhere),
+    workflows: Object.fromEntries(workflow.otherWorkflows),
     adapters: adapters.forced === null ? Object.fromEntries(own) : {},
     keepsCallers: workflow.keepsCallers,
     asks,
@@ -141,9 +141,9 @@ function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Setti
 
 /** What a script finds beside the attributes of forks. */
 const ENVIRONMENT: Readonly<Record<string, Text>> = {
-  MEOW_AGENT: hole(unmistakable('agent_id')),
-  RAYMOND_AGENT_ID: hole(unmistakable('agent_id')),
-  RAYMOND_WORKFLOW_ID: hole(unmistakable('workflow_id')),
+  MEOW_AGENT: hole(builtInName('agent_id')),
+  RAYMOND_AGENT_ID: hole(builtInName('agent_id')),
+  RAYMOND_WORKFLOW_ID: hole(builtInName('workflow_id')),
   RAYMOND_INPUT: hole(LANE_VARIABLES.input),
   RAYMOND_RESULT: hole(LANE_VARIABLES.input),
 };
@@ -166,7 +166,7 @@ function parameter(name: string, value: Json): Parameter {
 
 /** What probably follows, for views: no answer takes these routes, for answers bring follows of their own. */
 function routesOf(workflow: LinkedWorkflow, state: StateSyntax): Step['routes'] {
-  const { edges } = waysOf(workflow, state);
+  const { edges } = exitsOf(workflow, state);
   const follows = edges.flatMap((edge): readonly (readonly [string, Transition])[] => {
     const follow = probableFollow(edge);
     const after =
@@ -179,7 +179,7 @@ function routesOf(workflow: LinkedWorkflow, state: StateSyntax): Step['routes'] 
   return Object.fromEntries(follows);
 }
 
-function probableFollow({ tag, to, back, next }: Edge): Transition | null {
+function probableFollow({ tag, to, back, next }: Exit): Transition | null {
   const onwards = to ?? next;
   if (tag === 'result' || onwards === null) return null;
   const target = targetOf(onwards);

@@ -3,7 +3,7 @@
 import type { StateNames } from './syntax.ts';
 
 /** Ids that are taken in a Program. */
-export type Taken = Set<string>;
+export type TakenIds = Set<string>;
 
 /** `1_START.md` is `1_START`; a name that is nothing but an extension stays. */
 export function stemOf(name: string): string {
@@ -14,7 +14,7 @@ export function stemOf(name: string): string {
 export function nameStates(
   names: readonly string[],
   prefix: string,
-  taken: Taken,
+  taken: TakenIds,
   short: (name: string) => readonly string[],
 ): StateNames {
   const states = new Map<string, string>();
@@ -34,7 +34,7 @@ export function nameStates(
 }
 
 /** Made of characters that ids may have, and taken by nobody before. */
-export function freeId(wanted: string, taken: Taken): string {
+export function freeId(wanted: string, taken: TakenIds): string {
   const plain = wanted.replaceAll(/[^A-Za-z0-9_-]/g, '_') || '_';
   let id = plain;
   for (let n = 2; taken.has(id); n++) id = `${plain}_${String(n)}`;

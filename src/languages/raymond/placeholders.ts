@@ -28,7 +28,7 @@ export const BUILT_IN: readonly string[] = [
 /** Who an agent is, and where: no variable takes their place. */
 const IDENTITY = new Set(['workflow_id', 'agent_id', 'visit', 'step_id']);
 
-export function unmistakable(name: string): string {
+export function builtInName(name: string): string {
   return IDENTITY.has(name) ? `@${name}` : name;
 }
 
@@ -65,7 +65,7 @@ export function lowerText(text: string, state: string): Text {
     if (typeof part === 'string') return part;
     const [head = '', ...rest] = part.path;
     if (head === 'state' && rest.length === 0) return state;
-    const name = head === 'result' ? LANE_VARIABLES.input : unmistakable(head);
+    const name = head === 'result' ? LANE_VARIABLES.input : builtInName(head);
     return { path: [name, ...rest], quote: [] };
   });
   return parts.every((part) => typeof part === 'string') ? parts.join('') : { parts };

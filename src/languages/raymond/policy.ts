@@ -25,7 +25,7 @@ interface Reading {
 
 /** Null where everything is allowed. */
 export function readPolicy(given: Reading, map: YamlMap): Policy | null {
-  const { report, hasErrors } = noticing(given.report);
+  const { report, hasErrors } = withErrorFlag(given.report);
   const reading: Reading = { ...given, report };
   const forms = [readTagsAndTargets(reading, map), readTransitions(reading, map)].filter((form) => form !== null);
   const forced = booleanAt(report, map, 'force_implicit') ?? false;
@@ -50,7 +50,7 @@ export function readPolicy(given: Reading, map: YamlMap): Policy | null {
 }
 
 /** The same report, and whether an error has been reported by way of it. */
-function noticing(report: Report): { readonly report: Report; readonly hasErrors: () => boolean } {
+function withErrorFlag(report: Report): { readonly report: Report; readonly hasErrors: () => boolean } {
   let noticed = false;
   const error: Report['error'] = (...problem) => {
     noticed = true;
@@ -255,13 +255,13 @@ function anyOf(tag: TransitionTag, place: Place): AllowedSyntax {
 const PARTS = ['target', 'return', 'next', 'payload', 'input', 'timeout', 'timeoutNext'] as const;
 
 function satisfyingBoth(first: readonly AllowedSyntax[], second: readonly AllowedSyntax[]): readonly AllowedSyntax[] {
-  const both = first.flatMap((one) => second.flatMap((other) => together(one, other) ?? []));
+  const both = first.flatMap((one) => second.flatMap((other) => intersect(one, other) ?? []));
   const seen = new Map(both.map((each) => [JSON.stringify({ ...each, place: null }), each]));
   return [...seen.values()];
 }
 
 /** Null where nothing can be both. */
-function together(one: AllowedSyntax, other: AllowedSyntax): AllowedSyntax | null {
+function intersect(one: AllowedSyntax, other: AllowedSyntax): AllowedSyntax | null {
   if (one.tag !== other.tag) return null;
   const differs = PARTS.some(
     (part) => one[part] !== null && other[part] !== null && JSON.stringify(one[part]) !== JSON.stringify(other[part]),

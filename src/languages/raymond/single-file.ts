@@ -5,7 +5,7 @@ import type { Place } from '../../base/source.ts';
 import { makeSource } from '../../base/source.ts';
 import type { Report } from '../report.ts';
 import { createReport } from '../report.ts';
-import type { Taken } from './names.ts';
+import type { TakenIds } from './names.ts';
 import { nameStates, stemOf } from './names.ts';
 import { textCommand } from './script-command.ts';
 import { readReset, readSettings, WORKFLOW_KEYS } from './settings.ts';
@@ -21,7 +21,7 @@ import { describeYaml, readYaml } from '../yaml-tree.ts';
 const EXAMPLE = 'For example states: { START: { prompt: Say hello. } }.';
 const EMPTY: YamlMap = { kind: 'map', place: WHOLE, entries: new Map() };
 
-export function openSingle(source: SingleSource, prefix: string, taken: Taken): OpenedWorkflow {
+export function openSingle(source: SingleSource, prefix: string, taken: TakenIds): OpenedWorkflow {
   const report = createReport(makeSource(source.name, source.text));
   const { root, states: map } = readRoot(report);
   const entries = [...map.entries.values()].filter((entry) => isStateName(report, entry));

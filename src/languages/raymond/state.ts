@@ -11,7 +11,7 @@ import type { YamlMap } from '../yaml-tree.ts';
 import { stemOf } from './names.ts';
 import { POLICY_KEYS, readPolicy } from './policy.ts';
 import { NO_SETTINGS, readSettings, SETTINGS_KEYS } from './settings.ts';
-import type { Body, Named, PlaceOf, Said, StateNames, StateSyntax, Visits } from './syntax.ts';
+import type { Body, Named, PlaceOf, MentionedTag, StateNames, StateSyntax, Visits } from './syntax.ts';
 
 /** `reset` counts at the start alone, and is read by whoever knows which state that is. */
 const STATE_KEYS: readonly string[] = [
@@ -43,10 +43,10 @@ export function readState(text: StateText, names: StateNames): StateSyntax {
   const stem = stemOf(name);
   const said =
     body.kind === 'prompt'
-      ? tagsSaid(body.text, names, body.placeOf)
+      ? tagsInText(body.text, names, body.placeOf)
       : script === null
         ? []
-        : scriptSaid(script.text, names, script.placeOf);
+        : tagsInScript(script.text, names, script.placeOf);
   return {
     name,
     stem,
@@ -57,7 +57,7 @@ export function readState(text: StateText, names: StateNames): StateSyntax {
     settings: keys === null ? NO_SETTINGS : readSettings(report, keys),
     visits: keys === null ? null : readVisits(report, keys, names, name),
     policy: keys === null ? null : readPolicy({ report, names, stem }, keys),
-    said,
+    mentionedTags: said,
   };
 }
 
@@ -87,8 +87,8 @@ function readVisits(report: Report, keys: YamlMap, names: StateNames, state: str
   return null;
 }
 
-function tagsSaid(text: string, names: StateNames, placeOf: PlaceOf): readonly Said[] {
-  return allTags(text).flatMap(({ name, attributes, content, from, to, error: fault }): readonly Said[] => {
+function tagsInText(text: string, names: StateNames, placeOf: PlaceOf): readonly MentionedTag[] {
+  return allTags(text).flatMap(({ name, attributes, content, from, to, error }): readonly MentionedTag[] => {
     if (name === 'print') return [];
     const { target: leadsTo } = TAG_RULES[name];
     const stateAt = (key: string): Named | null => {
@@ -105,30 +105,32 @@ function tagsSaid(text: string, names: StateNames, placeOf: PlaceOf): readonly S
         next: stateAt('next'),
         timeoutNext: stateAt('timeout_next'),
         attributes: Object.keys(attributes),
-        fault,
+        error,
       },
     ];
   });
 }
 
 /** In a script, quotes within quotes are escaped, and what begins with $ is made up when it runs. */
-function scriptSaid(text: string, names: StateNames, placeOf: PlaceOf): readonly Said[] {
-  return tagsSaid(text.replaceAll(/\\(["'])/g, ' $1'), names, placeOf);
+function tagsInScript(text: string, names: StateNames, placeOf: PlaceOf): readonly MentionedTag[] {
+  return tagsInText(text.replaceAll(/\\(["'])/g, ' $1'), names, placeOf);
 }
 
 function namedState(names: StateNames, written: string): Named {
   const found = findState(names, written);
   if (found.ok) return { kind: 'state', name: found.value.name };
-  return isMadeUp(written) ? { kind: 'open' } : { kind: 'missing', written: written.trim(), message: found.error };
+  return isComputedName(written)
+    ? { kind: 'open' }
+    : { kind: 'missing', written: written.trim(), message: found.error };
 }
 
 function namedWorkflow(written: string): Named {
   const path = written.trim();
   // `build.meow.toml#beta`
-  return isMadeUp(path.replace('#', '.')) ? { kind: 'open' } : { kind: 'workflow', path: plainPath(path) };
+  return isComputedName(path.replace('#', '.')) ? { kind: 'open' } : { kind: 'workflow', path: plainPath(path) };
 }
 
 /** `{{next}}`, `$NEXT`, `...`: no name that anything could have. */
-function isMadeUp(written: string): boolean {
+function isComputedName(written: string): boolean {
   return !/^[\w./\\-]+$/.test(written.trim()) || /^\.{3,}$/.test(written.trim());
 }

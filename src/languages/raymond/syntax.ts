@@ -49,7 +49,7 @@ export interface StateSyntax {
   /** Null where everything is allowed. */
   readonly policy: Policy | null;
   /** The tags that its text speaks of. */
-  readonly said: readonly Said[];
+  readonly mentionedTags: readonly MentionedTag[];
 }
 
 export type Body = PromptBody | ScriptBody;
@@ -86,7 +86,7 @@ export interface AllowedSyntax extends AllowedTransition {
 }
 
 /** A tag that a text speaks of. */
-export interface Said {
+export interface MentionedTag {
   readonly tag: TransitionTag;
   readonly place: Place;
   /** Between its ends; null where it leads back. */
@@ -97,7 +97,7 @@ export interface Said {
   /** Names of all its attributes. */
   readonly attributes: readonly string[];
   /** What is wrong with how it is written; null where nothing is. */
-  readonly fault: string | null;
+  readonly error: string | null;
 }
 
 export type Named =

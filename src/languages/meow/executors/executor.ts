@@ -21,11 +21,11 @@ export interface Executor {
   /** Where its steps may lead. */
   readonly targets: (report: Report, step: TomlTable, readInline: ReadInline) => readonly TargetSyntax[];
   /** Null where the step cannot be made; the report says why. */
-  readonly lower: (scope: Scope, step: StepSyntax) => Doing | null;
+  readonly lower: (scope: Scope, step: StepSyntax) => LoweredAct | null;
 }
 
 /** What of a step its executor decides. */
-export interface Doing {
+export interface LoweredAct {
   readonly act: Act;
   readonly routes?: Step['routes'];
   readonly agent?: Text;

@@ -48,7 +48,7 @@ export function value(texts: Texts, string: TomlString): Text {
   return verbatimText(readParts(texts, string, []));
 }
 
-export function hasHole(text: Text | null, name: Name): boolean {
+export function hasPlaceholder(text: Text | null, name: Name): boolean {
   return text !== null && referencesIn(text).some(({ path }) => path[0] === name);
 }
 

@@ -4,12 +4,12 @@ import { segmentMatcher } from '../../base/segment-pattern.ts';
 import { listed, suggest } from '../report.ts';
 import type { BlockSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
 
-export interface Links {
+export interface LinkedTargets {
   /** Null where it leads nowhere, which has been reported. */
-  readonly of: (target: TargetSyntax) => Link | null;
+  readonly of: (target: TargetSyntax) => LinkedTarget | null;
 }
 
-export type Link =
+export type LinkedTarget =
   | { readonly kind: 'known'; readonly block: BlockSyntax }
   /** A workflow of another language: the block that it begins with. */
   | { readonly kind: 'foreign'; readonly entry: string }
@@ -17,7 +17,11 @@ export type Link =
   | { readonly kind: 'open'; readonly names: ReadonlyMap<string, BlockSyntax> };
 
 /** The steps that an id below a step may name, `*` included; null where that cannot be known beforehand. */
-export function stepsBelow(links: Links, step: StepSyntax, segments: readonly string[]): readonly StepSyntax[] | null {
+export function stepsBelow(
+  links: LinkedTargets,
+  step: StepSyntax,
+  segments: readonly string[],
+): readonly StepSyntax[] | null {
   let isCertain = true;
   // By how many segments are used up, each step once: a pattern in a workflow that leads to itself has no end of ways.
   const reached = segments.map(() => new Set<StepSyntax>());
@@ -25,7 +29,7 @@ export function stepsBelow(links: Links, step: StepSyntax, segments: readonly st
   const follow = (from: StepSyntax, at: number): void => {
     if (from.targets.length === 0 && from.canGrow) isCertain = false;
     for (const target of from.targets) {
-      const head = lengthOfHead(target, segments.slice(at, at + 2));
+      const head = prefixLength(target, segments.slice(at, at + 2));
       if (head === null) continue;
       const link = links.of(target);
       const segment = segments[at + head];
@@ -47,7 +51,7 @@ export function stepsBelow(links: Links, step: StepSyntax, segments: readonly st
 }
 
 /** For hints: what stands below a step, and what may have been meant. */
-export function knownBelow(links: Links, step: StepSyntax, wanted: string): string {
+export function knownBelow(links: LinkedTargets, step: StepSyntax, wanted: string): string {
   const ids = step.targets.flatMap((target) => {
     const link = links.of(target);
     const head = { expand: '', branch: '', each: '0.', recover: 'recover.1.' }[target.kind];
@@ -59,7 +63,7 @@ export function knownBelow(links: Links, step: StepSyntax, wanted: string): stri
 }
 
 /** How many segments stand before the ids of a block's own steps; null where they name something else. */
-export function lengthOfHead({ kind }: TargetSyntax, [first = '', second]: readonly string[]): number | null {
+export function prefixLength({ kind }: TargetSyntax, [first = '', second]: readonly string[]): number | null {
   switch (kind) {
     case 'expand':
     case 'branch':

@@ -2,34 +2,34 @@
 
 import { coerce } from '../../ir/output.ts';
 import type { TomlTable } from '../toml-tree.ts';
-import type { Links } from './links.ts';
-import { lengthOfHead } from './links.ts';
+import type { LinkedTargets } from './linked-targets.ts';
+import { prefixLength } from './linked-targets.ts';
 import type { StepSyntax, TargetSyntax } from './syntax.ts';
 
-export interface WaysBelow {
+export interface BranchPaths {
   /** Of each branch above it, by its id: the keys by which it may have come into being. */
   readonly ways: ReadonlyMap<string, ReadonlySet<string>>;
   /** Why it can never come into being; null where it can, or where that is reported as an unknown need. */
-  readonly absent: Absent | null;
+  readonly absent: MissingIteration | null;
 }
 
-export interface Absent {
+export interface MissingIteration {
   readonly message: string;
   readonly hint: string;
 }
 
-const NOT_FOLLOWED: WaysBelow = { ways: new Map(), absent: null };
+const NOT_FOLLOWED: BranchPaths = { ways: new Map(), absent: null };
 /** Ids of more parts than this are not followed. */
 const SEGMENTS_MAX = 100;
 
 /** `segments`: the parts of the id behind that of the step, without patterns. */
-export function waysBelow(links: Links, step: StepSyntax, segments: readonly string[]): WaysBelow {
+export function branchPaths(links: LinkedTargets, step: StepSyntax, segments: readonly string[]): BranchPaths {
   if (segments.length === 0 || segments.length > SEGMENTS_MAX) return NOT_FOLLOWED;
   const idAt = (at: number): string => [step.id, ...segments.slice(0, at)].join('.');
   const seen = segments.map(() => new Map<StepSyntax, boolean>());
   // Null where something else than a branch may stand there.
   const keysAt = new Map<number, Set<string> | null>();
-  let absent: Absent | null = null;
+  let absent: MissingIteration | null = null;
 
   /** Whether what is named may come into being below a step, with so many segments used up. */
   const leads = (from: StepSyntax, at: number): boolean => {
@@ -42,10 +42,10 @@ export function waysBelow(links: Links, step: StepSyntax, segments: readonly str
     return does;
   };
   const leadsBy = (from: StepSyntax, target: TargetSyntax, at: number): boolean => {
-    const head = lengthOfHead(target, segments.slice(at, at + 2));
+    const head = prefixLength(target, segments.slice(at, at + 2));
     if (head === null) return false;
     if (target.kind === 'each') {
-      const why = absentIteration(from.table, idAt(at), segments[at] ?? '');
+      const why = missingIteration(from.table, idAt(at), segments[at] ?? '');
       absent ??= why;
       if (why !== null) return false;
     }
@@ -67,7 +67,7 @@ export function waysBelow(links: Links, step: StepSyntax, segments: readonly str
 }
 
 /** Null where the list may have it: iterations are counted from 0, unless a key names them. */
-function absentIteration(foreach: TomlTable, id: string, iteration: string): Absent | null {
+function missingIteration(foreach: TomlTable, id: string, iteration: string): MissingIteration | null {
   if (foreach.entries.has('key')) return null;
   const count = countItems(foreach);
   if (count === 0) return { message: `the list of "${id}" is empty`, hint: 'Remove this need, or fill the list.' };

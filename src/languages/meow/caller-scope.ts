@@ -4,7 +4,7 @@
 import type { Call, Linked } from './link.ts';
 import type { Around, Order } from './needs.ts';
 import { checkNeeds } from './needs.ts';
-import type { Openness, Surroundings } from './scope.ts';
+import type { Openness, CallerScope } from './scope.ts';
 import type { BlockSyntax, StepSyntax } from './syntax.ts';
 
 /** Where a run can begin: what it is given beside what the block declares, and who else may lead there. */
@@ -14,18 +14,18 @@ export interface Root {
   readonly openness: Openness;
 }
 
-export interface Sight {
-  readonly around: (block: BlockSyntax) => Surroundings;
+export interface CallerScopes {
+  readonly around: (block: BlockSyntax) => CallerScope;
   readonly orderOf: (block: BlockSyntax) => Order;
 }
 
-export function lookAround(linked: Linked, roots: readonly Root[]): Sight {
+export function callerScopes(linked: Linked, roots: readonly Root[]): CallerScopes {
   const callsTo = groupBy(linked.calls, ({ to }) => to);
   const stepsOf = new Map(linked.blocks.map((block) => [block, new Map(block.steps.map((step) => [step.id, step]))]));
-  const views = spread(linked, roots);
+  const views = propagate(linked, roots);
   const orders = new Map<BlockSyntax, Order>();
   const orderOf = (block: BlockSyntax): Order => orders.get(block) ?? { isBefore: () => false };
-  const seenFrom = (block: BlockSyntax, id: string): Generator<Seen> => searchAround(callsTo, stepsOf, block, id);
+  const seenFrom = (block: BlockSyntax, id: string): Generator<SeenStep> => searchCallers(callsTo, stepsOf, block, id);
   for (const block of linked.blocks) {
     const around = (id: string): Around => {
       const [nearest] = seenFrom(block, id);
@@ -33,7 +33,7 @@ export function lookAround(linked: Linked, roots: readonly Root[]): Sight {
     };
     orders.set(block, checkNeeds(block, linked, around));
   }
-  const isFinished = ({ step, call }: Seen): boolean =>
+  const isFinished = ({ step, call }: SeenStep): boolean =>
     step === call.step || orderOf(call.from).isBefore(step.id, call.step);
   return {
     orderOf,
@@ -49,7 +49,7 @@ export function lookAround(linked: Linked, roots: readonly Root[]): Sight {
 }
 
 /** A step, and the call through which it is seen. */
-interface Seen {
+interface SeenStep {
   readonly step: StepSyntax;
   readonly call: Call;
 }
@@ -63,7 +63,7 @@ const NOTHING: View = { names: new Set(), openness: 'closed' };
 const OPENNESS: readonly Openness[] = ['closed', 'called'];
 
 /** What is known around a block goes on to those that it leads to, until nothing changes any more. */
-function spread(linked: Linked, roots: readonly Root[]): ReadonlyMap<BlockSyntax, View> {
+function propagate(linked: Linked, roots: readonly Root[]): ReadonlyMap<BlockSyntax, View> {
   const views = new Map<BlockSyntax, { readonly names: Set<string>; openness: Openness }>();
   const callsFrom = groupBy(linked.calls, ({ from }) => from);
   const open = new Set<BlockSyntax>();
@@ -99,12 +99,12 @@ function rank(openness: Openness): number {
 }
 
 /** Steps of that id in the blocks that lead here, the nearest of each way. */
-function* searchAround(
+function* searchCallers(
   callsTo: ReadonlyMap<BlockSyntax, readonly Call[]>,
   stepsOf: ReadonlyMap<BlockSyntax, ReadonlyMap<string, StepSyntax>>,
   block: BlockSyntax,
   id: string,
-): Generator<Seen> {
+): Generator<SeenStep> {
   // A set gives what is added while it is walked through.
   const open = new Set([block]);
   for (const inner of open) {

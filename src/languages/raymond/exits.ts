@@ -6,9 +6,9 @@ import { own } from '../../base/json.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
 import type { TransitionTag } from '../../ir/tags.ts';
 import type { LinkedWorkflow } from './link.ts';
-import type { AllowedSyntax, Named, Said, StateSyntax, Visits } from './syntax.ts';
+import type { AllowedSyntax, Named, MentionedTag, StateSyntax, Visits } from './syntax.ts';
 
-export interface Edge {
+export interface Exit {
   readonly tag: TransitionTag;
   /** For people: `goto REVIEW.md`. */
   readonly label: string;
@@ -24,38 +24,39 @@ export interface Edge {
   readonly place: Place;
 }
 
-export interface Ways {
-  readonly edges: readonly Edge[];
+export interface StateExits {
+  readonly edges: readonly Exit[];
   /** It may lead somewhere that is not told. */
   readonly isOpen: boolean;
 }
 
-export function waysOf(workflow: LinkedWorkflow, state: StateSyntax): Ways {
-  const { policy, said } = state;
-  const kept = policy === null ? said : said.filter((each) => isAllowed(workflow, policy.allowed, each));
+export function exitsOf(workflow: LinkedWorkflow, state: StateSyntax): StateExits {
+  const { policy, mentionedTags } = state;
+  const kept =
+    policy === null ? mentionedTags : mentionedTags.filter((each) => isAllowed(workflow, policy.allowed, each));
   const edges = [
-    ...kept.map((each) => edgeOf(workflow, each, namesOfSaid(each))),
-    ...(policy?.allowed ?? []).filter(isTelling).map((each) => edgeOf(workflow, each, namesOfAllowed(each))),
-    ...(state.visits === null ? [] : [visitsEdge(workflow, state, state.visits)]),
+    ...kept.map((each) => exitOf(workflow, each, namesOfSaid(each))),
+    ...(policy?.allowed ?? []).filter(namesTarget).map((each) => exitOf(workflow, each, namesOfAllowed(each))),
+    ...(state.visits === null ? [] : [visitsExit(workflow, state, state.visits)]),
   ].filter((edge) => edge !== null);
   const madeUp = kept
     .flatMap(({ target, return: back, next, timeoutNext }) => [target, back, next, timeoutNext])
-    .some((named) => named !== null && isUntold(workflow, named));
+    .some((named) => named !== null && isReportedElsewhere(workflow, named));
   const gone = policy?.allowed.some((each) => leadsNowhere(workflow, each)) ?? false;
   const untold =
     policy === null
-      ? said.length === 0
+      ? mentionedTags.length === 0
       : policy.allowed.length === 0 ||
-        policy.allowed.some((each) => !isTelling(each) && !kept.some(({ tag }) => tag === each.tag));
+        policy.allowed.some((each) => !namesTarget(each) && !kept.some(({ tag }) => tag === each.tag));
   return { edges: unique(edges), isOpen: madeUp || gone || untold };
 }
 
 /** Whether the policy allows what the text speaks of, as far as it says. Two paths may lead to the same block. */
-export function isAllowed(workflow: LinkedWorkflow, allowed: readonly AllowedSyntax[], said: Said): boolean {
-  const { elsewhere } = workflow;
+export function isAllowed(workflow: LinkedWorkflow, allowed: readonly AllowedSyntax[], said: MentionedTag): boolean {
+  const { otherWorkflows } = workflow;
   const agrees = (name: string | null, named: Named | null): boolean => {
-    if (name === null || named === null || isUntold(workflow, named)) return true;
-    if (named.kind === 'workflow') return elsewhere.get(named.path) === elsewhere.get(name);
+    if (name === null || named === null || isReportedElsewhere(workflow, named)) return true;
+    if (named.kind === 'workflow') return otherWorkflows.get(named.path) === otherWorkflows.get(name);
     return named.kind === 'state' && named.name === name;
   };
   return allowed.some(
@@ -69,31 +70,31 @@ export function isAllowed(workflow: LinkedWorkflow, allowed: readonly AllowedSyn
 }
 
 /** Of a name that leads nowhere enough is said elsewhere. */
-function isUntold({ nowhere }: LinkedWorkflow, named: Named): boolean {
+function isReportedElsewhere({ unknownPaths }: LinkedWorkflow, named: Named): boolean {
   switch (named.kind) {
     case 'state':
       return false;
     case 'workflow':
-      return nowhere.has(named.path);
+      return unknownPaths.has(named.path);
     case 'open':
     case 'missing':
       return true;
   }
 }
 
-function leadsNowhere({ nowhere }: LinkedWorkflow, { tag, target }: AllowedSyntax): boolean {
-  return TAG_RULES[tag].target === 'workflow' && target !== null && nowhere.has(target);
+function leadsNowhere({ unknownPaths }: LinkedWorkflow, { tag, target }: AllowedSyntax): boolean {
+  return TAG_RULES[tag].target === 'workflow' && target !== null && unknownPaths.has(target);
 }
 
 /** Whether it says where it leads. */
-function isTelling({ tag, target, next }: AllowedSyntax): boolean {
+function namesTarget({ tag, target, next }: AllowedSyntax): boolean {
   const { target: leadsTo, requiredAttribute: wants } = TAG_RULES[tag];
   return leadsTo === 'back' ? wants === null || next !== null : target !== null;
 }
 
 type Parts = Readonly<Record<'target' | 'return' | 'next' | 'timeoutNext', string | null>>;
 
-function namesOfSaid({ target, return: back, next, timeoutNext }: Said): Parts {
+function namesOfSaid({ target, return: back, next, timeoutNext }: MentionedTag): Parts {
   const nameOf = (named: Named | null): string | null =>
     named?.kind === 'state' ? named.name : named?.kind === 'workflow' ? named.path : null;
   return { target: nameOf(target), return: nameOf(back), next: nameOf(next), timeoutNext: nameOf(timeoutNext) };
@@ -104,14 +105,14 @@ function namesOfAllowed({ target, return: back, next, timeoutNext }: AllowedSynt
 }
 
 /** Null where it leads to nothing that there is. */
-function edgeOf(
-  { names, elsewhere }: LinkedWorkflow,
+function exitOf(
+  { names, otherWorkflows }: LinkedWorkflow,
   { tag, place }: { readonly tag: TransitionTag; readonly place: Place },
   parts: Parts,
-): Edge | null {
+): Exit | null {
   const { target: leadsTo } = TAG_RULES[tag];
   const blockOf = (name: string | null): string | null => (name === null ? null : (own(names.states, name) ?? null));
-  const to = leadsTo === 'workflow' ? (elsewhere.get(parts.target ?? '') ?? null) : blockOf(parts.target);
+  const to = leadsTo === 'workflow' ? (otherWorkflows.get(parts.target ?? '') ?? null) : blockOf(parts.target);
   if (to === null && leadsTo !== 'back') return null;
   const written = parts.target ?? parts.next ?? '';
   return {
@@ -128,15 +129,15 @@ function edgeOf(
 }
 
 /** After so many visits another state is entered in its place. */
-function visitsEdge(workflow: LinkedWorkflow, { place }: StateSyntax, { max, instead }: Visits): Edge | null {
+function visitsExit(workflow: LinkedWorkflow, { place }: StateSyntax, { max, instead }: Visits): Exit | null {
   const parts = { target: instead, return: null, next: null, timeoutNext: null };
-  const edge = edgeOf(workflow, { tag: 'goto', place }, parts);
+  const edge = exitOf(workflow, { tag: 'goto', place }, parts);
   return edge === null ? null : { ...edge, label: `after ${String(max)} visits`, isInstead: true };
 }
 
-function unique(edges: readonly Edge[]): readonly Edge[] {
-  const keyOf = ({ tag, to, back, next, late }: Edge): string => JSON.stringify([tag, to, back, next, late]);
-  const seen = new Map<string, Edge>();
+function unique(edges: readonly Exit[]): readonly Exit[] {
+  const keyOf = ({ tag, to, back, next, late }: Exit): string => JSON.stringify([tag, to, back, next, late]);
+  const seen = new Map<string, Exit>();
   for (const edge of edges) if (!seen.has(keyOf(edge))) seen.set(keyOf(edge), edge);
   return [...seen.values()];
 }

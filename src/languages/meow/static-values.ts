@@ -11,12 +11,12 @@ import type { Section } from './module.ts';
 import { stepTables, targetTables } from './step-tables.ts';
 
 /** A value, and the file that it is written in; null where it was given to the run. */
-export interface KnownValue {
+export interface StaticValue {
   readonly value: Json;
   readonly file: string | null;
 }
 
-export interface KnownValues {
+export interface StaticValues {
   /** Every text that a text with holes may come to, with the files that its values stand in. */
   readonly textsOf: (
     parts: readonly (string | Hole)[],
@@ -28,11 +28,11 @@ const TEXTS_MAX = 500;
 /** A variable may stand for another one, and that for a third; more than this are going in circles. */
 const NAMES_MAX = 200;
 
-export function collectValues(
+export function collectStaticValues(
   modules: Iterable<{ readonly file: string; readonly sections: readonly Section[] }>,
   given: Readonly<Record<string, Json>>,
-): KnownValues {
-  const values = new Map<string, KnownValue[]>();
+): StaticValues {
+  const values = new Map<string, StaticValue[]>();
   const aliases = new Map<string, (readonly string[])[]>();
   const add = (name: string, value: TomlValue, file: string): void => {
     const alias = value.kind === 'string' ? wholeReference(value.value) : null;
@@ -51,8 +51,8 @@ export function collectValues(
     }
   }
   // A variable is often handed on under its own name, so each name is looked at once.
-  const valuesAt = (path: readonly string[]): readonly KnownValue[] => {
-    const found: KnownValue[] = [];
+  const valuesAt = (path: readonly string[]): readonly StaticValue[] => {
+    const found: StaticValue[] = [];
     const seen = new Set<string>();
     const open = [path];
     for (let next = open.pop(); next !== undefined && seen.size < NAMES_MAX; next = open.pop()) {
@@ -60,7 +60,7 @@ export function collectValues(
       if (seen.has(next.join('.'))) continue;
       seen.add(next.join('.'));
       for (const { value, file } of values.get(name) ?? []) {
-        const part = dig(value, rest);
+        const part = valueAt(value, rest);
         if (part !== undefined) found.push({ value: part, file });
       }
       for (const alias of aliases.get(name) ?? []) open.push([...alias, ...rest]);
@@ -72,11 +72,11 @@ export function collectValues(
 
 function combine(
   parts: readonly (string | Hole)[],
-  valuesAt: (path: readonly string[]) => readonly KnownValue[],
+  valuesAt: (path: readonly string[]) => readonly StaticValue[],
 ): readonly { readonly text: string; readonly file: string | null }[] {
   let texts: readonly { readonly text: string; readonly file: string | null }[] = [{ text: '', file: null }];
   for (const part of parts) {
-    const choices: readonly KnownValue[] =
+    const choices: readonly StaticValue[] =
       typeof part === 'string' ? [{ value: part, file: null }] : valuesAt(part.path);
     texts = texts
       .flatMap(({ text, file }) =>
@@ -121,7 +121,7 @@ function wholeReference(text: string): readonly string[] | null {
   return only === undefined || typeof only === 'string' || more.length > 0 ? null : only.path;
 }
 
-function dig(value: Json, path: readonly string[]): Json | undefined {
+function valueAt(value: Json, path: readonly string[]): Json | undefined {
   let now: Json | undefined = value;
   for (const segment of path) {
     if (Array.isArray(now)) now = (now as readonly Json[])[/^\d+$/.test(segment) ? Number(segment) : -1];

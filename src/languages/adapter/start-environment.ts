@@ -11,8 +11,8 @@ import { readToml } from '../toml.ts';
 import { checkKeys, tableAt, wordAt } from '../toml-fields.ts';
 import type { TomlString, TomlTable } from '../toml-tree.ts';
 import { neededAt, tablesAt, textsAt } from './fields.ts';
-import type { Texts } from './holes.ts';
-import { value } from './holes.ts';
+import type { Texts } from './placeholders.ts';
+import { value } from './placeholders.ts';
 
 export function readOwnEnvironment(texts: Texts, root: TomlTable): Readonly<Record<string, Text>> {
   const table = tableAt(texts.report, root, 'environment', 'Write [environment] and below it NAME = "value".');
