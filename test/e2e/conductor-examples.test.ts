@@ -43,7 +43,7 @@ test('harness: a harness is written, executed and heard, and what it proposes is
   expect(report(2)).toMatchObject({ summary: { passed: 3, failed: 0 }, proposed_goldens: ['expected/help.txt'] });
   const { steps } = await rig.status('r');
   expect(steps['evaluate#2']?.outputs).toMatchObject({ status: 'needs_human', planner_status: 'success' });
-  expect(rig.read('.meow/run/r/artifacts/fix/1/prompt.md')).toContain('must answer in capitals');
+  expect(rig.read('.meow/run/r/artifacts/fix/1/prompt.md')).toContain('must print capitals');
   expect(rig.read('.meow/run/r/diff.patch')).toContain('+  echo "Hello, $2!" | tr a-z A-Z\n');
   expect(userTree(rig)).toEqual(before);
 });

@@ -66,7 +66,7 @@ test('download: arrives at the third attempt, and leaves nothing behind', async 
   const status = await run(rig, 'download', 'done');
 
   expect(status.steps['fetch']).toMatchObject({ attempt: 3, outputs: { attempts: 3 } });
-  expect(output(status, 'verify', 'report')).toMatch(/^whole after 3 attempts: \d+ \d+$/);
+  expect(output(status, 'verify', 'report')).toMatch(/^complete after 3 attempts: \d+ \d+$/);
   expect(await rig.shell(`test ! -e "\${TMPDIR:-/tmp}/meow-${idOf('download')}"`)).toMatchObject({ code: 0 });
 });
 
@@ -124,7 +124,7 @@ test('pipeline: hands JSON from step to step', async () => {
   expect(output(status, 'clean', 'result')).toMatchObject({ kept: 5, dropped: 2 });
   expect(output(status, 'regions', 'totals')).toEqual({ north: 165.5, south: 390, west: 99 });
   expect(output(status, 'large', 'orders')).toEqual({ count: 2, sum: 430 });
-  expect(rig.read('report.md')).toContain('5 orders, 2 lines that were none.');
+  expect(rig.read('report.md')).toContain('5 orders, 2 invalid lines.');
 });
 
 test('pipeline: reads a table of one’s own', async () => {
@@ -359,7 +359,7 @@ describe('with simulated agents', () => {
     expect(status.steps['implement-feature']?.status).toBe('failed');
     const retry = 'implement-feature.recover.1.check-retries.retry';
     expect(status.steps[retry]?.status).toBe('done');
-    expect((await rig.meow('show', idOf('recovery'), retry)).stdout).toMatch(/Previous attempt failed: .*status 1/);
+    expect((await rig.meow('show', idOf('recovery'), retry)).stdout).toMatch(/previous attempt failed: .*status 1/);
     expect(status.steps['publish']?.status).toBe('done');
   });
 

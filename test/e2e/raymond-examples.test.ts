@@ -43,7 +43,7 @@ test('review-loop: five reviews in one session, then it is committed', async () 
       (step) => `main.${step} in that of main.1.START`,
     ),
   );
-  expect(rig.read('feature.txt')).toBe(`feature\n${'mended\n'.repeat(5)}`);
+  expect(rig.read('feature.txt')).toBe(`feature\n${'fixed\n'.repeat(5)}`);
 });
 
 test('research: what was looked at is forgotten, and what was found comes back', async () => {
@@ -56,7 +56,7 @@ test('research: what was looked at is forgotten, and what was found comes back',
     'main.4.ANSWER in that of main.1.START',
   ]);
   expect(readFileSync(rig.path('.meow/workflows/r/steps/main.4.ANSWER/1/prompt'), 'utf8')).toMatch(
-    'This was found:\n\nparser.ts parses\n\n',
+    'The search found this:\n\nparser.ts parses\n\n',
   );
   expect(status).toMatchObject({ result: 'It is parsed in parser.ts.' });
 });
@@ -155,7 +155,7 @@ test('desk: several workflows at once, each with sessions of its own, and one no
       `${agent}.3.research-ANSWER in that of ${agent}.1.research-START`,
     ]);
   }
-  expect(status).toMatchObject({ meta: { customer: 'Ada' }, result: 'the orders are taken' });
+  expect(status).toMatchObject({ meta: { customer: 'Ada' }, result: 'the orders are logged' });
   expect(rig.read('log.md')).toBe('Ada\n');
 });
 

@@ -1,4 +1,5 @@
-// Renders the page and compares it with what is expected. What differs is proposed, beside a report; `--accept` takes it over.
+// Renders the page and compares it with the expected output. Writes a report, and proposes a different output; `--accept`
+// makes it the expected one.
 
 const { mkdirSync, readFileSync, writeFileSync } = require('node:fs');
 
@@ -22,7 +23,7 @@ import('./page.mjs').then(({ page }) => {
         kind: 'web',
         status: isSame ? 'passed' : 'failed',
         repro: 'node check.cjs',
-        observations: isSame ? [] : [`the page is not as in ${GOLDEN}`],
+        observations: isSame ? [] : [`the page differs from ${GOLDEN}`],
         artifacts: isSame ? [] : ['proposed/page.html'],
       },
     ],

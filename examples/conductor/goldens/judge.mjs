@@ -1,4 +1,4 @@
-// Judges by what the engine has found, and by nothing else: evidence on stdin, one JSON object on stdout.
+// Judges only by the engine's evidence: reads it from stdin, and prints one JSON object.
 
 import { readFileSync } from 'node:fs';
 

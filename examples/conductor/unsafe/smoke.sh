@@ -1,2 +1,2 @@
-# Whether it starts.
+# Checks that the server starts.
 test "$(sh server.sh)" = ready

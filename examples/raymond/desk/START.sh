@@ -1,6 +1,6 @@
 #!/bin/sh
-# Each line of orders.txt is a workflow and what it is asked for. They all begin at once, in this one run, and each goes on
-# by itself.
+# Each line of orders.txt names a workflow and its input. All of them start at once, in this run, and continue
+# independently.
 while read -r workflow order; do
   case $workflow in
     feature) echo "<fork-workflow next=\"LOG.md\" input=\"$order\">../review-loop</fork-workflow>" ;;

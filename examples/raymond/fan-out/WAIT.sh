@@ -1,5 +1,5 @@
 #!/bin/sh
-# Workers are on their own, so what they leave behind tells that they are done.
+# Workers run independently. Their files show that they are done.
 wanted=$(grep -c . modules.txt)
 while [ "$(ls summaries 2>/dev/null | grep -c .)" -lt "$wanted" ]; do sleep 0.2; done
 echo "<reset input=\"$wanted\">INDEX.md</reset>"

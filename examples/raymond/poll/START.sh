@@ -1,6 +1,6 @@
 #!/bin/sh
-# Looks for work in the folder inbox, and begins a worker for each file in it. It costs nothing while there is nothing to
-# do, and goes on until somebody lays down a file called stop.
+# Polls the folder inbox, and starts a worker for each file in it. It uses no agent while there is nothing to do, and
+# continues until somebody creates a file called stop.
 mkdir -p inbox taken
 while :; do
   for file in inbox/*; do

@@ -81,7 +81,7 @@ describe('the examples', () => {
       ...[2, 3, 4, 5, 6].map((n) => `main.${String(n)}.REVIEW resume s1 → s1`),
       'main.7.COMMIT resume s1 → s1',
     ]);
-    expect(toldTo(driven, 'main.1.START#1')).toMatch(/^Implement what is asked for: a feature\n/);
+    expect(toldTo(driven, 'main.1.START#1')).toMatch(/^Implement this: a feature\n/);
     expect(toldTo(driven, 'main.4.REVIEW#1')).toMatch(/^This is review 3 of at most 5\./);
   });
 
@@ -212,8 +212,10 @@ describe('the examples', () => {
       'main.4.research-ANSWER resume s2 → s2',
       'main.5.REPLY resume s1 → s1',
     ]);
-    expect(toldTo(driven, 'main.2.research-START#1')).toMatch(/^You are asked: Where\?/);
-    expect(toldTo(driven, 'main.5.REPLY#1')).toMatch(/^Send them this, in your own words: It is there\.\n/);
+    expect(toldTo(driven, 'main.2.research-START#1')).toMatch(/^Answer this question: Where\?/);
+    expect(toldTo(driven, 'main.5.REPLY#1')).toMatch(
+      /^Write a reply, in your own words, from this answer: It is there\.\n/,
+    );
   });
 
   test('single: a file is as good as a folder', () => {
