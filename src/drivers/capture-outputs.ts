@@ -1,8 +1,8 @@
-// The outputs of a command that has ended, taken from what it left behind.
+// Captures the outputs of a command that has ended.
 //
-// Bytes that are no UTF-8 become U+FFFD. What a command prints is trimmed of white space at both ends; a file that is
-// kept as text is taken as it is. An output over 1 MB does not go into the journal: it is kept in a file of its own, on
-// the disk before the command is answered, and its value says where. JSON is read to see that it is JSON, other text not.
+// Bytes that are not UTF-8 become U+FFFD. White space is trimmed at both ends of standard output and error; a file that is
+// captured as text is not changed. An output over 1 MB does not go into the journal: a file holds it, durable before the
+// command is answered, and the value names the file. JSON is parsed only to validate it.
 
 import type { RunFiles } from '../engine/ports.ts';
 import { closeSync, createReadStream, createWriteStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
@@ -24,9 +24,9 @@ import { resolveText } from './resolve-text.ts';
 
 export interface Captured {
   readonly outputs: Outputs;
-  /** Names of those that are kept in files. */
+  /** Names of the outputs that are stored in files. */
   readonly kept: readonly string[];
-  /** What is wrong with the others; the first gives the failure its kind. */
+  /** Problems of the other outputs; the first determines the kind of the failure. */
   readonly problems: readonly Problem[];
 }
 
@@ -35,7 +35,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Where a command ran and what it left. */
+/** Where a command ran, and how it ended. */
 export interface Left {
   readonly files: RunFiles;
   readonly folder: StepFolder;
@@ -48,7 +48,7 @@ export async function capture(captures: readonly Capture<FilledText>[], left: Le
   const kept: string[] = [];
   const problems: Problem[] = [];
   for (const one of captures) {
-    // One after the other: several at once could each hold a large file.
+    // One at a time: each may need a large file in memory.
     const taken = await take(one, left);
     if (!taken.ok) {
       problems.push({ ...taken.error, message: `output ${one.name}: ${taken.error.message}` });
@@ -60,14 +60,14 @@ export async function capture(captures: readonly Capture<FilledText>[], left: Le
   return { outputs: Object.fromEntries(outputs), kept, problems };
 }
 
-/** The end of what a command said on stderr, or on stdout where it said nothing there; null where it said nothing. */
+/** The end of stderr, or of stdout if stderr is empty; null if both are. */
 export function tail(folder: StepFolder): string | null {
   return tailOf(join(folder.path, 'stderr')) ?? tailOf(join(folder.path, 'stdout'));
 }
 
-/** What is larger stays in a file. */
+/** Larger outputs stay in files. */
 const LOADED_BYTES_MAX = 1_000_000;
-/** Larger JSON is not read even to check it. */
+/** Larger JSON is not even validated. */
 const CHECKED_BYTES_MAX = 128_000_000;
 const TAIL_BYTES = 4_096;
 const CHUNK_BYTES = 65_536;
@@ -77,7 +77,7 @@ interface Taken {
   readonly inFile: boolean;
 }
 
-/** Null: absent, and allowed to be. */
+/** Null if absent and optional. */
 async function take(one: Capture<FilledText>, left: Left): Promise<Result<Taken | null, Problem>> {
   switch (one.from.kind) {
     case 'exit-code':
@@ -122,7 +122,7 @@ function typed(text: string, type: ValueType): Result<Taken, Problem> {
   return value.ok ? ok({ value: value.value, inFile: false }) : invalid(value.error);
 }
 
-/** Null where so many bytes can be of the type. */
+/** Null if a value of this size can have the type. */
 function misfitOfLarge(path: string, size: number, type: ValueType): string | null {
   if (type === 'any' || type === 'string') return null;
   if (type !== 'json') return `expected ${type}, got ${size} bytes`;
@@ -135,9 +135,9 @@ async function keep(path: string, trims: boolean, name: string, { files, folder 
   const outputs = join(folder.path, 'outputs');
   const kept = join(outputs, fileName(name));
   makeFolder(outputs);
-  // One that a crash left half.
+  // A crash may have left an incomplete file.
   await rm(kept, { force: true });
-  // Made first, so that it is private before it has contents.
+  // Created first, so that it is private before it has contents.
   closeSync(openPrivate(kept));
   if (!trims) {
     await copyFile(path, kept, constants.COPYFILE_FICLONE);
@@ -147,7 +147,7 @@ async function keep(path: string, trims: boolean, name: string, { files, folder 
   }
   const file = await open(kept, 'r');
   try {
-    // A copy has the mode of what was copied.
+    // A copy inherits the mode of its source.
     await file.chmod(0o600);
     await file.sync();
   } finally {
@@ -158,7 +158,7 @@ async function keep(path: string, trims: boolean, name: string, { files, folder 
   return storedOutputValue(join(folder.inRun, 'outputs', fileName(name)), statSync(kept).size);
 }
 
-/** The names in it are on the disk, where its file system can be asked for that. */
+/** Makes the entries of a folder durable, if the file system can. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   try {
@@ -170,7 +170,7 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** The part of a file without the white space at its ends, found by reading no more than the ends. */
+/** The range of a file without white space at its ends; reads only the ends. */
 function withoutWhiteSpace(path: string): { readonly start: number; readonly end: number } {
   const file = openSync(path, 'r');
   try {
@@ -218,7 +218,7 @@ function tailOf(path: string): string | null {
     const { size } = statSync(path);
     const bytes = Buffer.alloc(Math.min(size, TAIL_BYTES));
     const length = readSync(file, bytes, 0, bytes.length, size - bytes.length);
-    // Where the beginning is cut off, a character may be cut in two.
+    // The cut may split a character.
     const cut = size > bytes.length ? bytes.findIndex((byte) => (byte & 0xc0) !== 0x80) : 0;
     const text = bytes.subarray(Math.max(0, cut), length).toString('utf8').trim();
     return text === '' ? null : text;

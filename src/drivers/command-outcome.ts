@@ -1,4 +1,4 @@
-// What the status of a command means, together with what it left behind.
+// The outcome of a command, from its exit status and its captured outputs.
 
 import { success } from '../ir/effect.ts';
 import type { CommandSpec, Outcome } from '../ir/effect.ts';
@@ -9,7 +9,7 @@ import { capture, tail } from './capture-outputs.ts';
 import type { Left } from './capture-outputs.ts';
 import { SIGNAL_NAMES } from '../sys/process.ts';
 
-/** A command that ended by itself. */
+/** For a command that exited. */
 export async function commandOutcome(spec: CommandSpec<FilledText>, left: Left): Promise<Outcome> {
   const captured = await capture(spec.captures, left);
   const outputs = { exit_code: left.status, outcome: left.status === 0 ? 'true' : 'false', ...captured.outputs };
@@ -31,7 +31,7 @@ export async function commandOutcome(spec: CommandSpec<FilledText>, left: Left):
   return success(outputs, { kept: captured.kept, route });
 }
 
-/** A command that did not end by itself: stopped or lost. It has no status, but may have said something. */
+/** For a command that was stopped or lost: it has no status, but may have output. */
 export async function unfinishedOutcome(
   kind: FailureKind,
   message: string,
@@ -58,7 +58,7 @@ export function endedWith(status: number): string {
   return `exited with status ${status}`;
 }
 
-/** A shell tells its caller by 128 + N that what it ran was killed by signal N. */
+/** A shell exits with 128 + N if its command was killed by signal N. */
 function signalOf(status: number): string | null {
   return status > 128 ? (SIGNAL_NAMES.get(status - 128) ?? null) : null;
 }

@@ -1,12 +1,12 @@
-// What a command finds in its environment, from the weakest to the strongest:
+// The environment of a command; later entries win:
 //
-//   the caller's environment, without what another run has put there
-//   MEOW_VAR_NAME     variables in sight, save those that begin with @; what is too large for an environment is left out
+//   the caller's environment, without variables that another run has set
+//   MEOW_VAR_NAME     variables in scope, without those that begin with @ and those that are too large
 //   the step's own `env`
 //   PATH              with our folder in front, so that `meow` is found
 //   MEOW_WORKFLOW, MEOW_STEP, MEOW_ATTEMPT
-//   MEOW_ORCH_SOCK, MEOW_INBOX   where the run is talked to
-//   MEOW_RUN          the marker: every process that this attempt started is known by it
+//   MEOW_ORCH_SOCK, MEOW_INBOX   the addresses of the run
+//   MEOW_RUN          the marker: it identifies every process of the attempt
 
 import type { RunFiles } from '../engine/ports.ts';
 import { err, ok } from '../base/result.ts';
@@ -19,19 +19,19 @@ import { allProcesses, MARKER } from '../sys/process-table.ts';
 import type { ProcessEntry } from '../sys/process-table.ts';
 import type { Spawner } from './spawner.ts';
 
-/** What every driver that starts something must know of its run. */
+/** What every driver that starts processes needs to know about its run. */
 export interface DriverContext {
   readonly runId: string;
-  /** Tells the run's processes from those of another with the same id. */
+  /** Distinguishes the run's processes from those of another run with the same id. */
   readonly mark: string;
   readonly files: RunFiles;
-  /** Where work is done by what does not say where. Absolute. */
+  /** The default working directory. Absolute. */
   readonly cwd: string;
-  /** The caller's environment, without what another run has put there. */
+  /** The caller's environment, without variables that another run has set. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Where `meow` is; in front of the PATH of what is started. */
+  /** The folder of `meow`, put in front of PATH. */
   readonly binFolder?: string | null;
-  /** Where the run is talked to: MEOW_ORCH_SOCK and MEOW_INBOX. */
+  /** The addresses of the run: MEOW_ORCH_SOCK and MEOW_INBOX. */
   readonly socket: string;
   readonly inbox: string;
   /** Shared by the drivers of the run; a driver that gets none makes its own. */
@@ -48,14 +48,14 @@ export function processesOfRun(runId: string): readonly ProcessEntry[] {
   return allProcesses().filter(({ marker }) => marker?.startsWith(`${runId}.`) === true);
 }
 
-/** What a run tells those that it starts is not for the run that one of them may start: it has its own agents and steps. */
+/** A run that a step starts has its own agents and steps, and must not inherit these variables. */
 export function withoutRunVariables(environment: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => !OF_RUNS.test(name)));
 }
 
 const OF_RUNS = /^MEOW_(?:WORKFLOW|STEP|ATTEMPT|AGENT|ORCH_SOCK|INBOX|HOOKS|VAR_.*)$/;
 
-/** With what is the same for all that a run starts. */
+/** Adds the variables that all processes of a run share. */
 export function inRun(
   environment: Readonly<Record<string, string>>,
   run: Omit<DriverContext, 'environment'>,
@@ -96,7 +96,7 @@ function pathBehind(folder: string | null, path: string | undefined): Readonly<R
   return { PATH: path === undefined || path === '' ? folder : `${folder}:${path}` };
 }
 
-/** For scripts that know the variables around them by their names; what is reserved is not among them. */
+/** Variables in scope under their own names, without reserved ones. */
 export function variablesByName(variables: Readonly<Record<string, Json>>): readonly (readonly [string, string])[] {
   return Object.entries(variables).flatMap(([name, value]) => {
     const text = plainText(value);
@@ -106,7 +106,7 @@ export function variablesByName(variables: Readonly<Record<string, Json>>): read
   });
 }
 
-/** Of one value, and of all together. The system's own limits are 128 KiB for one and about 2 MB with the arguments. */
+/** Limits for one value and for all together. The system allows 128 KiB for one, and about 2 MB with the arguments. */
 const VALUE_BYTES_MAX = 100_000;
 const VALUES_BYTES_MAX = 500_000;
 

@@ -1,4 +1,4 @@
-// An effect from being asked for to being answered, and what is said about it meanwhile, as promises that may come true.
+// An effect in flight: its stops, verdicts and conclusion as promises, and the callbacks to answer.
 
 import type { Answer, DialogVerdict, StopHow } from '../engine/ports.ts';
 import type { Outcome } from '../ir/effect.ts';
@@ -50,14 +50,14 @@ export class PendingEffect {
     this.#tellVerdict?.(verdict);
   }
 
-  /** To be told of every decision about what the effect asked people, the latest that came before included. */
+  /** Calls with every decision about a dialog of the effect, and at once with the latest earlier one. */
   whenDecided(tell: (verdict: DialogVerdict) => void): void {
     this.#tellVerdict = tell;
     if (this.#verdict !== null) tell(this.#verdict);
   }
 }
 
-/** The effects that have been asked for and not answered yet. */
+/** The effects that a driver has not answered yet. */
 export class PendingEffects {
   readonly #open = new Map<string, PendingEffect>();
 
@@ -65,7 +65,7 @@ export class PendingEffects {
     return this.#open.get(effectId);
   }
 
-  /** Answered with what it comes to; whoever asks again meanwhile is answered with the same. A bug is loud. */
+  /** Performs the effect and answers. A second request meanwhile gets the same answer. An exception ends the engine. */
   ask(effectId: string, answer: Answer, perform: (asked: PendingEffect) => Promise<Outcome>): void {
     const known = this.#open.get(effectId);
     if (known !== undefined) {
@@ -84,7 +84,7 @@ export class PendingEffects {
   }
 }
 
-/** The next turn of the event loop: nobody is answered during the call in which they ask. */
+/** The next tick: nobody is answered during the call that requests. */
 export function soon(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve);

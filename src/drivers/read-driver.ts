@@ -1,5 +1,4 @@
-// The driver that reads lists from JSON files. To read is to change nothing, so it is done again where an earlier life of
-// the engine may have done it.
+// The driver that reads lists from JSON files. Reading changes nothing, so a later engine simply reads again.
 
 import { open } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -21,7 +20,7 @@ import { resolveText } from './resolve-text.ts';
 
 export interface ReadDriverOptions {
   readonly files: RunFiles;
-  /** Where commands run that do not say where. Absolute. */
+  /** The default working directory. Absolute. */
   readonly cwd: string;
 }
 

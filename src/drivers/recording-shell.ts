@@ -1,16 +1,16 @@
-// The text that a command's shell is given: the user's script, and around it what keeps `status` (step-folder.ts).
+// The command line of a shell that runs a user's script and records its start and exit in `status` (step-folder.ts).
 //
-// W1  `status` is created exclusively and first: of two shells that were started for one attempt, one runs the script.
-// W2  Its second line is written by builtins of that shell once the script has ended, however it ended, short of a signal
-//     to the shell itself. It never tells a status that the script did not have.
-// W3  The script sees what it would see in a plain `sh -c`: $0, parameters, umask, line numbers, messages.
+// shell/1  The shell creates `status` exclusively and first: of two shells for one attempt, one runs the script.
+// shell/2  Builtins of the shell write the second line when the script has ended, however it ended, unless a signal kills the
+//          shell itself. It is never a status that the script did not have.
+// shell/3  The script sees what it would see in a plain `sh -c`: $0, parameters, umask, line numbers, messages.
 //
-// Two forms. `within`: the script is run by the recording shell itself, with a trap on EXIT. It costs no more than a
-// plain `sh -c`, and holds only for dash (bash runs that trap when it is killed, with $? 0: a lie, W2) and for scripts
-// that do not meddle with the shell they run in (exec, trap, set …). `around`: any other; the recording shell starts
-// the user's shell and waits for it, which costs one more process.
+// There are two forms. `within`: the recording shell runs the script itself, with a trap on EXIT. This costs no more than a
+// plain `sh -c`. It works only in dash (bash runs the trap when it is killed, with $? 0, against shell/2), and only for
+// scripts that do not change their shell (exec, trap, set …). `around`: for any other script; the recording shell starts the
+// user's shell and waits for it, which costs one more process.
 //
-// A script whose first lines do not parse leaves no record: nothing of it ran, so it may be run again.
+// A script whose first lines do not parse leaves no record: nothing of it ran, so it may run again.
 
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { basename, delimiter, join } from 'node:path';
@@ -27,14 +27,14 @@ export interface Shell {
 export interface CommandLine {
   readonly path: string;
   readonly args: readonly string[];
-  /** The script is read from its file: it must be there before the shell starts. */
+  /** The shell reads the script from a file, which must exist first. */
   readonly readsScript: boolean;
 }
 
-/** The status of a shell that could not create `status`: another has (W1), or the disk refuses. */
+/** Exit status of a shell that could not create `status`: another shell has (shell/1), or the disk refuses. */
 export const NOT_BEGUN = 125;
 
-/** Null where there is no such program. */
+/** Null if the program does not exist. */
 export function findShell(name: string, searchPath: string): Shell | null {
   const path = findProgram(name, searchPath);
   return path === null ? null : { name, path, isDash: basename(realpathSync(path)) === 'dash' };
@@ -66,7 +66,7 @@ export function commandLine(request: {
       readsScript: false,
     };
   }
-  // The shell's own remarks ("Killed") are not the script's: they go nowhere.
+  // Discards the shell's own messages ("Killed"): they are not the script's.
   const named = POSIX_SHELLS.has(basename(shell.path)) ? ' "$3"' : '';
   const run = `exec 3>&2 2>/dev/null;"$1" -c "$2"${named} 2>&3 3>&-`;
   const end = `meow_status=$?;echo "exit $meow_status">>${shellWord(`${folder}/status`)};exit "$meow_status"`;
@@ -78,14 +78,14 @@ export function commandLine(request: {
   };
 }
 
-/** No single argument may have more than 128 KiB on Linux; the records around the script need some of it. */
+/** Linux limits a single argument to 128 KiB, part of which the recording needs. */
 const ARGUMENT_MAX = 100_000;
 
 const POSIX_SHELLS = new Set(['sh', 'dash', 'ash', 'bash', 'zsh', 'ksh', 'mksh', 'yash']);
 
 /**
- * Whatever might replace the shell, its EXIT trap, or the builtins of the trap; and whatever might spell one of them in
- * a way that is not seen here. A script that is suspected wrongly runs all the same, a little slower.
+ * Matches everything that might replace the shell, its EXIT trap or the builtins that the trap uses, or that might spell
+ * one of these in a hidden way. A false match costs a little time: the script runs in the form `around`.
  */
 const MEDDLES = new RegExp(
   [
@@ -95,13 +95,13 @@ const MEDDLES = new RegExp(
     String.raw`\$\$`,
     // The dot command.
     String.raw`(?:^|[\s;&|({!\x60])\.\s`,
-    // A command's name that is computed, or glued together.
+    // A command name that is computed or concatenated.
     String.raw`(?:^|[;&|(){}\n!\x60]|\b(?:then|do|else|elif|if|while|until)\s)\s*["']*[$\x60]`,
     String.raw`\w["'\\]+\w`,
   ].join('|'),
 );
 
-/** What a recording shell does first (W1). */
+/** The first commands of a recording shell (shell/1). */
 export function beginning(request: { folder: string; bootId: string; hasUptime: boolean; umask: number }): string {
   const uptime = request.hasUptime ? 'read meow_uptime meow_rest </proc/uptime;' : 'meow_uptime=-;';
   const record = `echo $$ "$meow_uptime" ${request.bootId} 2>/dev/null >${shellWord(`${request.folder}/status`)}`;

@@ -1,4 +1,4 @@
-// The folder that somebody is to work in: it must be there.
+// Resolves and checks a working directory.
 
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -7,8 +7,8 @@ import type { Result } from '../base/result.ts';
 import { ABSENT, isErrno, REFUSED } from '../sys/errno.ts';
 
 /**
- * Absolute; an error is a sentence. An empty path is the folder itself that others are relative to. Of several lines the
- * last is the path: what a command like `git worktree add` says before it echoes the path is captured with it.
+ * Absolute; an error is a sentence. An empty path means the base. If the path has several lines, the last one counts: a
+ * command like `git worktree add` prints messages before the path.
  */
 export function resolveWorkdir(from: string, path: string): Result<string, string> {
   if (path.includes('\0')) return err('the path of its folder contains a NUL byte');

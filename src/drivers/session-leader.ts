@@ -1,6 +1,6 @@
-// The shell that leads the session of a process of ours, and records how it ends (recording-shell.ts): whether it lives, though
-// another engine started it, and when it is gone. It is nobody's child then: its record tells of its end, and a slow look
-// of one that could leave none.
+// The process that leads the session of an attempt (recording-shell.ts): whether it is alive, although another engine started
+// it, and when it is gone. It is then nobody's child: its record shows its exit, and polling shows the death of one that
+// leaves no record.
 
 import { allProcesses, bootId, findProcess, hadBegunAt, lives } from '../sys/process-table.ts';
 import type { ProcessEntry } from '../sys/process-table.ts';
@@ -8,16 +8,16 @@ import { readExit } from './step-folder.ts';
 import { watchPath } from '../sys/watch.ts';
 import type { ProcessRecord, StepFolder } from './step-folder.ts';
 
-/** By what it has recorded, and by its marker. Null where it does not live. */
+/** Identified by its record and its marker. Null if it is not alive. */
 export function livingLeader(record: ProcessRecord, marker: string): ProcessEntry | null {
   if (record.kind !== 'written') {
-    // It may be about to write its record.
+    // It may not have written its record yet.
     return allProcesses().find((entry) => entry.pid === entry.session && entry.marker === marker) ?? null;
   }
   if (record.bootId !== bootId()) return null;
   const entry = findProcess(record.pid);
   if (entry === null || (entry.environment === 'told' && entry.marker !== marker)) return null;
-  // A later process has its pid by now.
+  // Otherwise a later process has reused its pid.
   return record.uptime !== null && hadBegunAt(entry, record.uptime) === false ? null : entry;
 }
 
@@ -36,14 +36,14 @@ function beforeExec(record: ProcessRecord): ProcessEntry | null {
   return hadBegunAt(entry, record.uptime) === true ? entry : null;
 }
 
-/** Told of within a second. */
+/** An end without a record is noticed within a second. */
 const LOOK_MS = 800;
 
-/** Those who wait for an end: one timer looks for all of them, and is not there while nobody waits. */
+/** Everybody who waits for an end shares one timer, which exists only while somebody waits. */
 const waiting = new Set<() => void>();
 let rounds: NodeJS.Timeout | null = null;
 
-/** Calls once, when it has left its status or is gone without one. Keeps nobody from ending. */
+/** Calls once, when the process has recorded its status or is gone without one. Does not keep this process alive. */
 export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status: number | null) => void): void {
   let over = false;
   const end = (status: number | null): void => {
@@ -59,7 +59,7 @@ export function whenGone(leader: ProcessEntry, folder: StepFolder, gone: (status
     if (status !== null) end(status);
     else if (!alive) end(null);
   };
-  // As long as it lives, what it leaves is told of by the watch.
+  // While it is alive, the watch reports its record.
   const lookIfGone = (): void => {
     if (watcher === null || !lives(leader)) look();
   };

@@ -1,12 +1,12 @@
-// Where one attempt of a step leaves what it did: `steps/ID/ATTEMPT/` in the run's folder.
+// The folder of one attempt of a step: `steps/ID/ATTEMPT/` in the run's folder.
 //
 //   stdout, stderr   as bytes, written by the command itself
-//   status           two lines by the command's own shell: who runs it, the first thing it does, and only if the file is
-//                    absent; how it ended, the last thing it does
-//   script           what was run, where it is too long for an argument
+//   status           two lines by the command's own shell: which process it is, written first and only if the file does not
+//                    exist; and its exit status, written last
+//   script           the script, if it is too long for an argument
 //   outputs/NAME     outputs that are too large for the journal
 //
-// A line counts once it has its end. Folders and files are private to their user (sys/private-file.ts).
+// A line counts once it has its line end. Folders and files are private to their user (sys/private-file.ts).
 
 import type { RunFiles } from '../engine/ports.ts';
 import { createHash } from 'node:crypto';
@@ -17,18 +17,18 @@ import { makeFolder } from '../sys/private-file.ts';
 
 export interface StepFolder {
   readonly path: string;
-  /** The same, seen from the run's folder. */
+  /** Relative to the run's folder. */
   readonly inRun: string;
 }
 
 export type ProcessRecord =
   | { readonly kind: 'absent' }
-  /** Its writer was on the way, or died on the way, or the disk was full, or the machine lost it. */
+  /** Being written; or its writer died, the disk was full, or the machine crashed. */
   | { readonly kind: 'incomplete' }
   | {
       readonly kind: 'written';
       readonly pid: number;
-      /** Seconds since the machine started, when this was written; null where the system does not tell. */
+      /** Uptime of the machine in seconds when this was written; null if unknown. */
       readonly uptime: number | null;
       readonly bootId: string;
     };
@@ -38,12 +38,12 @@ export function stepFolder(files: RunFiles, step: string, attempt: number): Step
   return { path: files.localPath(inRun), inRun };
 }
 
-/** Seen from the run's folder. */
+/** Relative to the run's folder. */
 export function stepPath(step: string, attempt: number): string {
   return `steps/${fileName(step)}/${attempt}`;
 }
 
-/** One name for one id: ids that cannot be file names, or would share one, are told apart by a hash. */
+/** Unique for each id: an id that cannot be a file name, or would share one, gets a hash. */
 export function fileName(id: string): string {
   const plain = /^[A-Za-z0-9_.#-]+$/.test(id) && id !== '.' && id !== '..' && id.length <= NAME_MAX;
   if (plain && !(IGNORES_CASE && /[A-Z]/.test(id))) return id;
@@ -54,13 +54,13 @@ export function fileName(id: string): string {
 const NAME_MAX = 200;
 const IGNORES_CASE = process.platform === 'darwin' || process.platform === 'win32';
 
-/** The folder of the step comes with its first attempt: to try the inner one first would fail, and exceptions are dear. */
+/** Creates the folder of the step with its first attempt: trying the inner one first would throw, which is slow. */
 export function makeStepFolder(path: string): void {
   if (basename(path) === '1') makeFolder(dirname(path));
   makeFolder(path);
 }
 
-/** Whether somebody was to begin what the folder is of, and came so far. */
+/** Whether a process of this attempt has begun. */
 export function hasBegun(path: string): boolean {
   return existsSync(join(path, 'status'));
 }
@@ -85,13 +85,13 @@ export function readExit(folder: StepFolder): number | null {
 /** `status`: the text of the file; null if it is absent. */
 export function exitIn(status: string | null): number | null {
   const fields = /(?:^|\n)exit (\d+)\n/.exec(status ?? '');
-  // Only its last eight bits reach whoever waits for a process.
+  // A parent process sees only the last eight bits.
   return fields === null ? null : Number(fields[1]) & 0xff;
 }
 
 function readStatus(folder: StepFolder): string | null {
   try {
-    // It is ASCII; of this encoding a file is read in one call.
+    // It is ASCII, but Node reads UTF-8 in a single call.
     return readFileSync(join(folder.path, 'status'), 'utf8');
   } catch (error) {
     if (isErrno(error, ...ABSENT)) return null;

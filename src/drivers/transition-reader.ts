@@ -1,5 +1,6 @@
-// Answers that say themselves what follows: around a driver of turns or commands, reads what they say by the steering that
-// their effect names (ir/answer-transitions.ts). An answer that cannot be followed is a failure that tells what to say instead.
+// Wraps a driver of turns or commands whose answers name the next state: reads the transition from each answer, by the policy
+// that the effect names (ir/answer-transitions.ts). An answer without a valid transition is a failure that says what to
+// answer instead.
 
 import { realpathSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -23,9 +24,9 @@ import { resolveWorkdir } from './resolve-workdir.ts';
 export interface TransitionContext {
   readonly program: Pick<Program, 'machines' | 'steerings'>;
   readonly files: RunFiles;
-  /** What folders that answers name are relative to. Absolute. */
+  /** Base of relative folders in answers. Absolute. */
   readonly cwd: string;
-  /** The folder that they must be in; null where they need not be in any. Absolute. */
+  /** The folder that must contain them; null: any. Absolute. */
   readonly within: string | null;
 }
 
@@ -70,10 +71,10 @@ function followed(effect: Effect, key: string, outcome: Outcome, place: Transiti
   return { ...outcome, follows: read.follows, printed: read.printed };
 }
 
-/** What a script is handed is in its environment, and the system says only that all of that is too long. */
+/** Names the variable that is too long: the system only says that the environment is. */
 function explained({ spec }: Effect, outcome: Extract<Outcome, { kind: 'failure' }>): Outcome {
   if (spec.kind !== 'command' || outcome.failure.kind !== 'not-started') return outcome;
-  // A value that is too large for the journal stays in a file.
+  // A value too large for the journal is in a file.
   const isLong = (text: FilledText): boolean => typeof text !== 'string' || Buffer.byteLength(text) > HANDED_BYTES_MAX;
   const [name] = Object.entries(spec.env).find(([, text]) => isLong(text)) ?? [];
   if (name === undefined) return outcome;
@@ -93,7 +94,7 @@ function refused(
   reminder: string | null,
   text: string,
 ): Outcome {
-  // A script says the same again.
+  // A script would answer the same again.
   const reprompt = spec.kind === 'turn' ? reminder : null;
   const said = text.slice(-OUTPUT_MAX).trim();
   const more = { outputs, kept, session, usage, reprompt, output: said === '' ? null : said };
@@ -101,7 +102,7 @@ function refused(
 }
 
 const OUTPUT_MAX = 4_096;
-/** Tags stand at the end, or near it. */
+/** Tags are at the end of an answer, or near it. */
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024;
 
 /** An error is a sentence. */
@@ -123,7 +124,7 @@ function lastOf(path: string): Result<string, string> {
   }
 }
 
-/** Why it is not to be worked in, as a sentence; null where it may be. */
+/** A sentence why the folder may not be the working directory; null if it may. */
 function folderProblem(folder: string, { cwd, within }: TransitionContext): string | null {
   const found = resolveWorkdir(cwd, folder);
   if (!found.ok) return `cd: ${found.error}`;
@@ -133,11 +134,11 @@ function folderProblem(folder: string, { cwd, within }: TransitionContext): stri
   return isOut ? `cd: ${folder} is outside of the project, and the run was started without --allow-outside` : null;
 }
 
-/** The same for a folder that was fine when it was named: since then a link on the way to it may lead elsewhere. */
+/** Checks again before the start: a link on the path may have changed since the answer. */
 function strayed(effect: Effect, place: TransitionContext): string | null {
   const { spec } = effect;
   if (steeringOf(effect) === null || (spec.kind !== 'turn' && spec.kind !== 'command')) return null;
   const folder = resolveText(spec.cwd ?? '', place.files);
-  // The run's own was chosen by who started it.
+  // The user chose the run's own folder.
   return !folder.ok || folder.value === '' ? null : folderProblem(folder.value, place);
 }

@@ -1,5 +1,5 @@
-// The machine's clock. Its timers count at most 2^31 - 1 milliseconds, so a later moment is reached in several waits; and
-// they may be a moment early by the wall clock, so the moment is looked at again before anyone is called.
+// The system clock. Timers count at most 2^31 - 1 milliseconds, so a later moment takes several waits; and they may fire a
+// little early by the wall clock, so the time is checked before the call.
 
 import type { Clock } from '../engine/ports.ts';
 

@@ -1,18 +1,18 @@
-// Ends all the processes of one attempt: TERM, time to clean up, KILL, until none is left.
+// Kills all processes of an attempt: TERM, time to clean up, KILL, until none is left.
 //
-// Its processes are those that carry its marker, and those in a session with one of them or with its leader: sessions
-// are only ever begun by the attempt's own processes, so no stranger is in one. What cannot be ended is named.
+// These are the processes with its marker, and those in a session with one of them or with its leader: only processes of the
+// attempt begin such sessions, so they contain no others. The result lists processes that could not be killed.
 
 import { isErrno } from './errno.ts';
 import { allProcesses, lives } from './process-table.ts';
 import type { ProcessEntry } from './process-table.ts';
 
 export interface Termination {
-  /** Leaves no more time to clean up. */
+  /** Ends the time to clean up. */
   atOnce(): void;
-  /** Something has changed: look now rather than soon. */
+  /** Checks again now: something has changed. */
   look(): void;
-  /** Resolves to those that could not be ended. */
+  /** Resolves to the processes that could not be killed. */
   readonly done: Promise<readonly ProcessEntry[]>;
 }
 
@@ -36,14 +36,14 @@ export function killProcessTree(target: Target, how: { readonly graceMs: number 
     let pauseMs = PAUSE_MIN_MS;
     let known: readonly ProcessEntry[] = [];
     for (let empty = 0; ; ) {
-      // The whole table is dear to read: only when those we know are gone, or are to be killed.
+      // Reading the whole table is slow: only if the known processes are gone, or the time is over.
       const left = known.filter(lives);
       const looked = left.length > 0 && performance.now() < killAt ? null : membersOf(target);
       known = looked?.members ?? left;
       const now = performance.now();
       if (known.length === 0) {
         empty += 1;
-        // Processes come and go while the table is read, and one that becomes another program shows no marker then.
+        // Processes come and go during the read, and a process shows no marker while it executes another program.
         if (empty > (looked?.unsure === true ? LOOKS_MAX : LOOKS_MIN)) return [];
       } else {
         empty = 0;
@@ -58,7 +58,7 @@ export function killProcessTree(target: Target, how: { readonly graceMs: number 
         }
       }
       const brief = known.length === 0 || now >= killAt;
-      // To look twice in one turn is to look once.
+      // A second check in the same tick would see the same table.
       await pause(brief ? PAUSE_MIN_MS : Math.min(pauseMs, killAt - now), !brief);
       pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS);
     }
@@ -76,11 +76,11 @@ export function killProcessTree(target: Target, how: { readonly graceMs: number 
 
 export interface Target {
   readonly marker: string;
-  /** The leader of the attempt's session, if it is known to be the attempt's. */
+  /** The leader of the attempt's session, if known. */
   readonly leader: number | null;
 }
 
-/** How often the table must have shown nobody: usually, and while it shows processes that might be anybody. */
+/** How often the table must be empty: usually, and while it contains processes that cannot be identified. */
 const LOOKS_MIN = 1;
 const LOOKS_MAX = 5;
 const PAUSE_MIN_MS = 4;
@@ -93,19 +93,19 @@ function membersOf({ marker, leader }: Target): {
   readonly unsure: boolean;
 } {
   const everyone = snapshot();
-  // An engine that was itself started by the attempt does not end itself.
+  // An engine that the attempt itself started does not kill itself.
   const own = everyone.find(({ pid }) => pid === process.pid)?.session;
   const all = everyone.filter(({ session }) => session !== own);
   const sessions = new Set(all.filter((entry) => entry.marker === marker).map(({ session }) => session));
   if (leader !== null) sessions.add(leader);
   return {
     members: all.filter((entry) => entry.marker === marker || sessions.has(entry.session)),
-    // Those of session 0 are the kernel's own.
+    // Session 0 is the kernel's.
     unsure: all.some(({ environment, session }) => environment === 'empty' && session !== 0),
   };
 }
 
-/** Read once a turn, however many are being ended. */
+/** Read once per tick, for all trees together. */
 function snapshot(): readonly ProcessEntry[] {
   if (current === null) {
     current = allProcesses();
@@ -118,13 +118,13 @@ function snapshot(): readonly ProcessEntry[] {
 
 let current: readonly ProcessEntry[] | null = null;
 
-/** To whole groups: a process that is just being forked is not missed. */
+/** Signals whole groups, so that a process that is just being forked is not missed. */
 function send(signal: NodeJS.Signals, members: readonly ProcessEntry[]): void {
   for (const group of new Set(members.map((entry) => entry.group))) {
     try {
       process.kill(-group, signal);
     } catch (error) {
-      // Gone meanwhile, or not ours to signal: whoever is left is counted again.
+      // Gone, or not ours to signal: the next read shows who is left.
       if (!isErrno(error, 'ESRCH', 'EPERM')) throw error;
     }
   }

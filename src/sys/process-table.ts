@@ -1,7 +1,7 @@
-// The processes of this machine, as far as we must know them: who lives, who belongs together, who carries a marker.
+// The processes of this machine: which are alive, which belong together, which have a marker.
 //
-// A process is told from a later one with the same pid by its start. One that has ended and only waits to be collected
-// does not live. Linux tells through /proc; elsewhere `ps` is asked, which shows markers only of one's own processes.
+// The start time distinguishes a process from a later one with the same pid. A zombie is not alive. Linux has /proc; elsewhere
+// `ps` is called, which shows markers only of the user's own processes.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { isErrno } from './errno.ts';
@@ -13,19 +13,19 @@ export const MARKER = 'MEOW_RUN';
 export interface ProcessEntry {
   readonly pid: number;
   readonly group: number;
-  /** Where it is not told, the group stands in. */
+  /** If unknown, the group. */
   readonly session: number;
-  /** In the system's own words: to be compared, not to be read. */
+  /** As the system writes it; only for comparison. */
   readonly start: string;
-  /** Null where it has none, or its environment does not tell. */
+  /** Null if it has none, or its environment is unknown. */
   readonly marker: string | null;
-  /** `empty`: it has none, or is just becoming another program. `hidden`: it is not ours to see. */
+  /** `empty`: it has none, or is executing another program. `hidden`: not readable by us. */
   readonly environment: 'told' | 'empty' | 'hidden';
 }
 
 export const HAS_PROC = existsSync('/proc/self/stat') && existsSync('/proc/uptime');
 
-/** All that live. */
+/** All living processes. */
 export function allProcesses(): readonly ProcessEntry[] {
   return HAS_PROC ? allByProc() : allByPs();
 }
@@ -34,7 +34,7 @@ export function findProcess(pid: number): ProcessEntry | null {
   return HAS_PROC ? entryByProc(pid) : (allByPs().find((entry) => entry.pid === pid) ?? null);
 }
 
-/** Cheap, and starts no process. Without /proc it cannot tell a successor with the same pid. */
+/** Fast, and starts no process. Without /proc it cannot recognise a reused pid. */
 export function lives(entry: ProcessEntry): boolean {
   if (HAS_PROC) return statByProc(entry.pid)?.start === entry.start;
   try {
@@ -53,12 +53,12 @@ export function hasLostTerminal(pid: number): boolean {
   return readStat(pid)?.[4] === '0';
 }
 
-/** Whether it had begun when the machine had been up for so long; null where that cannot be told. */
+/** Whether the process existed at this uptime (seconds); null if unknown. */
 export function hadBegunAt(entry: ProcessEntry, uptime: number): boolean | null {
   if (!HAS_PROC) return null;
   const own = statByProc(process.pid);
   const now = Number(readFileSync('/proc/uptime', 'latin1').split(' ')[0]);
-  // In some containers the uptime is the container's and the start of a process is the machine's.
+  // In some containers the uptime is the container's, but start times are the machine's.
   if (own === null || Number(own.start) > (now + 1) * TICKS_A_SECOND) return null;
   return Number(entry.start) <= uptime * TICKS_A_SECOND + 1;
 }

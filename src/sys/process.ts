@@ -24,17 +24,17 @@ export interface ProcessRequest {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly environment: Environment;
-  /** Made where it is missing, with `stdout` and `stderr` in it. */
+  /** Created if it is missing, with `stdout` and `stderr` in it. */
   readonly folder: string;
-  /** This process may end while it lives. */
+  /** Does not keep this process alive. */
   readonly background?: boolean;
 }
 
 export interface ProcessEvents {
   begun(pid: number): void;
-  /** It never was: the system's reason. */
+  /** It could not be started: the system's reason. */
   refused(error: ErrnoError): void;
-  /** Death by signal N is told as 128 + N, as shells tell it. */
+  /** 128 + N for death by signal N, as in shells. */
   ended(status: number): void;
 }
 
@@ -56,7 +56,7 @@ export function startProcess(request: ProcessRequest, events: ProcessEvents): vo
     if (request.background === true) child.unref();
     if (child.pid !== undefined) events.begun(child.pid);
   } catch (error) {
-    // Some refusals are thrown, others are events. A mistake in the arguments is ours, and no refusal.
+    // Some refusals are exceptions, others are events. A wrong argument is a bug, not a refusal.
     const refusal = errnoOf(error);
     setImmediate(() => events.refused(refusal));
   } finally {
@@ -64,7 +64,7 @@ export function startProcess(request: ProcessRequest, events: ProcessEvents): vo
   }
 }
 
-/** What a small program of the system prints; null where it is missing or fails. For systems without /proc. */
+/** Standard output of a system program; null if it is missing or fails. */
 export function outputOf(program: string, args: readonly string[]): string | null {
   const { status, stdout, error } = spawnSync(program, args, {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -77,7 +77,7 @@ export function outputOf(program: string, args: readonly string[]): string | nul
 }
 
 export const SIGNAL_NAMES: ReadonlyMap<number, string> = new Map(
-  // Some have a second name further down.
+  // Some signals have two names; the first one wins.
   Object.entries(constants.signals)
     .toReversed()
     .map(([name, number]) => [number, name]),

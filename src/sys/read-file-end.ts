@@ -1,8 +1,8 @@
-// The end of a file, whatever is in it.
+// Reads the end of a file.
 
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** At most so many bytes; what is cut in the middle of a character begins with a mark for that. Throws as the system does. */
+/** A character that the cut splits becomes U+FFFD. Throws system errors. */
 export function readFileEnd(path: string, bytesMax: number): string {
   const file = openSync(path, 'r');
   try {

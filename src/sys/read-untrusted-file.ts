@@ -1,17 +1,16 @@
-// Files that others have written, read without trust: no link is followed, no pipe is waited for, and nothing large is
-// taken in.
+// Reads files that others have written: follows no links, waits for no pipes, and limits the size.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 import { ABSENT, isErrno } from './errno.ts';
 
 export interface UntrustedFile {
-  /** Null where it is larger than allowed. */
+  /** Null if the file is too large. */
   readonly text: string | null;
   readonly mtimeMs: number;
   readonly ino: number;
 }
 
-/** Null where there is no plain file of that name that we may read. */
+/** Null if the path is not a regular file that we may read. */
 export function readUntrustedFile(path: string, bytesMax: number): UntrustedFile | null {
   let file: number;
   try {

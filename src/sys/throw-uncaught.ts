@@ -1,6 +1,6 @@
-// A bug is loud, wherever it was found: in a promise that nobody waits for, or in a callback of the system's.
+// Makes bugs in callbacks, and in promises that nobody awaits, end the process.
 
-/** Ends the engine, as an exception that nobody catches does. */
+/** Throws outside of any promise, so that the process ends. */
 export function crash(error: unknown): void {
   queueMicrotask(() => {
     throw error;

@@ -136,7 +136,7 @@ describe('a record', () => {
   });
 });
 
-describe('an attempt begins once (C1)', () => {
+describe('an attempt begins once (command/1)', () => {
   test('though it is asked for by many engines', async () => {
     const effect = rig.command(`${rig.holding('a')}; exit 5`, { step: 'a' });
     const outcomes = [start(rig, effect)];

@@ -1,4 +1,4 @@
-// C3: a stopped command is answered when none of its processes is left.
+// command/3: a stopped command is answered when none of its processes is left.
 
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';

@@ -1,12 +1,12 @@
-// The driver of commands: scripts in a shell, each in a session of its own, that outlive the engine and are found again.
+// The driver of commands: shell scripts, each in a session of its own, that outlive the engine and are found again.
 //
-// C1  An attempt runs at most once, however often it is asked for (drivers/recording-shell.ts, W1).
-// C2  An attempt that is found again ends as it would have ended for the engine that started it.
-// C3  A stopped attempt is answered when none of its processes is left, or those left are named.
-// C4  What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
+// command/1  An attempt runs at most once, however often it is requested (drivers/recording-shell.ts, shell/1).
+// command/2  An attempt that another engine finds ends as it would have for the engine that started it.
+// command/3  A stopped attempt is answered when all its processes are gone, or with the pids of those that are not.
+// command/4  Failures of the outside world are failures in the answer; an exception is a bug, and ends the engine.
 //
-// What a command leaves running after its own end (a server that a setup step started) is left alone: it carries the
-// marker, and `processesOfRun` names it.
+// The driver leaves alone what a command leaves running (a server that a setup step starts): it has the marker, and
+// `processesOfRun` finds it.
 
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -42,9 +42,9 @@ import { commandLine, findShell, NOT_BEGUN } from '../recording-shell.ts';
 import type { Shell } from '../recording-shell.ts';
 
 export interface CommandDriverOptions extends DriverContext {
-  /** A name to be found on PATH, or a path. */
+  /** A name on PATH, or a path. */
   readonly shell?: string;
-  /** Between TERM and KILL; 5 seconds, save in tests. */
+  /** Time between TERM and KILL; default: 5 seconds. */
   readonly graceMs?: number;
   /** The number of commands known beforehand: if they are many, the spawner is launched before the first. */
   readonly known?: number;
@@ -67,9 +67,9 @@ class CommandDriver implements Driver {
   readonly #young = new Map<Attempt, number>();
   #growing = false;
   #scheduled = false;
-  /** What the engine is about to ask for. */
+  /** The effect that the engine will start next. */
   #prepared: Attempt | null = null;
-  /** Something was started in this turn of the event loop. */
+  /** A process was started in this tick. */
   #busy = false;
 
   constructor(options: CommandDriverOptions) {
@@ -90,7 +90,7 @@ class CommandDriver implements Driver {
     this.#ask('find', effect, answer);
   }
 
-  /** Where several are at work anyway, nobody waits for the one that could have been prepared. */
+  /** While several commands run, nobody waits for the next one, so preparing it gains nothing. */
   prepare(effect: Effect): void {
     if (!this.#spawner.ready || this.#prepared !== null) return;
     if (this.#attempts.size >= availableParallelism()) return;
@@ -117,7 +117,7 @@ class CommandDriver implements Driver {
     this.#requested += 1;
     if (this.#requested >= SPAWNER_FROM) this.#spawner.launch();
     if (prepared !== null || (how === 'start' && !this.#busy)) {
-      // One alone is on its way at once, and runs while the engine does what else there is to do.
+      // A single command starts at once, and runs while the engine does the rest of its work.
       this.#busy = true;
       setImmediate(() => {
         this.#busy = false;
@@ -165,7 +165,7 @@ class CommandDriver implements Driver {
     }
   }
 
-  /** Whoever is at work for long takes nobody's place. */
+  /** Forgets processes that are no longer starting up, and starts the next ones. */
   #grow(): void {
     this.#growing = false;
     const before = performance.now() - YOUNG_MS;
@@ -198,7 +198,7 @@ const LOOK_MAX_MS = 5_000;
 
 interface Surroundings {
   readonly options: CommandDriverOptions;
-  /** What all commands have. */
+  /** The environment of all commands. */
   readonly environment: Readonly<Record<string, string>>;
   readonly shell: Shell | null;
   readonly recorder: Shell | null;
@@ -208,20 +208,20 @@ interface Surroundings {
 
 type Life =
   | { readonly kind: 'waiting' }
-  /** Nobody has asked for it yet, and nobody knows of it. */
+  /** Ready to begin; not requested yet. */
   | { readonly kind: 'prepared'; readonly goAhead: () => void }
-  /** The system had too much to do. */
+  /** The system was short of something; tried again later. */
   | { readonly kind: 'refused'; readonly timer: NodeJS.Timeout }
-  /** Asked for; a stop that comes meanwhile is passed on once it has begun. */
+  /** Requested; a stop that arrives meanwhile takes effect once it has begun. */
   | { readonly kind: 'starting'; stop: 'gently' | 'at-once' | null }
-  /** Our own child, or the spawner's: we are told of its end. */
+  /** Our own child, or the spawner's: its exit is reported. */
   | { readonly kind: 'running'; readonly pid: number }
-  /** Somebody else's child by now: its record tells of its end, and a slow look whether it still lives. */
+  /** Started by an earlier engine: its record shows its exit, and polling shows whether it is alive. */
   | { readonly kind: 'found'; readonly entry: ProcessEntry; readonly unwatch: () => void }
   | { readonly kind: 'ending'; readonly ending: Termination; reason: 'stopped' | 'lost' }
   | { readonly kind: 'over' };
 
-/** One attempt, from being asked for to being answered. */
+/** One attempt, from the request to the answer. */
 class Attempt {
   readonly answers: Answer[] = [];
   readonly effect: Effect;
@@ -240,7 +240,7 @@ class Attempt {
     this.#folder = stepFolder(around.options.files, effect.step, effect.attempt);
   }
 
-  /** All of a start but its last step; where that cannot be, it is started as a whole later. */
+  /** Does all of a start but its last step. If that fails, `begin` does the whole start. */
   prepare(spawner: Spawner): void {
     try {
       const request = this.#request();
@@ -281,7 +281,7 @@ class Attempt {
         life.stop = how;
         return;
       case 'running':
-        // It had ended before: its result is on the way.
+        // It has ended already, and its result is on the way.
         if (readExit(this.#folder) === null) this.#end('stopped', how, life.pid);
         return;
       case 'found': {
@@ -300,7 +300,7 @@ class Attempt {
     }
   }
 
-  /** Nobody has looked yet whether an earlier life of the engine started it. */
+  /** Not looked for yet: an earlier engine may have started it. */
   #stopUnseen(how: 'gently' | 'at-once'): void {
     const status = readExit(this.#folder);
     if (status !== null) this.#conclude(status);
@@ -342,7 +342,7 @@ class Attempt {
     if (life.stop !== null) this.stop(life.stop);
   }
 
-  /** The spawner is gone. What it had begun goes on; what it had not, or nobody knows, cannot begin twice (W1). */
+  /** The spawner is dead. Processes that it started go on, and starting one again cannot run its script twice (shell/1). */
   #abandoned(): void {
     const life = this.#life;
     if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
@@ -403,7 +403,7 @@ class Attempt {
 
   #refusedBy(error: ErrnoError): void {
     const life = this.#life;
-    // It is tried again when it is asked for, and whoever asks is told then.
+    // `begin` tries again, and reports the reason.
     if (life.kind === 'prepared') this.#life = { kind: 'waiting' };
     if (life.kind !== 'starting' && life.kind !== 'running') return;
     if (life.kind === 'starting' && life.stop !== null) {
@@ -459,7 +459,7 @@ class Attempt {
     this.#conclude(status);
   }
 
-  /** In an earlier life of the engine this attempt may have been started, and may have ended. */
+  /** An earlier engine may have started this attempt, and it may have ended. */
   #lookAround(): void {
     const status = readExit(this.#folder);
     if (status !== null) {
@@ -470,7 +470,7 @@ class Attempt {
     const entry = livingLeader(record, this.#marker);
     if (entry !== null) this.#await(entry);
     else if (record.kind !== 'absent' || readProcess(this.#folder).kind !== 'absent') this.#gone();
-    // One that is started at this very moment, and not seen here, and the one we start now cannot both begin (W1).
+    // If another process of this attempt is just starting, only one of the two runs the script (shell/1).
     else this.#launch();
   }
 
@@ -518,7 +518,7 @@ class Attempt {
     const answer = async (): Promise<void> => {
       const left = await ending.done;
       const rest =
-        left.length === 0 ? '' : `; these processes could not be ended: ${left.map(({ pid }) => pid).join(', ')}`;
+        left.length === 0 ? '' : `; these processes could not be killed: ${left.map(({ pid }) => pid).join(', ')}`;
       const message = life.reason === 'stopped' ? 'the command was stopped' : LOST;
       this.#answer(await unfinishedOutcome(life.reason, `${message}${rest}`, this.#spec, this.#left()));
     };
@@ -539,7 +539,7 @@ class Attempt {
     for (const answer of this.answers) answer(outcome);
   }
 
-  /** Not during the call of the one who is answered. */
+  /** Never during the call that requested it. */
   #answerSoon(outcome: Outcome): void {
     this.#life = { kind: 'over' };
     setImmediate(() => this.#answer(outcome));
@@ -566,7 +566,7 @@ function spawnRequest({ cwd, folder, environment, path, args }: ProcessRequest):
   return { cwd, folder, environment, files: {}, stdin: '/dev/null', recordsEnd: false, commands };
 }
 
-const LOST = 'the command was started in an earlier life of the engine, and is gone without leaving its status';
+const LOST = 'the command was started by an earlier engine, and is gone without an exit status';
 
 function notStarted(reason: string): Outcome {
   return { kind: 'failure', failure: failure('not-started', `the command could not be started: ${reason}`) };

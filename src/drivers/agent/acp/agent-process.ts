@@ -70,7 +70,7 @@ export class AgentProcess {
     this.#end(null, reason);
   }
 
-  /** Of two shells for one start only one runs (W1), and it may not be ours. */
+  /** Of two shells for one start only one runs (shell/1), and it may not be ours. */
   #leaderEnded(pid: number, status: number): void {
     const record = readProcess(this.#start.folder);
     const isOurs = record.kind === 'written' && record.pid === pid;

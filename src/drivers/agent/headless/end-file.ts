@@ -1,6 +1,5 @@
-// How a turn ended, where its exit status does not tell: `turn-end.json` in its folder says whether we ended it, and
-// why, or that it is gone without a status. Where we end it, that is written before it is sent a signal, so that a
-// later life of the engine knows why it is gone.
+// `turn-end.json` in a turn's folder: how the turn ended, if its exit status does not say. It is written before the engine sends
+// a signal, so that a later engine knows why the turn is gone.
 
 import { join } from 'node:path';
 import type { StepFolder } from '../../step-folder.ts';

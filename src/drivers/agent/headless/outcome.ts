@@ -80,7 +80,7 @@ export function limitOf(end: OverTurn, { limits }: Adapter): ToldLimit | null {
   return { text: told?.text ?? short(said), until: limit?.until ?? told?.until ?? null };
 }
 
-const LOST = 'the agent was started in an earlier life of the engine, and is gone without leaving its status';
+const LOST = 'the agent was started by an earlier engine, and is gone without an exit status';
 
 /** What is larger is kept in a file (drivers/capture-outputs.ts). */
 const LOADED_BYTES_MAX = 1_000_000;
@@ -109,7 +109,7 @@ async function kept(name: string, value: Json, written: string, { files, folder 
 }
 
 function named(left: readonly number[]): string {
-  return left.length === 0 ? '' : `; these processes could not be ended: ${left.join(', ')}`;
+  return left.length === 0 ? '' : `; these processes could not be killed: ${left.join(', ')}`;
 }
 
 const MESSAGE_MAX = 1_000;

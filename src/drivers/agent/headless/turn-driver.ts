@@ -1,5 +1,5 @@
-// The driver of headless turns: each effect is one run of an agent's program, in the session that its step is in
-// (turn.ts, U1–U4). What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine.
+// The driver of headless turns: each effect is one run of an agent's program, in the session of its step (turn.ts, turn/1 to
+// turn/4). Failures of the outside world are failures in the answer; an exception is a bug, and ends the engine.
 
 import { assert } from '../../../base/assert.ts';
 import { err, ok } from '../../../base/result.ts';
@@ -32,9 +32,9 @@ export interface TurnDriverOptions extends DriverContext {
   readonly adapters: AdapterNamed;
   /** The run's. */
   readonly sessions: SessionRegistry;
-  /** A usage limit is waited for; else it is a failure like any other. */
+  /** Wait out usage limits instead of failing. */
   readonly parks?: boolean;
-  /** Between asking a program to end and ending it; 10 seconds, save in tests. */
+  /** Time between the stop signal and the kill; default: 10 seconds. */
   readonly graceMs?: number;
 }
 
@@ -48,7 +48,7 @@ class TurnDriver implements Driver {
   readonly #options: TurnDriverOptions;
   readonly #open = new PendingEffects();
   readonly #launcher: TurnLauncher;
-  /** What the engine is about to ask for: of many the first. */
+  /** The effect that the engine will start next; the first if there are many. */
   #prepared: { readonly effect: string; readonly turn: Turn } | null = null;
 
   constructor(options: TurnDriverOptions) {
@@ -60,7 +60,7 @@ class TurnDriver implements Driver {
     const prepared = this.#prepared?.effect === effect.id ? this.#prepared.turn : null;
     if (prepared !== null) {
       this.#prepared = null;
-      // It is on its way at once, and runs while the engine does what else there is to do.
+      // It starts at once, and runs while the engine does the rest of its work.
       prepared.beginPrepared();
     }
     this.#ask(effect, answer, (asked, spec) =>
@@ -82,7 +82,7 @@ class TurnDriver implements Driver {
     if (!adapter.ok) return;
     const place = this.#placeOf(effect, effect.spec, adapter.value);
     const start = this.#startOf('start', effect, effect.spec, place);
-    // Whoever asks for it is told.
+    // `start` reports the reason.
     if (!start.ok) return;
     const turn = new Turn(place);
     turn.prepare(start.value);
@@ -99,7 +99,7 @@ class TurnDriver implements Driver {
     this.#open.ask(effect.id, answer, (asked) => perform(asked, spec));
   }
 
-  /** `begun`: a turn that is on its way already. */
+  /** `begun`: a turn that has begun already. */
   async #perform(request: {
     readonly how: 'start' | 'find';
     readonly effect: Effect;
@@ -196,7 +196,7 @@ class TurnDriver implements Driver {
   }
 }
 
-/** One that has turns, and whose output can be read. An error is a sentence. */
+/** An adapter with a headless profile and a known reader. An error is a sentence. */
 function headlessAdapter(name: string, adapters: AdapterNamed): Result<Adapter, string> {
   const adapter = adapters(name);
   if (!adapter.ok) return adapter;
@@ -206,7 +206,7 @@ function headlessAdapter(name: string, adapters: AdapterNamed): Result<Adapter, 
   return reader.ok ? adapter : reader;
 }
 
-/** Of those who do not want to be told. */
+/** For callers without a note. */
 const unheard: Note = () => Promise.resolve();
 
 function unparked(outcome: Outcome): Outcome {

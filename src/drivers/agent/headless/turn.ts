@@ -1,14 +1,14 @@
-// One turn of an agent without a terminal: a program that is given a prompt, works, answers and ends.
+// One turn of an agent without a terminal: a program that gets a prompt, works, answers and exits.
 //
-// U1  A turn begins at most once, however often it is asked for (drivers/recording-shell.ts, W1).
-// U2  It needs nothing of the engine: it reads its prompt from a file and writes into files. One that is found again is
-//     read from its beginning, and ends as it would have for the engine that began it.
-// U3  What it has cost is told the same by every life of the engine that asks.
-// U4  One that is stopped is sent the adapter's signal first, since some programs end their tools only then; when it is
-//     gone, or its time is up, whatever carries its marker is ended, in whatever session it is.
+// turn/1  A turn begins at most once, however often it is requested (drivers/recording-shell.ts, shell/1).
+// turn/2  It does not need the engine: it reads its prompt from a file and writes to files. A later engine reads its output
+//         from the start, and it ends as it would have for the engine that began it.
+// turn/3  Every engine that asks gets the same cost.
+// turn/4  To stop it, the engine sends the adapter's signal first, since some programs stop their tools only then. When it
+//         has exited, or its time is over, all processes with its marker are killed, in any session.
 //
-// Its folder is as step-folder.ts has it, and has also `prompt`, `turn.json` (session-plan.ts), `turn-end.json`
-// (end-file.ts), and `hooks/` for an adapter with hooks.
+// Its folder has the files of step-folder.ts, and also `prompt`, `turn.json` (session-plan.ts), `turn-end.json` (end-file.ts)
+// and, for an adapter with hooks, `hooks/`.
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -52,15 +52,15 @@ import { within } from '../../../sys/with-timeout.ts';
 
 export interface TurnPlace {
   readonly folder: StepFolder;
-  /** What all its processes carry. */
+  /** The marker of all its processes. */
   readonly marker: string;
   readonly adapter: Adapter;
   readonly sessions: SessionRegistry;
-  /** How long it may be silent; null is no limit. */
+  /** Limit for silence; null: no limit. */
   readonly idleMs: number | null;
-  /** Between the adapter's signal and the end. */
+  /** Time between the adapter's signal and the kill. */
   readonly graceMs: number;
-  /** This process may end meanwhile. */
+  /** Does not keep this process alive. */
   readonly background: boolean;
   /** Starts its program; default: without the spawner. */
   readonly launcher?: TurnLauncher;
@@ -68,14 +68,14 @@ export interface TurnPlace {
 
 export interface TurnStart extends TurnWords {
   readonly session: SessionWish;
-  /** An earlier life was to begin it, and may have planned its session. */
+  /** An earlier engine may have requested it, and planned its session. */
   readonly again: boolean;
   /** Absolute. */
   readonly workdir: string;
   readonly holes: HoleValues;
-  /** Complete, but for the marker and the hooks of this turn. */
+  /** Complete except for the marker and the hooks of this turn. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The adapter's hooks are heard. They keep an agent going that has not reported; one whose answer ends its work is not to. */
+  /** Uses the adapter's hooks, which make an agent continue until it reports; not for turns whose answer ends the work. */
   readonly hooked: boolean;
 }
 
@@ -90,15 +90,15 @@ export interface OverTurn extends TurnEnding {
   readonly usage: Usage;
   /** When it ended, in milliseconds since 1970. */
   readonly at: number;
-  /** The end of it. */
+  /** Last bytes of stderr. */
   readonly stderr: string;
-  /** What the agent said last. */
+  /** The agent's last message. */
   readonly text: string;
-  /** The pids of processes that could not be ended. */
+  /** Pids of processes that could not be killed. */
   readonly left: readonly number[];
 }
 
-/** What is there of a turn, whoever began it. */
+/** The state of a turn, whichever engine began it. */
 export function stateOf({ folder, marker }: Pick<TurnPlace, 'folder' | 'marker'>): 'never' | 'alive' | 'over' | 'lost' {
   if (readExit(folder) !== null) return 'over';
   const record = readProcess(folder);
@@ -115,7 +115,7 @@ export class Turn {
   readonly #ways: HeadlessProfile;
   #tellBegun: (result: Result<null, string>) => void = () => undefined;
   #tellEnd: (end: TurnEnd) => void = () => undefined;
-  /** Resolves when its leading shell is gone. */
+  /** Resolves when its session leader is gone. */
   readonly #gone: Promise<void>;
   #tellGone: () => void = () => undefined;
   #reader: Reader | null = null;
@@ -123,17 +123,17 @@ export class Turn {
   #idle: IdleWatch | null = null;
   #leader: number | null = null;
   #ready: Result<ReadyTurn, string> | null = null;
-  /** Lets the program go that waits. */
+  /** Lets the prepared program begin. */
   #goAhead: (() => void) | null = null;
   #mayBegin = false;
   #plan: SessionPlan | null = null;
   #session: string | null = null;
-  /** The one that its output has told. */
+  /** The session that its output named. */
   #seen: string | null = null;
   readonly #sessionWatchers: ((session: string) => void)[] = [];
-  /** It is to be stopped, and has not begun. */
+  /** Stop requested before it began. */
   #stopOnBegun: 'stopped' | 'idle' | null = null;
-  /** Its end is on the way, by us or by itself. */
+  /** It is ending, by itself or because we stop it. */
   #ending = false;
   readonly #hurry = new AbortController();
 
@@ -151,18 +151,18 @@ export class Turn {
     });
   }
 
-  /** The session that it takes place in, as soon as that is known. */
+  /** Null until known. */
   get session(): string | null {
     return this.#session;
   }
 
-  /** Tells of the session now, where it is known, and whenever it becomes known. */
+  /** Calls now if the session is known, and whenever it changes. */
   watchSession(told: (session: string) => void): void {
     this.#sessionWatchers.push(told);
     if (this.#session !== null) told(this.#session);
   }
 
-  /** For a turn of which nothing is there: all that can be done before it may begin. */
+  /** For a turn in state `never`: does everything that is possible before it may begin. */
   prepare(start: TurnStart): void {
     const ready = this.#makeReady(start);
     this.#ready = ready;
@@ -175,22 +175,22 @@ export class Turn {
     this.#go(present(this.#ready, 'a turn that was not prepared'));
   }
 
-  /** For a turn of which nothing is there. */
+  /** For a turn in state `never`. */
   begin(start: TurnStart): void {
     this.#go(this.#makeReady(start));
   }
 
-  /** For a turn of which there is something. */
+  /** For a turn in any other state. */
   adopt(): void {
     this.#tellBegun(ok(null));
     this.#follow(readExit(this.#place.folder) === null);
     if (!this.#await()) return;
-    // An earlier life was about to end it.
+    // An earlier engine was stopping it.
     const why = writtenEnd(this.#place.folder);
     if (why === 'stopped' || why === 'idle') this.stop(why);
   }
 
-  /** Ends it; it is told of by `ended`. What has ended by itself meanwhile has. */
+  /** Stops it; `ended` resolves. Has no effect if it has ended. */
   stop(how: 'stopped' | 'idle', graceMs = this.#place.graceMs): void {
     if (graceMs <= 0) this.#hurry.abort();
     if (this.#reader === null) {
@@ -270,13 +270,13 @@ export class Turn {
         this.#tellBegun(ok(null));
         if (this.#stopOnBegun !== null) this.stop(this.#stopOnBegun, this.#hurry.signal.aborted ? 0 : undefined);
       },
-      // One that was only prepared is started as a whole, and whoever asks for it is told.
+      // If it was only prepared, the request starts it again, and reports the reason.
       refused: (error) => {
         if (this.#mayBegin) this.#unbegun(reasonOf(error));
         else this.#goAhead = null;
       },
       ended: (status) => this.#leaderEnded(ownPid, status),
-      // What has not begun is begun by ourselves: of two shells for one turn, one begins (W1).
+      // If it has not begun, start it directly: of two processes for one turn, one begins (shell/1).
       abandoned: () => {
         if (!this.#mayBegin) this.#goAhead = null;
         else if (ownPid === 0) startProgram(request, events);
@@ -286,7 +286,7 @@ export class Turn {
     return events;
   }
 
-  /** From here on what it puts out is read. */
+  /** Starts reading its output. */
   #follow(isUnderWay: boolean): void {
     const { folder, idleMs, marker, background } = this.#place;
     this.#plan ??= readPlan(folder.path);
@@ -328,7 +328,7 @@ export class Turn {
     for (const told of this.#sessionWatchers) told(session);
   }
 
-  /** Of two shells for one turn, one begins (W1): ours may have been the other. */
+  /** Of two processes for one turn only one begins (shell/1), and it may not be ours. */
   #leaderEnded(pid: number, status: number): void {
     if (status !== NOT_BEGUN) {
       this.#over(status);
@@ -340,7 +340,7 @@ export class Turn {
     else this.#unbegun(`${join(this.#place.folder.path, 'status')} could not be written`);
   }
 
-  /** It is not our child, or not any more: what it leaves tells of its end. Whether it lives. */
+  /** For a process that is not our child: its record shows its exit. Returns whether it is alive. */
   #await(): boolean {
     const { folder, marker } = this.#place;
     const leader = turnLeader(readProcess(folder), marker);
@@ -353,7 +353,7 @@ export class Turn {
     return true;
   }
 
-  /** Its leading shell is gone. `status`: null where that was not our child. */
+  /** Its session leader is gone. `status`: null if that was not our child. */
   #over(status: number | null): void {
     this.#tellGone();
     if (this.#ending) return;
@@ -361,15 +361,14 @@ export class Turn {
     const end = async (): Promise<void> => {
       const { folder, graceMs } = this.#place;
       let known = status === null ? readEnd(folder) : ownEnd(folder);
-      // Somebody else may have seen it end, and be about to record that (drivers/spawner.ts).
+      // The spawner may be about to record its exit (drivers/spawner.ts).
       if (known === null && status === null) {
         await sleep(RECORD_MS);
         known = readEnd(folder);
       }
-      // One that was to be stopped may have left something; and a shell that could not record the end of its program
-      // may have left that.
+      // A stopped turn may have left processes, and so may a shell that could not record the exit.
       const left = known?.how === 'ended' ? [] : await this.#sweep(graceMs);
-      // How our own child ended we know, though it left no record of it: nobody after us will.
+      // We know how our own child ended without a record, but no later engine would.
       if (known === null) writeEnd(folder, 'lost');
       await this.#finish(known ?? { how: status === null ? 'lost' : 'ended', status }, left);
     };
@@ -397,7 +396,7 @@ export class Turn {
     const stderr = lastBytes(join(folder.path, 'stderr'));
     const reading = reader.end({ status: ending.how === 'ended' ? ending.status : null, stderr, at });
     const { usage: told } = reading;
-    // A program that tells no session has answered in the one that was chosen for it.
+    // A program that names no session has used the one that was chosen for it.
     if (reading.verdict.kind === 'answer' && this.#session !== null) {
       sessions.saw(this.#session);
       const isKept = this.#ways.fork === null && this.#ways.replays === true;
@@ -432,7 +431,7 @@ interface ReadyTurn {
   readonly request: ProgramRequest;
 }
 
-/** What the world refuses is a sentence. */
+/** Turns refusals of the system into an error, a sentence. */
 function unlessRefused<T>(act: () => Result<T, string>): Result<T, string> {
   try {
     return act();
@@ -456,14 +455,14 @@ function signalGroup(leader: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-leader, signal);
   } catch (error) {
-    // Gone meanwhile, or not ours to signal: whoever is left is ended by force.
+    // Gone, or not ours to signal: what is left is killed later.
     if (!isErrno(error, 'ESRCH', 'EPERM')) throw error;
   }
 }
 
 const STDERR_BYTES = 64 * 1024;
 
-/** The end of a file; empty where it is absent. */
+/** The end of a file; empty if it is absent. */
 function lastBytes(path: string): string {
   try {
     // Most are empty.
@@ -474,7 +473,7 @@ function lastBytes(path: string): string {
   }
 }
 
-/** The last thing that its shell does is to write this file. */
+/** The time of the last write to `status`, which is the exit. */
 function endedAt({ path }: StepFolder): number {
   try {
     return Math.round(statSync(join(path, 'status')).mtimeMs);
