@@ -43,6 +43,25 @@ test('a visit is told with its outcome, in the words of the workflow', async () 
   expect((await rig.meow('trace', 'r')).stdout).toMatch(/ask#1 +waits for a decision on gate ask/);
 });
 
+test('the parts of a visit are steps, though a visit is shown as one', async () => {
+  await using made = await waiting();
+  const { rig } = made;
+  expect(Object.keys((await rig.status('r')).steps)).toEqual(['work#1', 'check#1', 'judge#1', 'ask#1']);
+  expect((await rig.meow('status', 'r')).stdout).not.toContain('work#1.turn');
+  expect((await rig.meow('logs', 'r', 'work#1.turn')).stdout).toBe('I am done.\n');
+  expect((await rig.meow('logs', 'r', 'check#1.tests.run')).stdout).toContain('one failed\n');
+  expect((await rig.meow('logs', 'r', 'check#1', '--follow')).stdout).toContain('one failed\n');
+  expect((await rig.meow('why', 'r', 'check#1.tests.run')).stdout).toMatch(
+    /failed at .*: the command exited with status 3/,
+  );
+  const shown = (await rig.meow('show', 'r', 'work#1.turn')).stdout;
+  for (const said of ['adapter', 'fake', 'prompt', 'You work in']) expect(shown).toContain(said);
+  const trace = (await rig.meow('trace', 'r')).stdout;
+  for (const part of ['work#1.policy', 'check#1.tests.run', 'judge#1.ask']) {
+    expect(trace).toMatch(new RegExp(`${part} +started`));
+  }
+});
+
 test('the transcript tells what everybody said and decided', async () => {
   await using made = await waiting();
   await made.rig.meow('approve', 'r', 'ask', '--as', 'ada', '--notes', 'well done');

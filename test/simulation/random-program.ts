@@ -1,5 +1,5 @@
 // Random Programs of every shape the kernel knows: graphs with needs and wildcards, expansions, branches, iterations,
-// recoveries, gates, agents that are started and ended, and state machines with calls and returns. They end, whatever the world answers.
+// steps that a block performs, recoveries, gates, agents that are started and ended, and state machines with calls and returns. They end, whatever the world answers.
 
 import type { Json } from '../../src/base/json.ts';
 import type { EffectSpec } from '../../src/ir/effect.ts';
@@ -129,7 +129,8 @@ class Maker {
         retry: NO_RETRY,
       };
     }
-    if (roll < 0.74) {
+    if (roll < 0.67) return { ...plain, act: { kind: 'block', target: to(this.#block(depth)) } };
+    if (roll < 0.76) {
       const branch: Act = { kind: 'effect', effect: { ...command(id), verdict: 'condition' } };
       const routes = { true: expand(this.#block(depth), 'wait'), false: expand(this.graph(depth + 1), 'wait') };
       return { ...plain, act: branch, routes };
