@@ -60,7 +60,7 @@ test('one with an error names the place', () => {
     'the adapter "fox" has an error: .meow/adapters/fox/adapter.toml:4:14: {{nothing}} stands for nothing',
   );
   write('project/.meow/adapters/fox/adapter.toml', fox('x').replace('fox', 'wolf'));
-  expect(commandOf('fox')).toContain('calls itself "wolf", and its folder is called "fox"');
+  expect(commandOf('fox')).toContain('is named "wolf", but its folder "fox"');
   write('project/.meow/adapters/fox/adapter.toml', '\xff');
   expect(commandOf('fox')).toMatch(/has an error: .meow\/adapters\/fox\/adapter.toml:1:1/);
 });

@@ -1,5 +1,5 @@
-// The adapters that a project can use: its own in `.meow/adapters/`, those of its user in `~/.meow/adapters/`, and those that
-// come with meow. Of several of one name the first stands. Each is read when it is asked for, and once.
+// The adapters of a project: its own in `.meow/adapters/`, those of the user in `~/.meow/adapters/`, and the built-in ones.
+// The first one of a name overrides the others. Each is read on demand, once.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,12 +28,12 @@ export const ADAPTER_FILE = 'adapter.toml';
 export type Origin = 'project' | 'user' | 'built in';
 
 export interface FoundAdapter extends CheckedAdapter {
-  /** That of its folder. */
+  /** The name of its folder. */
   readonly name: string;
   readonly origin: Origin;
   /** Absolute. */
   readonly folder: string;
-  /** Those of the same name that it stands before. */
+  /** Origins of adapters with the same name that it overrides. */
   readonly shadows: readonly Origin[];
 }
 
@@ -53,19 +53,19 @@ export class Adapters {
     return err(found === null ? `${message}. ${hint}` : message);
   }
 
-  /** The one that a name means: its own, or another that one goes by; the name itself where nothing goes by it. */
+  /** The adapter with this name or alias; the name itself if there is none. */
   meant(name: string): string {
     if (this.find(name) !== null) return name;
     return this.all().find(({ adapter }) => adapter?.alias === name)?.name ?? name;
   }
 
-  /** Why nothing can be started with it; null where it can. */
+  /** Why the adapter cannot be used; null if it can. */
   refusal(name: string): AdapterRefusal | null {
     const found = this.find(name);
     return found !== null && found.adapter !== null ? null : this.#refuse(name, found);
   }
 
-  /** The one that stands for a name, be it valid or not. */
+  /** The adapter of this name, valid or not. */
   find(name: string): FoundAdapter | null {
     const known = this.#read.get(name);
     if (known !== undefined) return known;
@@ -74,18 +74,18 @@ export class Adapters {
     return found;
   }
 
-  /** By their names. */
+  /** In the order of their names. */
   all(): readonly FoundAdapter[] {
     return this.#names().flatMap((name) => this.find(name) ?? []);
   }
 
-  /** That of agents for which nobody says another. Found without reading them all, for every run may ask. */
+  /** The default adapter; found without parsing all of them. */
   default(): string {
     const folder = adaptersIn(this.#project, 'built in');
     const [name] = namesIn(folder).filter((each) =>
       /^default = true$/m.test(readFileSync(fileOf(folder, each), 'utf8')),
     );
-    assert(name !== undefined, 'none of the adapters that come with meow is the default');
+    assert(name !== undefined, 'no built-in adapter is the default');
     return name;
   }
 
@@ -116,7 +116,7 @@ export class Adapters {
   }
 }
 
-/** Throws where a step starts an agent that cannot be started. One that is named by a variable is found out later. */
+/** Throws if a step starts an agent whose adapter cannot be used. An adapter named by a variable is checked later. */
 export function refuseAdapters({ blocks }: Program, adapters: Adapters): void {
   for (const { id, act } of Object.values(blocks).flatMap(({ steps }) => steps)) {
     if (act.kind !== 'effect' || act.effect.kind !== 'spawn' || typeof act.effect.adapter !== 'string') continue;
@@ -127,16 +127,16 @@ export function refuseAdapters({ blocks }: Program, adapters: Adapters): void {
 }
 
 export interface CheckedAdapter {
-  /** As messages name it. */
+  /** As shown in messages. */
   readonly file: string;
-  /** Null where there is a problem. */
+  /** Null if there is a problem. */
   readonly adapter: Adapter | null;
   /** A sentence with a place. */
   readonly problem: string | null;
   readonly diagnostics: readonly Diagnostic[];
 }
 
-/** `file`: as messages are to name it. `name`: what it must be called; null where any name will do. */
+/** `file`: as shown in messages. `name`: the required name; null allows any. */
 export function checkAdapter(folder: string, file: string, name: string | null): CheckedAdapter {
   try {
     const text = readText(join(folder, ADAPTER_FILE), file);
@@ -147,7 +147,7 @@ export function checkAdapter(folder: string, file: string, name: string | null):
       return { file, adapter: null, problem: `${place}: ${error?.message ?? 'it is empty'}`, diagnostics };
     }
     if (name === null || adapter.name === name) return { file, adapter, problem: null, diagnostics };
-    const problem = `${file}: the adapter calls itself "${adapter.name}", and its folder is called "${name}"`;
+    const problem = `${file}: the adapter is named "${adapter.name}", but its folder "${name}"`;
     return { file, adapter: null, problem, diagnostics };
   } catch (error) {
     if (!(error instanceof UsageError || error instanceof InvalidWorkflow)) throw error;
@@ -159,12 +159,12 @@ export type AdapterPlaces = Pick<Project, 'cwd' | 'meow' | 'shared'>;
 
 const ORIGINS: readonly Origin[] = ['project', 'user', 'built in'];
 
-/** In the home folder, the user's own are the project's. */
+/** In the home folder, the project's adapters are the user's. */
 function origins({ meow, shared }: AdapterPlaces): readonly Origin[] {
   return meow === shared ? ORIGINS.slice(1) : ORIGINS;
 }
 
-/** Where adapters are, each in a folder of its name. */
+/** The folder of adapters, with one subfolder each. */
 export function adaptersIn({ meow, shared }: AdapterPlaces, origin: Origin): string {
   switch (origin) {
     case 'project':

@@ -1,4 +1,4 @@
-// Whether the agents of a run live, where no engine watches over them: what the journal says was true when one last did.
+// Whether the agents of a run without an engine are still running: the journal only has what the last engine knew.
 
 import { ENDED_BY_US, storedStart } from '../drivers/agent/files.ts';
 import { markerOf } from '../drivers/environment.ts';
@@ -10,7 +10,7 @@ import type { AgentView } from '../view/status.ts';
 import { statusView } from '../view/status.ts';
 import type { FollowedRun } from './follow.ts';
 
-/** The agents of a run that no engine works on. */
+/** The agents of a run without an engine. */
 export function agentsLeft(store: Store, { id, state }: FollowedRun): Promise<readonly AgentView[]> {
   const files = store.files(id);
   const run = { runId: id, mark: state.request?.mark ?? '' };
@@ -20,7 +20,7 @@ export function agentsLeft(store: Store, { id, state }: FollowedRun): Promise<re
     if (start === null) return agent;
     const names = (await files.list(start.inRun)).map(({ name }) => name);
     if (names.includes(ENDED_BY_US)) return { ...agent, status: 'stopped', current_step: null };
-    // Between two prompts nothing of it runs, and after the last there is none to come.
+    // A headless agent has no process between two prompts.
     if (start.channel === 'headless') return state.phase === 'ended' ? { ...agent, status: 'stopped' } : agent;
     const status = await files.read(`${start.inRun}/status`);
     const leader = processIn(status === null ? null : Buffer.from(status).toString('utf8'));
@@ -29,7 +29,7 @@ export function agentsLeft(store: Store, { id, state }: FollowedRun): Promise<re
   return Promise.all(statusView(state).agents.map(lookAt));
 }
 
-/** The ids of runs that processes belong to which live, be they agents or what those have started. */
+/** The ids of runs that have running processes: agents, or processes that these started. */
 export function runsWithProcesses(): ReadonlySet<string> {
   return new Set(
     allProcesses().flatMap(({ marker }) => (marker === null ? [] : [marker.slice(0, marker.indexOf('.'))])),

@@ -1,6 +1,5 @@
-// An engine in the background: a process of its own, in a session of its own, that outlives the terminal. It resumes a run
-// that is on disk already, writes to ID/engine.log what a terminal would have shown, and tells the one who started it
-// once whether it holds the run.
+// An engine in the background: a process in its own session that outlives the terminal. It resumes a stored run, writes its
+// output to ID/engine.log, and reports once to the process that started it whether it holds the run.
 
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
@@ -8,7 +7,7 @@ import { dirname, join } from 'node:path';
 
 import { UsageError } from '../base/usage-error.ts';
 
-/** What the engine tells: plain data, for it comes from another process. */
+/** The engine's report, sent between processes. */
 export type EngineReport =
   | { readonly kind: 'held' }
   | { readonly kind: 'refused'; readonly message: string; readonly hint: string | null };
@@ -23,7 +22,7 @@ export async function startEngine(
   const log = join(runFolder, 'engine.log');
   const out = openSync(log, 'a', 0o600);
   const { MEOW_RUN: _, ...environment } = process.env;
-  // By its state file, which names the run wherever it is kept.
+  // The state file identifies the run in any project.
   const order = ['run', '--workflow', `${runFolder}.yaml`, '--as-engine'];
   const child = spawn(process.execPath, [join(import.meta.dirname, 'meow.cjs'), ...order, ...args], {
     cwd: dirname(meowFolder),
@@ -36,7 +35,7 @@ export async function startEngine(
     child.once('message', (message) => resolve(message as EngineReport));
     child.once('error', ({ message }) => resolve({ kind: 'ended', how: message }));
     child.once('exit', (code, signal) => {
-      resolve({ kind: 'ended', how: signal === null ? `it ended with status ${code}` : `it was ended by ${signal}` });
+      resolve({ kind: 'ended', how: signal === null ? `exit code ${code}` : `killed by ${signal}` });
     });
   });
   if (child.connected) child.disconnect();
@@ -48,13 +47,13 @@ export async function startEngine(
       throw new UsageError(report.message, report.hint);
     case 'ended':
       throw new UsageError(
-        `the engine of run ${runId} could not start: ${report.how}${lastLines(log)}`,
-        `the run is kept; go on with it: meow resume ${runId}`,
+        `the engine of run ${runId} failed to start: ${report.how}${lastLines(log)}`,
+        `the run is stored; resume it: meow resume ${runId}`,
       );
   }
 }
 
-/** From the engine to the one who started it, if anyone did. */
+/** Sends the report to the process that started this engine, if any. */
 export function reportToStarter(report: EngineReport): void {
   if (process.send === undefined || !process.connected) return;
   process.send(report, () => process.connected && process.disconnect());

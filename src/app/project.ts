@@ -1,7 +1,7 @@
-// Which `.meow` folder a command works with: the one of the folder it was called in; else the nearest one above, as far
-// as the home folder; else none yet, and `meow run` makes it where it was called. Within a worktree of a run it is that of
-// the run. The home folder's own `.meow` is no project's: it holds what all projects share. One above that belongs to
-// somebody else is passed over, for what it says would be run as us.
+// The `.meow` folder of a command: that of the working directory, otherwise the nearest one in a parent folder below the
+// home folder. If there is none, `meow run` creates one in the working directory. In a worktree of a run it is that of the
+// run. `~/.meow` belongs to no project: it holds what all projects share. A folder of another user is skipped, because its
+// commands would run with our rights.
 
 import { statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -11,12 +11,12 @@ import { UsageError } from '../base/usage-error.ts';
 import { isErrno } from '../sys/errno.ts';
 
 export interface Project {
-  /** Where the command was called; steps run here. */
+  /** The working directory of the command; steps run here. */
   readonly cwd: string;
   /** The `.meow` folder; it may not exist yet. */
   readonly meow: string;
   readonly exists: boolean;
-  /** Where runs are kept. */
+  /** Where runs are stored. */
   readonly runs: string;
   /** What all projects share: `~/.meow`. */
   readonly shared: string;
@@ -29,14 +29,14 @@ export function findProject(): Project {
   const own = join(cwd, '.meow');
   const ownKind = kindOf(own);
   if (ownKind === 'file') {
-    throw new UsageError(`${own} is a file, and meow keeps its runs in a folder of that name`, 'move that file away');
+    throw new UsageError(`${own} is a file, but meow needs a folder of that name`, 'move the file away');
   }
   const found = aroundWorktree(cwd) ?? (ownKind === 'folder' ? own : above(cwd, home));
   const meow = found ?? own;
   return { cwd, meow, exists: found !== null, runs: join(meow, 'workflows'), shared };
 }
 
-/** A worktree of a run belongs to the run's project, whatever of that project is committed. */
+/** A worktree of a run belongs to the run's project, even if the project's `.meow` is committed. */
 function aroundWorktree(cwd: string): string | null {
   const [, meow] = /^(.+\/\.meow)\/worktrees\/[^/]+(?:\/|$)/.exec(cwd) ?? [];
   return meow !== undefined && kindOf(join(meow, 'workflows')) === 'folder' && isOurs(meow) ? meow : null;
@@ -70,7 +70,7 @@ function currentFolder(): string {
     return process.cwd();
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error;
-    throw new UsageError('the folder that meow was called in has been deleted', 'change to another folder: cd ~');
+    throw new UsageError('the working directory has been deleted', 'change to another folder: cd ~');
   }
 }
 

@@ -1,11 +1,11 @@
-// The directory of a run of opcodes: what people, planners and scripts read along in. The journal is the truth, and all that
-// is written here follows from it: what a crash cuts off is written when the run is resumed.
+// The directory of a Conductor run, for people, planners and scripts. Everything in it follows from the journal; what a
+// crash leaves out is written when the run is resumed.
 //
-//   metadata.json      what the run is: written once
-//   status.json        where it stands: replaced as it changes
-//   events.ndjson      what happened, a line each
-//   artifacts/STEP/N/  of the Nth visit of a step: a manifest, written when the visit has ended, and what gates asked and were
-//                      told; the rest is written by those who perform the visit, before the journal says so
+//   metadata.json      identifies the run; written once
+//   status.json        current status; replaced when it changes
+//   events.ndjson      events, one per line
+//   artifacts/STEP/N/  the Nth visit of a step: its manifest, written when it has ended, and the requests and decisions of
+//                      gates; the steps that perform the visit write the rest, before the journal records it
 //   diff.patch, transcript.md, final-state.txt   when the engine lets go of the run
 
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
@@ -32,14 +32,14 @@ import type { VisitView } from '../view/visits.ts';
 export interface RunDirectoryOptions {
   /** Absolute. */
   readonly path: string;
-  /** Where runs are kept, whatever their language. Absolute. */
+  /** Where all runs are stored. Absolute. */
   readonly runs: string;
   readonly runId: string;
-  /** Tells the run from another of the same id. */
+  /** Distinguishes the run from another with the same id. */
   readonly mark: string;
   readonly program: Program;
   readonly workflowId: string;
-  /** The commit that the run began with; null where it works without git. */
+  /** The commit that the run starts from; null without git. */
   readonly base: string | null;
   /** Where the work is done. Absolute. */
   readonly worktree: string;
@@ -55,11 +55,11 @@ export class RunDirectory {
   readonly #events: RunEvents;
   readonly #status: StateFile;
   #file: number | null = null;
-  /** Counted as they come: a run may have many. */
+  /** Counted incrementally: a run may have many. */
   #visits = 0;
   #latest: string | null = null;
   #ended: string | null = null;
-  /** What an earlier life of the engine decided may not have been written. */
+  /** Decisions of an earlier engine may not have been written. */
   #isBehind = false;
   #complained = false;
 
@@ -69,7 +69,7 @@ export class RunDirectory {
     this.#status = stateFile(join(options.path, 'status.json'));
   }
 
-  /** Makes it, or takes it up again. `before`: what the journal holds. */
+  /** Creates or reopens the directory. `before`: the records of earlier engines. */
   open(before: readonly JournalRecord[]): void {
     const { path, runId } = this.#options;
     try {
@@ -88,7 +88,7 @@ export class RunDirectory {
     } catch (error) {
       if (isErrno(error, 'EEXIST', 'ENOTEMPTY', 'ENOTDIR')) {
         throw new UsageError(
-          `the run directory ${path} is there already, and not of this run`,
+          `the run directory ${path} exists and belongs to another run`,
           'choose another id with --id, or another defaults.artifacts_dir',
         );
       }
@@ -104,7 +104,7 @@ export class RunDirectory {
     void this.#writeStatus(state);
   }
 
-  /** `patch`: a file with all that the run has changed; null where it has changed nothing. */
+  /** `patch`: a file with all changes of the run; null if there are none. */
   async finish(state: RunState, patch: string | null): Promise<void> {
     if (this.#file === null) return;
     const visits = visitsOf(state.steps.values());
@@ -117,7 +117,7 @@ export class RunDirectory {
     this.#file = null;
   }
 
-  /** Nothing that runs leave is anybody's work: no `git status` is to tell of it. Workflows may be kept beside runs. */
+  /** Hides the files of runs from `git status`. Workflows may be stored next to runs. */
   #ignored(): readonly (readonly [string, string])[] {
     const { path, runs } = this.#options;
     return [
@@ -127,7 +127,7 @@ export class RunDirectory {
     ];
   }
 
-  /** It is there with what says whose it is, or not at all; and never in the place of another. */
+  /** Creates the directory with its metadata in one step, and never replaces another. */
   #make(startedAt: number): void {
     const { path, runId, mark, program, workflowId, base, worktree, branch } = this.#options;
     const metadata = { run_id: runId, mark, workflow_id: workflowId, source: program.source.name };
@@ -223,7 +223,7 @@ export class RunDirectory {
     this.#put(path, (place) => writeFileSync(place, `${JSON.stringify(content, null, 2)}\n`));
   }
 
-  /** Agents may write here: nothing is written through what they have laid there (artifacts.ts, A3). */
+  /** Agents may write here, so links that they left are never followed (artifacts.ts). */
   #put(name: string, write: (place: string) => void): void {
     const { path } = this.#options;
     const place = join(path, name);
@@ -233,11 +233,11 @@ export class RunDirectory {
       write(place);
     } catch (error) {
       if (!isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) throw error;
-      this.#complain(`${place} could not be written: ${error.message}`);
+      this.#complain(`cannot write ${place}: ${error.message}`);
     }
   }
 
-  /** The run does not depend on it; what is lacking is written at the latest when the run is resumed. */
+  /** The run does not depend on the directory; what is missing is written at the latest when the run is resumed. */
   #complain(why: string): void {
     if (!this.#complained) this.#options.warn(why);
     this.#complained = true;
@@ -274,7 +274,7 @@ function visitsTouched(records: readonly JournalRecord[], state: RunState): Read
   return touched;
 }
 
-/** What everybody said and decided, in the order in which it came. */
+/** Everything that agents and people said and decided, in order. */
 function transcript(runId: string, visits: readonly VisitView[]): string {
   const parts = visits.map((visit) => {
     const said = told(visit)
@@ -294,7 +294,7 @@ function told({ kind, step, visit, failure, outputs }: VisitView): readonly stri
   switch (kind) {
     case 'work': {
       const { result = '' } = outputs;
-      // What is large is kept in a file.
+      // Large outputs are in a file.
       return [why, typeof result === 'string' ? result : `See artifacts/${step}/${visit}/.`];
     }
     case 'validate': {

@@ -45,7 +45,7 @@ export async function resolveRun(store: Store, wanted: string): Promise<string> 
 export async function latestRun(store: Store): Promise<string> {
   const [latest] = await store.list({ limit: 1 });
   if (latest !== undefined) return latest.id;
-  throw new UsageError('nothing was run here yet', 'start with: meow run FILE (an example: meow init)');
+  throw new UsageError('there are no runs here yet', 'start with: meow run FILE (an example: meow init)');
 }
 
 export interface ReadRun extends StoredRun {

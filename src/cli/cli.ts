@@ -6,7 +6,7 @@ import { nearest } from '../base/nearest.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { addConversationCommands } from './conversation-commands.ts';
 import { EXIT, report } from './exit.ts';
-import { flushed, isLost, print } from './output.ts';
+import { flushed, hasLostOutput, print } from './output.ts';
 import { lineWidth } from './terminal-size.ts';
 
 /** Performs the command; resolves to the exit status. */
@@ -17,7 +17,7 @@ export async function main(args: readonly string[]): Promise<number> {
   });
   const status = await perform(args).catch(report);
   await flushed();
-  return status === EXIT.done && isLost() ? EXIT.failed : status;
+  return status === EXIT.done && hasLostOutput() ? EXIT.failed : status;
 }
 
 async function perform(args: readonly string[]): Promise<number> {

@@ -1,8 +1,8 @@
-// The exit statuses of every command, and what is printed when one ends by an error. Whose fault it was decides both.
+// Exit codes, and the messages for errors. Both depend on whose fault the error is.
 
 import { DiskFailure, InvalidWorkflow } from '../app/errors.ts';
 import { UsageError } from '../base/usage-error.ts';
-import { complain } from './output.ts';
+import { warn } from './output.ts';
 
 declare const MEOW_VERSION: string;
 
@@ -16,11 +16,11 @@ export const EXIT = {
   bug: 70,
 } as const;
 
-/** Prints what went wrong, and what to do about it; returns the exit status. */
+/** Prints the error and its hint; returns the exit code. */
 export function report(error: unknown): number {
   if (error instanceof UsageError || error instanceof InvalidWorkflow) {
-    complain(`meow: ${error.message}`);
-    if (error.hint !== null) complain(`  ${error.hint}`);
+    warn(`meow: ${error.message}`);
+    if (error.hint !== null) warn(`  ${error.hint}`);
     if (error instanceof DiskFailure) return EXIT.paused;
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }
@@ -28,7 +28,7 @@ export function report(error: unknown): number {
   return EXIT.bug;
 }
 
-/** Named while this process works on a run, for the report of a bug. */
+/** Sets the run that a bug report names. */
 export function workingOn(runId: string | null): void {
   heldRun = runId;
 }
@@ -37,13 +37,13 @@ let heldRun: string | null = null;
 
 function reportBug(error: unknown): void {
   const what = error instanceof Error ? (error.stack ?? error.message) : String(error);
-  complain('meow: this is a bug in meow, not in your workflow');
+  warn('meow: this is a bug in meow, not in your workflow');
   if (heldRun !== null) {
-    complain(`  run ${heldRun} is held: what it recorded is kept, and nothing more is started`);
-    complain(`  go on with it: meow resume ${heldRun}`);
+    warn(`  run ${heldRun} is held: its journal is complete, and nothing more is started`);
+    warn(`  resume it: meow resume ${heldRun}`);
   }
   const about = `meow ${MEOW_VERSION}, node ${process.version}, ${process.platform}-${process.arch}`;
-  complain('  please report it, with the lines below and what you did:');
-  complain(`  ${about}${heldRun === null ? '' : `, run ${heldRun}`}`);
-  complain(what.replaceAll(/^/gm, '  '));
+  warn('  please report it with the lines below and what you did:');
+  warn(`  ${about}${heldRun === null ? '' : `, run ${heldRun}`}`);
+  warn(what.replaceAll(/^/gm, '  '));
 }

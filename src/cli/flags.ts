@@ -1,5 +1,5 @@
-// Arguments of the commands that must start fast: a list of flags is all that is known about each. Their help, in full, is
-// with that of all others (conversation-commands.ts); a test holds the two together.
+// Parses the arguments of commands that must start fast. Their help is in conversation-commands.ts; a test keeps the two in
+// step.
 
 import { nearest } from '../base/nearest.ts';
 import { UsageError } from '../base/usage-error.ts';
@@ -7,7 +7,7 @@ import { UsageError } from '../base/usage-error.ts';
 export interface FlagList {
   /** For messages: `GATE`. */
   readonly arguments: readonly string[];
-  /** Without their dashes. Each may be given more than once; who takes only one takes the last. */
+  /** Without dashes. Each may be repeated; a command that needs one value takes the last. */
   readonly values: readonly string[];
   readonly switches: readonly string[];
 }
@@ -15,7 +15,7 @@ export interface FlagList {
 export interface Given {
   readonly arguments: readonly string[];
   all(flag: string): readonly string[];
-  /** Null where it was not given. */
+  /** Null if absent. */
   last(flag: string): string | null;
   has(flag: string): boolean;
 }
@@ -56,13 +56,13 @@ export function readFlags(command: string, list: FlagList, args: readonly string
   };
 }
 
-/** `k=v` pairs; the last of a name stands. */
+/** `k=v` pairs; the last one of a name wins. */
 export function readPairs(flag: string, pairs: readonly string[]): Readonly<Record<string, string>> {
   return Object.fromEntries(
     pairs.map((pair) => {
       const equals = pair.indexOf('=');
       if (equals < 1)
-        throw new UsageError(`--${flag} ${JSON.stringify(pair)} is no pair`, `write --${flag} NAME=VALUE`);
+        throw new UsageError(`--${flag} ${JSON.stringify(pair)} is not NAME=VALUE`, `write --${flag} NAME=VALUE`);
       return [pair.slice(0, equals), pair.slice(equals + 1)];
     }),
   );

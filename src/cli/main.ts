@@ -1,6 +1,5 @@
-// The entry of the program. It answers `--version` itself, for that is asked often and must be instant; everything else
-// is loaded when it is wanted, and what agents call is a small program of its own. Nothing may be imported here that the
-// fast path does not need.
+// The entry point. It prints the version itself, because that must be instant, and loads everything else on demand. The
+// commands for agents are a small bundle of their own. This file must import nothing that the fast path does not need.
 
 import type * as Agent from './agent.ts';
 import type * as Cli from './cli.ts';
@@ -13,7 +12,7 @@ const FOR_AGENTS = ['done', 'prime', 'session-id', 'event', 'await-event', 'step
 if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
   process.stdout.write(`${MEOW_VERSION}\n`);
 } else if (args[0] === 'sim-agent') {
-  // A program of its own, which knows nothing of the others: not a command for people.
+  // The simulated agent: a separate program, not a command for people.
   void import('../sim/main.ts').then(({ main }) => {
     process.exitCode = main(args.slice(1));
   });
@@ -28,8 +27,8 @@ if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
 }
 
 /**
- * The exit status is set, not forced: what was printed is flushed, and a handle left open shows as a hang in tests. Once
- * there is nothing left to wait for, we go, and leave it to the system to clear up our memory.
+ * Sets the exit code and lets the process end, so that output is flushed and an open handle shows as a hang in tests. Once
+ * nothing is left to wait for, the process exits without freeing its memory.
  */
 function run(bundle: 'agent' | 'cli'): void {
   process.once('beforeExit', () => process.exit());

@@ -1,74 +1,74 @@
-// The only place that prints. A reader that has gone away (`meow run … | head -1`) is no reason to stop working: what it
-// would have read is dropped. Nor is a file that takes no more, but somebody will read that: it is said, and it is a failure
-// of a command that is there to print. To write takes longer than to run a small step, so what is said in quick succession
-// is written together, a moment later; nothing of it is lost when the program ends, and stderr never overtakes stdout.
+// The only file that prints. If the reader of stdout is gone (`meow run … | head -1`), output is dropped and the command
+// continues. If a file cannot take more output, the command warns and fails, unless its output only toleratesLoss a run.
+// Writing takes longer than a small step, so lines in quick succession are written together a moment later. No output is
+// lost when the program exits, and stderr never overtakes stdout.
 
 import { fstatSync, writeSync } from 'node:fs';
 
 import { isErrno } from '../sys/errno.ts';
 import { describeErrno } from '../app/errors.ts';
 
-/** To stdout, as it is. */
+/** Writes a text to stdout. */
 export function print(text: string): void {
   if (unwritten === '') {
-    // The program does not wait for it: at its end there is nothing more to come.
+    // The timer does not keep the program alive: what is left is written when it exits.
     writing = setTimeout(writeAll, Math.max(0, lastWriteAt + QUICK_MS - performance.now())).unref();
   }
   unwritten += text;
 }
 
-/** The same, at once: there may be no later moment. */
+/** Writes at once. */
 export function printNow(text: string): void {
   print(text);
   writeAll();
 }
 
-/** To stdout, with the line's end. */
-export function say(line = ''): void {
+/** Writes a line to stdout. */
+export function printLine(line = ''): void {
   print(`${line}\n`);
 }
 
-/** To stderr, with the line's end. */
-export function complain(line: string): void {
+/** Writes a line to stderr. */
+export function warn(line: string): void {
   writeAll();
   write(process.stderr, `${line}\n`);
 }
 
-/** Bytes of others, as they are. Resolves when they have been handed over, or nobody takes them. */
+/** Writes bytes unchanged. Resolves when they are written or dropped. */
 export function pass(to: 'stdout' | 'stderr', bytes: Uint8Array): Promise<void> {
   writeAll();
   return new Promise((resolve) => write(process[to], bytes, resolve));
 }
 
-/** On stderr, for a run that a command looked for something in and could not read. */
-export function complainUnreadable(id: string): void {
-  complain(`run ${id} is unreadable (see why: meow status ${id})`);
+/** Warns of a run that a command could not read. */
+export function warnUnreadable(id: string): void {
+  warn(`run ${id} is unreadable (see why: meow status ${id})`);
 }
 
-export function sayJson(value: unknown): void {
-  say(JSON.stringify(value));
+export function printJson(value: unknown): void {
+  printLine(JSON.stringify(value));
 }
 
-/** Whether nobody takes any more what is written to stdout. */
-export function isDeaf(): boolean {
-  return deaf.has(process.stdout);
+/** Whether stdout is closed: output is dropped. */
+export function isOutputClosed(): boolean {
+  return closed.has(process.stdout);
 }
 
-/** From here on what is printed only accompanies a work, whose end is the same whether it can be written or not. */
-export function accompanyWork(): void {
-  accompanies = true;
+/** From now on the output only toleratesLoss a run; losing it does not change the exit code. */
+export function tolerateLostOutput(): void {
+  toleratesLoss = true;
 }
 
-/** Whether something was to be kept in a file, and could not be; not where it only accompanied a work. */
-export function isLost(): boolean {
-  return lost && !accompanies;
+/** Whether output for a file was lost, unless that is tolerated. */
+export function hasLostOutput(): boolean {
+  return lost && !toleratesLoss;
 }
 
-/** Resolves when all that was said has been handed over. */
+/** Resolves when everything is written. */
 export async function flushed(): Promise<void> {
   writeAll();
   for (const [stream, kind] of kinds) {
-    if (kind === 'stream' && !deaf.has(stream)) {
+    if (kind === 'stream' && !closed.has(stream)) {
       await new Promise<void>((resolve) => stream.write('', () => resolve()));
     }
   }
@@ -78,9 +78,9 @@ type Output = NodeJS.WriteStream & { readonly fd: 1 | 2 };
 
 const QUICK_MS = 20;
 const kinds = new Map<Output, 'file' | 'stream'>();
-const deaf = new Set<Output>();
+const closed = new Set<Output>();
 let lost = false;
-let accompanies = false;
+let toleratesLoss = false;
 let unwritten = '';
 let lastWriteAt = -Infinity;
 let writing: NodeJS.Timeout | undefined;
@@ -99,7 +99,7 @@ function writeAll(): void {
 
 function write(stream: Output, what: string | Uint8Array, done: () => void = () => {}): void {
   const kind = kindOf(stream);
-  if (deaf.has(stream)) return done();
+  if (closed.has(stream)) return done();
   if (kind === 'stream') {
     stream.write(what, () => done());
     return;
@@ -112,7 +112,7 @@ function write(stream: Output, what: string | Uint8Array, done: () => void = () 
   done();
 }
 
-/** A disk that is about to be full takes a part, and Node's own stream takes that for the whole. */
+/** A disk that is almost full writes only a part, which Node's stream would take for the whole. */
 function writeWhole(fd: number, bytes: Buffer): void {
   for (let written = 0; written < bytes.length; ) written += writeSync(fd, bytes, written);
 }
@@ -128,12 +128,12 @@ function kindOf(stream: Output): 'file' | 'stream' {
 }
 
 function refused(stream: Output, error: unknown): void {
-  if (deaf.has(stream)) return;
-  deaf.add(stream);
-  // EIO: the terminal is gone.
+  if (closed.has(stream)) return;
+  closed.add(stream);
+  // EIO: the terminal was closed.
   if (isErrno(error, 'EPIPE', 'EIO', 'ECONNRESET', 'ERR_STREAM_DESTROYED')) return;
   if (!isErrno(error, 'ENOSPC', 'EDQUOT', 'EFBIG')) throw error;
   lost = true;
-  const comfort = accompanies ? '; the run goes on' : '';
-  complain(`meow: what is printed cannot be written: ${describeErrno(error.code)} (${error.code})${comfort}`);
+  const note = toleratesLoss ? '; the run continues' : '';
+  warn(`meow: cannot write the output: ${describeErrno(error.code)} (${error.code})${note}`);
 }

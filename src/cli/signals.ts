@@ -1,43 +1,43 @@
-// What a signal does to a run in the foreground. The first asks it to stop; a second of the same kind stops it at once, a
-// third leaves it as it is: then the journal is all there is, and the run can be resumed. Signals of different kinds do
-// not add up: whoever ends a session sends TERM and HUP in one breath. Of HUP all are one, for nobody types them.
+// Signals to a run in the foreground. The first one stops the run gracefully, a second of the same kind kills its commands,
+// a third exits at once; the run can be resumed from its journal. Signals of different kinds do not add up, because closing
+// a session sends TERM and HUP together. Repeated HUPs count once, because nobody types them.
 //
-// `meow stop` has signals of its own, so that the journal can tell it from whoever else ends processes; and two of them,
-// for the same signal sent twice may arrive as one, and to ask twice is not to ask for force.
+// `meow stop` has its own signals, so that the journal can name it. It has two, because the same signal sent twice may
+// arrive once, and because asking twice does not mean force.
 
 import { constants } from 'node:os';
 
 import type { LiveRun } from '../app/observer.ts';
-import { complain } from './output.ts';
+import { warn } from './output.ts';
 
 export const STOP_SIGNAL = 'SIGUSR2';
 export const FORCE_SIGNAL = 'SIGIO';
 
-/** By whom a run was stopped, as its journal tells it. */
+/** Who stopped the run, as the journal says it. */
 const SENDERS = {
   SIGINT: 'Ctrl-C',
   SIGTERM: 'SIGTERM',
-  SIGHUP: 'SIGHUP, for its terminal was closed',
+  SIGHUP: 'SIGHUP, because its terminal was closed',
   [STOP_SIGNAL]: 'meow stop',
   [FORCE_SIGNAL]: 'meow stop --force',
 } as const;
 
 type StopSignal = keyof typeof SENDERS;
 
-/** Those whose repetition means impatience. */
+/** Signals whose repetition escalates. */
 const INSISTENT: readonly StopSignal[] = ['SIGINT', 'SIGTERM'];
 
 export class Signals {
   #run: LiveRun | null = null;
   #received: StopSignal[] = [];
   #forced = false;
-  readonly #say: (line: string) => void;
+  readonly #reply: (line: string) => void;
   readonly #leave: () => void;
   readonly #listener = (signal: NodeJS.Signals): void => this.#take(signal as StopSignal);
 
-  /** From here on signals are kept for the run that is about to begin. `leave`: to be done before an abrupt end. */
-  constructor(say: (line: string) => void = complain, leave: () => void = () => {}) {
-    this.#say = say;
+  /** Signals that arrive before `directTo` are kept for the run. `leave` is called before an abrupt exit. */
+  constructor(print: (line: string) => void = warn, leave: () => void = () => {}) {
+    this.#reply = print;
     this.#leave = leave;
     for (const signal of Object.keys(SENDERS)) process.on(signal, this.#listener);
   }
@@ -54,8 +54,8 @@ export class Signals {
   }
 
   /**
-   * The exit status of a run that was stopped: 128 and the number of the first signal, where `meow stop` counts as SIGTERM.
-   * Null where there was none.
+   * The exit status of a stopped run: 128 plus the number of the first signal. `meow stop` counts as SIGTERM. Null if no
+   * signal arrived.
    */
   get exitStatus(): number | null {
     const [first] = this.#received;
@@ -67,29 +67,29 @@ export class Signals {
     this.#received.push(signal);
     const times = INSISTENT.includes(signal) ? this.#received.filter((other) => other === signal).length : 1;
     if (this.#run === null) {
-      // Nothing has been started yet; who asks twice will not wait for it.
+      // Nothing has started yet, so a second signal exits at once.
       if (times > 1) process.exit(this.exitStatus ?? 1);
       return;
     }
     this.#forced ||= signal === FORCE_SIGNAL || times > 1;
     if (times > 2) {
       this.#leave();
-      complain(`meow: left at once; what is running goes on. Take it up again: meow resume ${this.#run.id}`);
+      warn(`meow: left at once; its commands keep running. Resume it: meow resume ${this.#run.id}`);
       process.exit(this.exitStatus ?? 1);
     }
-    this.#say(reply(signal, this.#forced, this.#run.state.phase === 'cleaning'));
+    this.#reply(reply(signal, this.#forced, this.#run.state.phase === 'cleaning'));
     this.#run.stop(SENDERS[signal], this.#forced);
   }
 }
 
 function reply(signal: StopSignal, force: boolean, cleaning: boolean): string {
-  if (force) return `killing ${cleaning ? 'the cleanup script' : 'what is running'}`;
+  if (force) return `killing ${cleaning ? 'the cleanup script' : 'running commands'}`;
   const again =
     signal === 'SIGINT'
       ? 'press Ctrl-C again to kill'
       : signal === 'SIGTERM'
         ? 'a second SIGTERM kills'
         : 'meow stop --force kills';
-  if (cleaning) return `the cleanup script runs, a minute at most; ${again} it`;
+  if (cleaning) return `the cleanup script is running, for at most a minute; ${again} it`;
   return `stopping: commands have a few seconds; ${again} them`;
 }

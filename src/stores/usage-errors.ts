@@ -21,7 +21,7 @@ export function checkRunId(runId: string): void {
 
 export function missingRunError(runId: string, known: readonly string[]): UsageError {
   if (known.length === 0)
-    return new UsageError(`there is no run ${runId}`, 'nothing was run here yet; start with: meow run FILE');
+    return new UsageError(`there is no run ${runId}`, 'there are no runs here yet; start with: meow run FILE');
   const guess = nearest(runId, known);
   const meant = guess === null ? '' : `did you mean ${guess}? `;
   return new UsageError(`there is no run ${runId}`, `${meant}all runs: meow list`);

@@ -210,9 +210,9 @@ describe('installing', () => {
     rig.write('own/adapter.toml', FOX.replace('"fox"', '"sim"'));
     const { stderr, code } = await rig.meow('adapter', 'install', 'own', '--project');
     expect(code).toBe(0);
-    expect(stderr).toBe('note: it stands before the adapter sim that comes with meow\n');
+    expect(stderr).toBe('note: it overrides the built-in adapter sim\n');
     expect(rig.exists('.meow/adapters/sim/adapter.toml')).toBe(true);
-    expect((await rig.meow('adapter', 'show', 'sim')).stdout).toContain('it stands before the one that is built in');
+    expect((await rig.meow('adapter', 'show', 'sim')).stdout).toContain('it overrides the one that is built in');
     expect((await rig.meow('adapter', 'remove', 'sim')).stderr).toContain('meow adapter remove sim --project');
     const removed = await rig.meow('adapter', 'remove', 'sim', '--project');
     expect(removed).toMatchObject({ code: 0, stdout: 'removed .meow/adapters/sim\n' });
@@ -231,7 +231,7 @@ test('only what was installed can be removed', async () => {
     code: 2,
     stderr: expect.stringContaining('there is no adapter "fox"') as string,
   });
-  expect((await rig.meow('adapter', 'remove', 'claude')).stderr).toContain('the adapter claude comes with meow');
+  expect((await rig.meow('adapter', 'remove', 'claude')).stderr).toContain('the adapter claude is built in');
 });
 
 describe('a run that needs an adapter which cannot be used is refused before anything begins', () => {

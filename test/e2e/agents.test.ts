@@ -153,7 +153,7 @@ describe('meow agents', () => {
     expect(await rig.status('left')).toMatchObject({ agents: [{ status: 'gone' }] });
     const none = await rig.meow('agents');
     expect(none).toMatchObject({ code: 0, stdout: '' });
-    expect(none.stderr).toContain('there are no agents');
+    expect(none.stderr).toContain('no agents');
   });
 
   test('tells the truth also where an engine was killed', async () => {

@@ -47,7 +47,7 @@ test('of one whose terminal is gone it is said, with where to read what it print
     const { stdout, stderr, code } = await rig.meow('attach', 'r', 'worker', ...flags);
     expect({ stdout, code }).toEqual({ stdout: '', code: 1 });
     expect(stderr).toMatch(/^meow: the terminal of agent worker is gone\n {2}its output: (\S+)\n/);
-    const [, transcript = ''] = /printed: (\S+)/.exec(stderr) ?? [];
+    const [, transcript = ''] = /output: (\S+)/.exec(stderr) ?? [];
     expect(rig.read(transcript)).toContain('fox>');
   }
 });

@@ -215,7 +215,7 @@ test('a .meow that is a file, and a project folder that cannot be written', asyn
   await refuses(
     rig,
     ['run', 'w.meow.toml'],
-    `meow: ${rig.path('.meow')} is a file, and meow keeps its runs in a folder of that name\n  move that file away\n`,
+    `meow: ${rig.path('.meow')} is a file, but meow needs a folder of that name\n  move the file away\n`,
     2,
   );
   // Nobody can make a folder there, root included.
@@ -255,7 +255,7 @@ test('commands and flags that do not exist, or are used wrongly', async () => {
   const refusals: readonly (readonly [readonly string[], string])[] = [
     [['rnu'], 'meow: unknown command "rnu"\n  did you mean meow run? all commands: meow help\n'],
     [['help', 'statsu'], 'meow: unknown command "statsu"\n  did you mean meow status? all commands: meow help\n'],
-    [['run'], 'meow: meow run needs a workflow\n  meow run PATH[#WORKFLOW]; an example to begin with: meow init\n'],
+    [['run'], 'meow: meow run needs a workflow\n  meow run PATH[#WORKFLOW]; to start with an example: meow init\n'],
     [
       ['run', 'w.meow.toml', '--jsno'],
       "meow: unknown option '--jsno'\n  did you mean --json? its flags: meow help run\n",
@@ -291,14 +291,14 @@ test('commands and flags that do not exist, or are used wrongly', async () => {
     [['logs', 'x'], "meow: missing required argument 'step'\n  its flags: meow help logs\n"],
     [
       ['list', '--status', 'don'],
-      'meow: there is no status "don"\n  did you mean done? --status is one of pending, running, waiting, paused, cleaning_up, done, failed, stopped\n',
+      'meow: unknown status "don"\n  did you mean done? --status is one of pending, running, waiting, paused, cleaning_up, done, failed, stopped\n',
     ],
     [
       ['graph', 'w.meow.toml', '--format', 'png'],
       "meow: option '--format <f>' argument 'png' is invalid. It must be text, mermaid, dot, svg or json\n  its flags: meow help graph\n",
     ],
-    [['status'], 'meow: nothing was run here yet\n  start with: meow run FILE (an example: meow init)\n'],
-    [['status', 'x'], 'meow: there is no run x\n  nothing was run here yet; start with: meow run FILE\n'],
+    [['status'], 'meow: there are no runs here yet\n  start with: meow run FILE (an example: meow init)\n'],
+    [['status', 'x'], 'meow: there is no run x\n  there are no runs here yet; start with: meow run FILE\n'],
   ];
   for (const [args, stderr] of refusals) await refuses(rig, args, stderr, 2);
 });
@@ -311,7 +311,7 @@ test('a run whose id begins with a dash, taken for a flag', async () => {
   await refuses(
     rig,
     ['resume', '-x', '--only-pending'],
-    "meow: unknown option '-x'\n  a run whose id begins with - is named last, behind --: meow resume -- -x · its flags: meow help resume\n",
+    "meow: unknown option '-x'\n  put an id that begins with - last, after --: meow resume -- -x · its flags: meow help resume\n",
     2,
   );
   expect((await rig.meow('status', '--json', '--', '-x')).code).toBe(0);

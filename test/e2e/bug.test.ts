@@ -29,9 +29,9 @@ test('a bug of ours holds the run, says how to report it, and loses nothing', as
     new RegExp(
       [
         '^meow: this is a bug in meow, not in your workflow',
-        '  run b is held: what it recorded is kept, and nothing more is started',
-        '  go on with it: meow resume b',
-        '  please report it, with the lines below and what you did:',
+        '  run b is held: its journal is complete, and nothing more is started',
+        '  resume it: meow resume b',
+        '  please report it with the lines below and what you did:',
         '  meow [\\d.]+, node v[\\d.]+, \\w+-\\w+, run b',
         '  TypeError: a fault of ours\\n      at ',
       ].join('\\n'),

@@ -54,7 +54,7 @@ promises.open = async (path, ...rest) => {
   const environment = { NODE_OPTIONS: `--require ${rig.path('signalled.cjs')}` };
   expect(await rig.meowWith(environment, 'run', 'w.meow.toml', '--id', 'd', '--detach')).toEqual({
     stdout: '',
-    stderr: 'meow: stopped before an engine was started; go on with the run: meow resume d\n',
+    stderr: 'meow: stopped before an engine was started; resume the run: meow resume d\n',
     code: 143,
   });
   expect(rig.exists('hold.began')).toBe(false);

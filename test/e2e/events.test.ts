@@ -144,7 +144,7 @@ test('outside of a run an event is nothing, and waiting for one is a mistake', a
 test.each([
   [['event'], "missing required argument 'type'"],
   [['event', 'x', '--data'], 'option --data needs a value'],
-  [['event', 'x', '--data', 'nothing'], '--data "nothing" is no pair'],
+  [['event', 'x', '--data', 'nothing'], '--data "nothing" is not NAME=VALUE'],
   [['event', 'x', '--dta', 'a=b'], "unknown option '--dta'"],
   [['await-event', 'x', '--timeout', 'soon'], '"soon" is not a duration'],
   [['step-status', 'x', '--is', 'don'], 'unknown status "don"'],

@@ -24,7 +24,7 @@ Read and change it: .meow/templates/hello.meow.toml
   expect((await rig.meow('logs', 'h', 'report')).stdout).toMatch(/^hello, O'Hara\nthere are \d+ files here\n$/);
 
   rig.write('.meow/config.toml', 'shell = "bash"\n');
-  expect((await rig.meow('init')).stdout).toContain('kept  .meow/config.toml (it was there already)\n');
+  expect((await rig.meow('init')).stdout).toContain('kept  .meow/config.toml (exists)\n');
   expect(rig.read('.meow/config.toml')).toBe('shell = "bash"\n');
 });
 
@@ -66,8 +66,8 @@ test('a template that there is none of is answered with those that there are', a
   await using rig = await Rig.setup();
   const { stdout, stderr, code } = await rig.meow('init', '--template', 'helo');
   expect({ stdout, code }).toEqual({ stdout: '', code: 2 });
-  expect(stderr).toBe(`meow: there is no template "helo"
-  did you mean hello? There are:
+  expect(stderr).toBe(`meow: unknown template "helo"
+  did you mean hello? the templates are:
     hello      Shell steps in parallel and in sequence; no agents.
     gate       An agent writes; a person approves, or sends it back with a reason.
     parallel   A plan, one agent for each part in parallel, and a join.

@@ -102,7 +102,7 @@ test('lists tell the newest run first, and one that nobody works on', async () =
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
   expect(await rig.meow('list')).toEqual({
     stdout: '',
-    stderr: 'nothing was run here yet; start with: meow run FILE (an example: meow init)\n',
+    stderr: 'there are no runs here yet; start with: meow run FILE (an example: meow init)\n',
     code: 0,
   });
   expect((await rig.meow('list', '--json')).stdout).toBe('[]\n');
@@ -278,10 +278,10 @@ test('a journal that was emptied is no run that is about to begin', async () => 
 test('what cannot be written because the disk is full is said, and no success', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${shellStep('a', 'echo hello; echo oops >&2')}`);
-  const full = 'meow: what is printed cannot be written: the disk is full (ENOSPC)';
+  const full = 'meow: cannot write the output: the disk is full (ENOSPC)';
   expect(await rig.shell('meow run w.meow.toml --id r > /dev/full')).toEqual({
     stdout: '',
-    stderr: `${full}; the run goes on\n`,
+    stderr: `${full}; the run continues\n`,
     code: 0,
   });
   expect((await rig.status('r')).status).toBe('done');
@@ -295,7 +295,7 @@ test('what cannot be written because the disk is full is said, and no success', 
   rig.write('long.meow.toml', `[main]\n${shellStep('a', 'seq 100000')}`);
   await rig.meow('run', 'long.meow.toml', '--id', 'long');
   const part = await rig.shell('trap "" XFSZ; ulimit -f 100; meow logs long a > part');
-  expect(part.stderr).toContain('what is printed cannot be written: the file would become larger than allowed');
+  expect(part.stderr).toContain('cannot write the output: the file would become larger than allowed');
   expect(part.code).toBe(1);
   expect((await rig.shell('meow logs long a | head -n 1; meow status r | true')).stderr).toBe('');
 });

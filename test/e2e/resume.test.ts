@@ -170,7 +170,7 @@ test('what cannot be resumed is refused with a reason', async () => {
     [['resume', '../mine'], 'meow: "../mine" is not a run id\n  a run id has 1 to 40 letters, digits, "-" and "_"\n'],
     [
       ['run', '--resume', 'mine', '--var', 'a=1'],
-      'meow: a run that is resumed keeps what it was started with: --var cannot be given\n  leave it out, or start a new run: meow run PATH\n',
+      'meow: a resumed run keeps its original workflow and flags: --var cannot be given\n  leave it out, or start a new run: meow run PATH\n',
     ],
     [
       ['run', 'w.meow.toml', '--id', 'mine'],

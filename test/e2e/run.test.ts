@@ -191,7 +191,7 @@ test('a run whose state file would grow past its limit is paused, and goes on wh
   expect(code).toBe(3);
   expect(stdout).toContain('(workflow file size exceeded: 2KB)\nnext: meow resume big\n');
   expect(await rig.meow('stop', 'big')).toEqual({
-    stdout: 'run big is paused; nothing of it is running\n',
+    stdout: 'run big is paused; it has no running commands\n',
     stderr: '',
     code: 0,
   });

@@ -35,7 +35,7 @@ test('a second Ctrl-C kills what does not end', async () => {
   run.kill('SIGINT');
   const { stderr, code } = await run.ended;
   expect(code).toBe(130);
-  expect(stderr).toContain('meow: killing what is running\n');
+  expect(stderr).toContain('meow: killing running commands\n');
   expect(rig.decisions('c').filter((decision) => decision === 'steps-stopping')).toHaveLength(2);
   await until(() => rig.processes().length === 0, 'the engine and its commands to end');
 });
@@ -102,7 +102,7 @@ test('meow stop ends a run of another terminal, and what it says is the end of i
   const pid = rig.enginePid('s');
   const stopped = await rig.meow('stop', 's');
   expect(stopped).toEqual({
-    stdout: `stopping s (engine ${pid})\ns is stopped; take it up again: meow resume s\n`,
+    stdout: `stopping s (engine ${pid})\ns is stopped; resume it: meow resume s\n`,
     stderr: '',
     code: 0,
   });
@@ -111,7 +111,7 @@ test('meow stop ends a run of another terminal, and what it says is the end of i
   expect(stderr).toBe('meow: stopping: commands have a few seconds; meow stop --force kills them\n');
   expect(stdout).toMatch(/ run is stopping: stopped by meow stop\n[^]*\(stopped by meow stop\)\n/);
   expect(await rig.meow('stop', 's')).toEqual({
-    stdout: 'run s is stopped; nothing of it is running\n',
+    stdout: 'run s is stopped; it has no running commands\n',
     stderr: '',
     code: 0,
   });
@@ -148,7 +148,7 @@ test('meow stop ends a run whose engine was killed, with what it left running', 
 +T after skipped
 +T cleanup started
 +T cleanup finished
-k is stopped; take it up again: meow resume k
+k is stopped; resume it: meow resume k
 `);
   expect(code).toBe(0);
   await until(() => !isAlive(command), 'the command to end');
@@ -175,7 +175,7 @@ test.each([[[]], [['--force']]])('meow stop %j wakes an engine that is suspended
   process.kill(engine, 'SIGSTOP');
   await until(() => / T /.test(readFileSync(`/proc/${engine}/stat`, 'utf8')), 'the engine to be suspended');
   const stopped = await rig.meow('stop', 'r', ...flags);
-  expect(stopped.stdout).toContain('r is stopped; take it up again: meow resume r\n');
+  expect(stopped.stdout).toContain('r is stopped; resume it: meow resume r\n');
   expect(stopped.code).toBe(0);
   expect((await run.ended).code).toBe(143);
 });

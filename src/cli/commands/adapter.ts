@@ -19,10 +19,10 @@ import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 import { readSettings } from '../../app/settings.ts';
 import { shownPath } from '../../app/sources.ts';
-import { complainAll } from '../diagnostics.ts';
+import { printDiagnostics } from '../diagnostics.ts';
 
 export interface AdapterOptions {
   readonly project?: true;
@@ -49,7 +49,7 @@ export function adapter(name: string, what: string | null, options: AdapterOptio
   if (action === undefined) {
     const guess = nearest(name, Object.keys(ACTIONS));
     const meant = guess === null ? '' : `did you mean ${guess}? `;
-    throw new UsageError(`meow adapter cannot ${name}`, `${meant}It can install, list, show and remove`);
+    throw new UsageError(`meow adapter cannot ${name}`, `${meant}the actions are install, list, show and remove`);
   }
   if (action.argument !== null && what === null) {
     throw new UsageError(
@@ -78,29 +78,28 @@ function install(project: Project, text: string, { project: inProject, force }: 
     // What was fetched lies in a folder that nobody knows.
     const file = source.kind === 'git' ? ADAPTER_FILE : shownPath(project, join(folder, ADAPTER_FILE));
     const checked = checkAdapter(folder, file, null);
-    complainOf(checked);
+    printProblems(checked);
     if (checked.adapter === null) {
-      complain('nothing was installed');
+      warn('nothing was installed');
       return EXIT.failed;
     }
     const { name, description } = checked.adapter;
     const target = join(adaptersIn(project, origin), name);
     const shown = shownPath(project, target);
     if (isThere(target) && !force) {
-      throw new UsageError(`there is an adapter ${name} already: ${shown}`, 'put this one in its place: --force');
+      throw new UsageError(`the adapter ${name} exists: ${shown}`, 'replace it with --force');
     }
     putFolder(folder, target);
-    say(`installed ${name}${description === '' ? '' : ` (${sanitize(description)})`} in ${shown}`);
-    say();
-    say('It starts these commands. Read them before you use it.');
-    for (const line of labelled(commandsOf(checked.adapter))) say(line);
-    say();
-    say(`All that it does: meow adapter show ${name}`);
-    say(`Use it:           adapter = "${name}" at a spawn step, or meow run FILE --adapter ${name}`);
+    printLine(`installed ${name}${description === '' ? '' : ` (${sanitize(description)})`} in ${shown}`);
+    printLine();
+    printLine('It runs these commands with your rights. Read them before you use it.');
+    for (const line of labelled(commandsOf(checked.adapter))) printLine(line);
+    printLine();
+    printLine(`Show details:     meow adapter show ${name}`);
+    printLine(`Use it:           adapter = "${name}" at a spawn step, or meow run FILE --adapter ${name}`);
     const found = present(new Adapters(project).find(name), `the adapter ${name} was installed and is not there`);
-    if (found.origin !== origin)
-      complain(`note: the project has an adapter ${name} of its own, which stands before this one`);
-    if (found.shadows.includes('built in')) complain(`note: it stands before the adapter ${name} that comes with meow`);
+    if (found.origin !== origin) warn(`note: the project has an adapter ${name} of its own, which overrides this one`);
+    if (found.shadows.includes('built in')) warn(`note: it overrides the built-in adapter ${name}`);
     return EXIT.done;
   });
 }
@@ -115,7 +114,7 @@ function list(project: Project, _what: string, { json }: AdapterOptions): number
       description: found.adapter?.description ?? null,
       channels: found.adapter === null ? [] : channelsOf(found.adapter),
     }));
-    say(JSON.stringify(rows, null, 2));
+    printLine(JSON.stringify(rows, null, 2));
     return EXIT.done;
   }
   const rows = all.map((found) => [
@@ -124,7 +123,7 @@ function list(project: Project, _what: string, { json }: AdapterOptions): number
     found.origin,
     `${sanitize(found.adapter?.description ?? `has an error: meow adapter show ${found.name}`)}${found.name === preferred ? ' (default)' : ''}`,
   ]);
-  for (const line of inColumns(['ADAPTER', 'CHANNELS', 'FROM', 'WHAT IT STARTS'], rows)) say(line);
+  for (const line of inColumns(['ADAPTER', 'CHANNELS', 'FROM', 'WHAT IT STARTS'], rows)) printLine(line);
   return EXIT.done;
 }
 
@@ -136,20 +135,21 @@ function show(project: Project, name: string, { json }: AdapterOptions): number 
   if (json) {
     const more = found.adapter === null ? {} : adapterJson(found.adapter);
     const problems = found.diagnostics.map(diagnosticJson);
-    say(JSON.stringify({ ...headJson(found, preferred), ...more, problems }, null, 2));
+    printLine(JSON.stringify({ ...headJson(found, preferred), ...more, problems }, null, 2));
     return found.adapter === null ? EXIT.failed : EXIT.done;
   }
-  complainOf(found);
+  printProblems(found);
   if (found.adapter === null) return EXIT.failed;
   const { description } = found.adapter;
-  say(`${name}${description === '' ? '' : `: ${sanitize(description)}`}${name === preferred ? ' (default)' : ''}`);
-  const shadows =
-    found.shadows.length === 0 ? '' : `; it stands before the one that is ${found.shadows.join(', and ')}`;
+  printLine(
+    `${name}${description === '' ? '' : `: ${sanitize(description)}`}${name === preferred ? ' (default)' : ''}`,
+  );
+  const shadows = found.shadows.length === 0 ? '' : `; it overrides the one that is ${found.shadows.join(', and ')}`;
   const head = [
     ['from', `${found.origin}: ${found.file}${shadows}`],
     ['channels', channelsOf(found.adapter).join(', ')],
   ] as const;
-  for (const line of [...labelled(head), ...describeAdapter(found.adapter, keysIn(found))]) say(line);
+  for (const line of [...labelled(head), ...describeAdapter(found.adapter, keysIn(found))]) printLine(line);
   return EXIT.done;
 }
 
@@ -162,25 +162,25 @@ function remove(project: Project, name: string, { project: inProject }: AdapterO
   if (!isThere(target)) {
     if (found.origin === 'built in') {
       throw new UsageError(
-        `the adapter ${name} comes with meow, and stays`,
-        'one of your own under that name stands before it',
+        `the adapter ${name} is built in and cannot be removed`,
+        'an adapter of your own with that name overrides it',
       );
     }
     const where = inProject ? `meow adapter remove ${name}` : `meow adapter remove ${name} --project`;
     throw new UsageError(`there is no adapter ${shownPath(project, target)}`, `there is ${found.file}: ${where}`);
   }
   removeFolder(target);
-  say(`removed ${shownPath(project, target)}`);
+  printLine(`removed ${shownPath(project, target)}`);
   const next = new Adapters(project).find(name);
   if (next !== null && found.origin === origin)
-    complain(`note: ${name} is from now on the one that is ${next.origin}: ${next.file}`);
+    warn(`note: ${name} now means the ${next.origin} adapter: ${next.file}`);
   return EXIT.done;
 }
 
 /** Every problem with its place; one that has none, in a line. */
-function complainOf({ diagnostics, problem }: CheckedAdapter): void {
-  complainAll(diagnostics, paintFor(process.stderr));
-  if (problem !== null && !hasErrors(diagnostics)) complain(`meow: ${problem}`);
+function printProblems({ diagnostics, problem }: CheckedAdapter): void {
+  printDiagnostics(diagnostics, paintFor(process.stderr));
+  if (problem !== null && !hasErrors(diagnostics)) warn(`meow: ${problem}`);
 }
 
 function headJson({ name, origin, file, shadows, adapter: read, problem }: FoundAdapter, preferred: string): object {

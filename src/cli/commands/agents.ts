@@ -9,7 +9,7 @@ import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsGoingOn, storeOf } from '../../app/runs.ts';
-import { complain, complainUnreadable, say } from '../output.ts';
+import { warn, warnUnreadable, printLine } from '../output.ts';
 
 interface ListedAgent extends AgentView {
   readonly workflow: string;
@@ -25,7 +25,7 @@ export async function agents(options: { readonly workflow?: string; readonly jso
       ? await agentsOfAll(store)
       : await agentsOf(store, await resolveRun(store, options.workflow));
   if (options.json) {
-    say(JSON.stringify(listed.map(withoutRun), null, 2));
+    printLine(JSON.stringify(listed.map(withoutRun), null, 2));
     return EXIT.done;
   }
   const rows = listed.map(({ workflow, run, id, status, adapter, current_step: step, terminal, workdir }) => [
@@ -36,11 +36,11 @@ export async function agents(options: { readonly workflow?: string; readonly jso
     shorten(step ?? ''),
     sanitize(terminal ?? workdir ?? ''),
   ]);
-  for (const line of inColumns(['RUN', 'AGENT', 'STATUS', 'ADAPTER', 'STEP', 'WHERE'], rows)) say(line);
+  for (const line of inColumns(['RUN', 'AGENT', 'STATUS', 'ADAPTER', 'STEP', 'WHERE'], rows)) printLine(line);
   if (listed.length === 0 && options.workflow === undefined) {
-    complain('there are no agents: no run that goes on has any, and none is left of another');
-    complain('  those of a run that is over: meow agents --workflow ID');
-  } else if (listed.length === 0) complain('the run has no agents');
+    warn('no agents');
+    warn('  agents of a run that has ended: meow agents --workflow ID');
+  } else if (listed.length === 0) warn('the run has no agents');
   return EXIT.done;
 }
 
@@ -51,8 +51,8 @@ async function agentsOfAll(store: Store): Promise<readonly ListedAgent[]> {
   const living = async (id: string): Promise<readonly ListedAgent[]> =>
     (await agentsOf(store, id)).filter(({ status }) => status !== 'gone' && status !== 'stopped');
   return [
-    ...(await inEach(goingOn, (id) => agentsOf(store, id), complainUnreadable)),
-    ...(await inEach(over, living, complainUnreadable)),
+    ...(await inEach(goingOn, (id) => agentsOf(store, id), warnUnreadable)),
+    ...(await inEach(over, living, warnUnreadable)),
   ];
 }
 

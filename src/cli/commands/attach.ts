@@ -9,7 +9,7 @@ import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
 import { shownPath } from '../../app/sources.ts';
 import { sanitize } from '../../view/sanitize.ts';
 import { EXIT } from '../exit.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 
 export async function attach(
   wanted: string,
@@ -23,7 +23,7 @@ export async function attach(
   const gone = (): number => reportGone(run.id, agent, shownPath(project, transcript));
   if (command === null) return gone();
   if (options.print || !process.stdin.isTTY || !process.stdout.isTTY) {
-    say(command.text);
+    printLine(command.text);
     return EXIT.done;
   }
   const { program, args, environment } = command;
@@ -35,8 +35,8 @@ export async function attach(
 }
 
 function reportGone(id: string, agent: string, transcript: string): number {
-  complain(`meow: the terminal of agent ${sanitize(agent)} is gone`);
-  complain(`  its output: ${transcript}`);
-  complain(`  its status: meow agents --workflow ${id}`);
+  warn(`meow: the terminal of agent ${sanitize(agent)} is gone`);
+  warn(`  its output: ${transcript}`);
+  warn(`  its status: meow agents --workflow ${id}`);
   return EXIT.failed;
 }

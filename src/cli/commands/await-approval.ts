@@ -4,7 +4,7 @@ import { EXPIRED_EXIT_CODE, messageOf, requestApproval } from '../../app/agent-r
 import { requireRunContext } from '../../app/run-context.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 
 export async function awaitApproval(given: Given): Promise<number> {
   const [gate = ''] = given.arguments;
@@ -13,14 +13,14 @@ export async function awaitApproval(given: Given): Promise<number> {
   switch (answer.kind) {
     case 'gate-decided': {
       const text = answer.answer ?? answer.notes ?? '';
-      if (text !== '') say(text);
+      if (text !== '') printLine(text);
       return answer.approved ? EXIT.done : EXIT.failed;
     }
     case 'timeout':
-      complain(`meow: ${answer.message}`);
+      warn(`meow: ${answer.message}`);
       return EXPIRED_EXIT_CODE;
     default:
-      complain(`meow: ${messageOf(answer)}`);
+      warn(`meow: ${messageOf(answer)}`);
       return EXIT.usage;
   }
 }

@@ -5,7 +5,7 @@ import { requireRunContext } from '../../app/run-context.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
-import { complain, say, sayJson } from '../output.ts';
+import { warn, printLine, printJson } from '../output.ts';
 
 export async function awaitEvent(given: Given): Promise<number> {
   const [type = ''] = given.arguments;
@@ -14,15 +14,15 @@ export async function awaitEvent(given: Given): Promise<number> {
   switch (answer.kind) {
     case 'event-received':
     case 'event-match':
-      if (given.has('json')) sayJson({ type: answer.event_type, agent: answer.agent, data: answer.data });
-      else for (const [name, value] of Object.entries(answer.data)) say(`${name}=${plainText(value)}`);
+      if (given.has('json')) printJson({ type: answer.event_type, agent: answer.agent, data: answer.data });
+      else for (const [name, value] of Object.entries(answer.data)) printLine(`${name}=${plainText(value)}`);
       return EXIT.done;
     case 'timeout':
     case 'released':
-      complain(`meow: ${answer.message}`);
+      warn(`meow: ${answer.message}`);
       return EXIT.failed;
     default:
-      complain(`meow: ${messageOf(answer)}`);
+      warn(`meow: ${messageOf(answer)}`);
       return EXIT.usage;
   }
 }

@@ -8,7 +8,7 @@ import { findProject } from '../../app/project.ts';
 import { resolveRun, storeOf } from '../../app/runs.ts';
 import { isErrno } from '../../sys/errno.ts';
 import { EXIT } from '../exit.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 
 interface DecisionOptions {
   readonly notes?: string;
@@ -33,10 +33,10 @@ async function decide(wanted: string, gate: string | null, verdict: GateVerdict)
   const store = storeOf(findProject());
   const answer = await decideGate(store, await resolveRun(store, wanted), gate, verdict);
   if (answer.kind === 'ack') {
-    say(answer.note ?? `${gate ?? 'it'} is ${verbOf(verdict)}`);
+    printLine(answer.note ?? `${gate ?? 'it'} is ${verbOf(verdict)}`);
     return EXIT.done;
   }
-  complain(`meow: ${messageOf(answer)}`);
+  warn(`meow: ${messageOf(answer)}`);
   return EXIT.usage;
 }
 

@@ -9,7 +9,7 @@ import type { Check } from '../../app/doctor/check.ts';
 import { checkMachine } from '../../app/doctor/machine.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import { say } from '../output.ts';
+import { printLine } from '../output.ts';
 
 /** A program that has not answered by then hangs, or waits for somebody. */
 const PATIENCE_MS = 10_000;
@@ -21,8 +21,8 @@ export async function doctor({ json }: { readonly json?: true }): Promise<number
     checkAdapters(new Adapters(project).all(), PATIENCE_MS),
   ]);
   const checks = [...machine, ...agents];
-  if (json) say(JSON.stringify(checks, null, 2));
-  else for (const line of table(checks)) say(line);
+  if (json) printLine(JSON.stringify(checks, null, 2));
+  else for (const line of table(checks)) printLine(line);
   return checks.some(({ needed, status }) => needed && status === 'missing') ? EXIT.failed : EXIT.done;
 }
 

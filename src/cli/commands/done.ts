@@ -10,7 +10,7 @@ import { UsageError } from '../../base/usage-error.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 
 export async function done(given: Given): Promise<number> {
   const context = requireRunContext('done');
@@ -18,14 +18,14 @@ export async function done(given: Given): Promise<number> {
   const report = { outputs, notes: given.last('notes') };
   const answer = await reportDone(context, report, {
     onNoEngine: () =>
-      complain('meow: the run has no engine; waiting for one. The report stays queued even if you stop this command'),
+      warn('meow: the run has no engine; waiting for one. The report stays queued even if you stop this command'),
   });
   if (answer.kind === 'ack') {
-    for (const warning of answer.warnings ?? []) complain(`meow: ${warning}`);
-    say('Complete');
+    for (const warning of answer.warnings ?? []) warn(`meow: ${warning}`);
+    printLine('Complete');
     return EXIT.done;
   }
-  complain(`Error: ${messageOf(answer)}`);
+  warn(`Error: ${messageOf(answer)}`);
   return EXIT.failed;
 }
 

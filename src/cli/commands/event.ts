@@ -7,7 +7,7 @@ import { UsageError } from '../../base/usage-error.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
 import { readPairs } from '../flags.ts';
-import { complain } from '../output.ts';
+import { warn } from '../output.ts';
 
 export async function event(given: Given): Promise<number> {
   const [type = ''] = given.arguments;
@@ -17,9 +17,9 @@ export async function event(given: Given): Promise<number> {
   if (context === null) return EXIT.done;
   const sent = await emitEvent(context, type, data);
   if (!sent.ok) {
-    complain(`meow: ${sent.error}`);
+    warn(`meow: ${sent.error}`);
     return EXIT.failed;
   }
-  if (!sent.value) complain(`meow: the event ${type} was not delivered: the run has ended`);
+  if (!sent.value) warn(`meow: the event ${type} was not delivered: the run has ended`);
   return EXIT.done;
 }

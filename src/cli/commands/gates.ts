@@ -8,7 +8,7 @@ import { inColumns } from '../columns.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../../app/runs.ts';
-import { complain, complainUnreadable, say } from '../output.ts';
+import { warn, warnUnreadable, printLine } from '../output.ts';
 
 interface OpenGate extends GateView {
   readonly workflow: string;
@@ -20,10 +20,10 @@ export async function gates(options: { readonly workflow?: string; readonly json
     openGates((await readRun(store, id)).state).map((gate) => ({ workflow: id, ...gate }));
   const open =
     options.workflow === undefined
-      ? await inEach(await runsWithQuestions(store), openIn, complainUnreadable)
+      ? await inEach(await runsWithQuestions(store), openIn, warnUnreadable)
       : await openIn(await resolveRun(store, options.workflow));
   if (options.json) {
-    say(JSON.stringify(open, null, 2));
+    printLine(JSON.stringify(open, null, 2));
     return EXIT.done;
   }
   const rows = open.map(({ workflow, id, step, opened_at: openedAt, prompt }) => [
@@ -33,14 +33,14 @@ export async function gates(options: { readonly workflow?: string; readonly json
     openedAt === null ? '' : formatDuration(Date.now() - Date.parse(openedAt)),
     sanitize((prompt ?? '').trim().split('\n')[0] ?? ''),
   ]);
-  for (const line of inColumns(['RUN', 'GATE', 'STEP', 'WAITS', 'PROMPT'], rows)) say(line);
+  for (const line of inColumns(['RUN', 'GATE', 'STEP', 'WAITS', 'PROMPT'], rows)) printLine(line);
   // What an agent asks is a screen, and a line of it tells little.
   for (const { workflow, id, prompt } of open.filter((gate) => gate.prompt?.trim().includes('\n'))) {
-    say('');
-    say(`${workflow} ${sanitize(id)}:`);
-    for (const line of (prompt ?? '').trim().split('\n')) say(`  ${sanitize(line)}`.trimEnd());
+    printLine('');
+    printLine(`${workflow} ${sanitize(id)}:`);
+    for (const line of (prompt ?? '').trim().split('\n')) printLine(`  ${sanitize(line)}`.trimEnd());
   }
-  complain(
+  warn(
     open.length === 0
       ? 'no gate is open'
       : '  decide: meow approve RUN GATE · meow reject RUN GATE --reason TEXT · meow answer RUN GATE TEXT',

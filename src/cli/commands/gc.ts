@@ -5,7 +5,7 @@ import type { GcVerdict } from '../../app/collect-garbage.ts';
 import { findProject } from '../../app/project.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { EXIT } from '../exit.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 
 export interface GcOptions {
   readonly force?: true;
@@ -20,9 +20,10 @@ export async function gc(runs: readonly string[], { force, dryRun, json }: GcOpt
   }
   const request = { runs, force: force === true, dryRun: dryRun === true };
   const { verdicts, problems } = await collectGarbage(findProject(), request);
-  for (const { run, message, cure } of problems) complain(`meow: ${run}: ${message}\n  ${cure}`);
-  if (json) say(JSON.stringify(verdicts.map(({ run, isRemoved, reasons }) => ({ run, removed: isRemoved, reasons }))));
-  else for (const line of lines(verdicts, request.dryRun)) say(line);
+  for (const { run, message, cure } of problems) warn(`meow: ${run}: ${message}\n  ${cure}`);
+  if (json)
+    printLine(JSON.stringify(verdicts.map(({ run, isRemoved, reasons }) => ({ run, removed: isRemoved, reasons }))));
+  else for (const line of lines(verdicts, request.dryRun)) printLine(line);
   return problems.length > 0 ? EXIT.failed : EXIT.done;
 }
 

@@ -11,12 +11,12 @@ import { EXIT } from '../exit.ts';
 import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
 import { hasRun, readRun, resolveRun, storeOf } from '../../app/runs.ts';
-import { say } from '../output.ts';
+import { printLine } from '../output.ts';
 import { Adapters } from '../../app/adapters.ts';
 import type { CompiledWorkflow } from '../../app/compile.ts';
 import { compileWorkflow } from '../../app/compile.ts';
 import { readSettings } from '../../app/settings.ts';
-import { complainAll } from '../diagnostics.ts';
+import { printDiagnostics } from '../diagnostics.ts';
 
 export interface GraphOptions {
   readonly format?: 'mermaid' | 'dot' | 'text' | 'json' | 'svg';
@@ -25,7 +25,7 @@ export interface GraphOptions {
 export async function graph(what: string, { format = 'text' }: GraphOptions): Promise<number> {
   const found = await graphOf(findProject(), what);
   if (found === null) return EXIT.failed;
-  say(render(found, format).trimEnd());
+  printLine(render(found, format).trimEnd());
   return EXIT.done;
 }
 
@@ -58,6 +58,6 @@ async function graphOf(project: Project, what: string): Promise<Graph | null> {
     return runGraph((await readRun(store, await resolveRun(store, what))).state);
   }
   const { program, diagnostics } = compiled;
-  if (hasErrors(diagnostics)) complainAll(diagnostics, paintFor(process.stderr));
+  if (hasErrors(diagnostics)) printDiagnostics(diagnostics, paintFor(process.stderr));
   return program === null ? null : programGraph(program);
 }

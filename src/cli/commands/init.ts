@@ -13,7 +13,7 @@ import { asUsageError } from '../../app/errors.ts';
 import { isErrno } from '../../sys/errno.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
-import { say } from '../output.ts';
+import { printLine } from '../output.ts';
 import { shownPath } from '../../app/sources.ts';
 
 const FIRST = 'hello';
@@ -34,11 +34,11 @@ export function init({ template = FIRST }: { readonly template?: string }): numb
     ...(existsSync(join(folder, script)) ? [write(join(meow, 'templates', script), read(folder, script))] : []),
   ];
   for (const { path, isNew } of made) {
-    say(`${isNew ? 'wrote' : 'kept '} ${shownPath(project, path)}${isNew ? '' : ' (it was there already)'}`);
+    printLine(`${isNew ? 'wrote' : 'kept '} ${shownPath(project, path)}${isNew ? '' : ' (exists)'}`);
   }
-  say();
-  say(`Run the example:    meow run ${template}`);
-  say(`Read and change it: ${shownPath(project, example)}`);
+  printLine();
+  printLine(`Run the example:    meow run ${template}`);
+  printLine(`Read and change it: ${shownPath(project, example)}`);
   return EXIT.done;
 }
 
@@ -63,7 +63,10 @@ function unknownTemplate(folder: string, names: readonly string[], wanted: strin
   const width = Math.max(...names.map(({ length }) => length));
   const lines = names.map((name) => `    ${name.padEnd(width)}  ${descriptionOf(read(folder, `${name}${ENDING}`))}`);
   const meant = guess === null ? '' : `did you mean ${guess}? `;
-  return new UsageError(`there is no template ${JSON.stringify(wanted)}`, [`${meant}There are:`, ...lines].join('\n'));
+  return new UsageError(
+    `unknown template ${JSON.stringify(wanted)}`,
+    [`${meant}the templates are:`, ...lines].join('\n'),
+  );
 }
 
 /** As the first workflow of the text has it. */

@@ -13,7 +13,7 @@ import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import { readRun, storeOf, unlessRefused } from '../../app/runs.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 import { lineWidth } from '../terminal-size.ts';
 
 export interface ListOptions {
@@ -55,15 +55,15 @@ export async function list(options: ListOptions): Promise<number> {
   }
   const rows = all.filter(({ status }) => wanted === null || status === wanted);
   if (options.json) {
-    say(JSON.stringify(rows, null, 2));
+    printLine(JSON.stringify(rows, null, 2));
     return EXIT.done;
   }
   if (rows.length === 0) {
-    const what = wanted === null ? 'nothing was run here yet' : `no run is ${wanted}`;
-    complain(`${what}${wanted === null ? '; start with: meow run FILE (an example: meow init)' : ''}`);
+    const what = wanted === null ? 'there are no runs here yet' : `no run is ${wanted}`;
+    warn(`${what}${wanted === null ? '; start with: meow run FILE (an example: meow init)' : ''}`);
     return EXIT.done;
   }
-  for (const line of table(rows)) say(line);
+  for (const line of table(rows)) printLine(line);
   return EXIT.done;
 }
 
@@ -73,7 +73,7 @@ function checkStatus(wanted: string | null): RunStatus | null {
   if (known !== undefined) return known;
   const guess = nearest(wanted, STATUSES);
   throw new UsageError(
-    `there is no status ${JSON.stringify(wanted)}`,
+    `unknown status ${JSON.stringify(wanted)}`,
     `${guess === null ? '' : `did you mean ${guess}? `}--status is one of ${STATUSES.join(', ')}`,
   );
 }

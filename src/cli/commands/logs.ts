@@ -13,7 +13,7 @@ import type { Store } from '../../app/runs.ts';
 import type { RunState } from '../../app/observer.ts';
 import { CLEANUP_STEP, effectId } from '../../app/runs.ts';
 import { EXIT } from '../exit.ts';
-import { complain, isDeaf, pass } from '../output.ts';
+import { warn, isOutputClosed, pass } from '../output.ts';
 
 export interface LogsOptions {
   readonly attempt?: number;
@@ -31,12 +31,12 @@ export async function logs(wanted: string, step: string, options: LogsOptions): 
   let bytes = 0;
   for (const part of parts) {
     const folder = await outputFolder(files, run.state, part.id, part.attempt);
-    if (parts.length > 1 && (await files.list(folder)).length > 0) complain(`== ${part.id}`);
+    if (parts.length > 1 && (await files.list(folder)).length > 0) warn(`== ${part.id}`);
     const output = new OutputReader(files, folder);
     await printFresh(output);
     bytes += output.length;
   }
-  if (bytes === 0 && process.stdout.isTTY) complain(`step ${id} has printed nothing (attempt ${attempt})`);
+  if (bytes === 0 && process.stdout.isTTY) warn(`step ${id} has printed nothing (attempt ${attempt})`);
   return EXIT.done;
 }
 
@@ -102,7 +102,7 @@ async function followLogs(store: Store, runId: string, id: string, wanted: numbe
       attempt = wanted ?? latestAttempt(state, id);
       return latestAttempt(state, id) < Math.max(1, attempt) && state.phase !== 'ended';
     },
-    isDeaf,
+    isOutputClosed,
   );
   const run = await readRun(store, runId);
   if (attempt === 0 || attempt > latestAttempt(run.state, id)) attemptMeant(run, id, wanted);
@@ -116,10 +116,15 @@ async function followParts(store: Store, runId: string, id: string, attempt: num
   const newPart = (state: RunState): Printing | undefined =>
     partsOf(state, id, attempt).find((part) => !followed.has(effectId(part.id, part.attempt)));
   for (;;) {
-    await follow(store, runId, ({ state }) => newPart(state) === undefined && !isOver(state, id, attempt), isDeaf);
+    await follow(
+      store,
+      runId,
+      ({ state }) => newPart(state) === undefined && !isOver(state, id, attempt),
+      isOutputClosed,
+    );
     const run = await readRun(store, runId);
     const next = newPart(run.state);
-    if (next === undefined || isDeaf()) return EXIT.done;
+    if (next === undefined || isOutputClosed()) return EXIT.done;
     followed.add(effectId(next.id, next.attempt));
     await followOne(store, run, next.id, next.attempt);
   }
@@ -130,7 +135,7 @@ async function followOne(store: Store, run: ReadRun, id: string, attempt: number
   const over = new AbortController();
   const waitForEnd = async (): Promise<void> => {
     const seen = ({ state }: { readonly state: RunState }): boolean => !isOver(state, id, attempt);
-    await follow(store, run.id, seen, isDeaf, over.signal);
+    await follow(store, run.id, seen, isOutputClosed, over.signal);
     over.abort();
   };
   const printAll = async (): Promise<void> => {
@@ -143,7 +148,7 @@ async function followOne(store: Store, run: ReadRun, id: string, attempt: number
     const output = new OutputReader(files, folder);
     for await (const _ of files.changes(folder, over.signal)) {
       // The shell records the exit status last, and does so without an engine too.
-      if (isDeaf() || (await hasExited(files, folder))) over.abort();
+      if (isOutputClosed() || (await hasExited(files, folder))) over.abort();
       await printFresh(output);
     }
     await printFresh(output);
@@ -163,8 +168,8 @@ function isOver(state: RunState, id: string, attempt: number): boolean {
 
 async function printFresh(output: OutputReader): Promise<void> {
   for await (const piece of output.fresh()) {
-    if (isDeaf()) return;
-    if (piece.kind === 'gap') complain(`[${piece.length} bytes of what it printed are not kept]`);
+    if (isOutputClosed()) return;
+    if (piece.kind === 'gap') warn(`[${piece.length} bytes of the output were not kept]`);
     else await pass(piece.stream, piece.bytes);
   }
 }

@@ -7,7 +7,7 @@ import { replyToStop } from '../../app/stop-hook-limit.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
-import { print, sayJson } from '../output.ts';
+import { print, printJson } from '../output.ts';
 
 const FORMATS = ['prompt', 'json', 'hook'];
 
@@ -22,11 +22,11 @@ export async function prime(given: Given): Promise<number> {
   const answer = await currentPrompt(context, agent);
   if (answer?.kind !== 'prompt') return EXIT.done;
   const { content: prompt, step = null } = answer;
-  if (format === 'json') sayJson({ agent, step, prompt });
+  if (format === 'json') printJson({ agent, step, prompt });
   else if (prompt === '') return EXIT.done;
   else if (format === 'hook') {
     const reason = await replyToStop(context, { agent, step: step ?? '', prompt });
-    if (reason !== null) sayJson({ decision: 'block', reason });
+    if (reason !== null) printJson({ decision: 'block', reason });
   } else print(prompt.endsWith('\n') ? prompt : `${prompt}\n`);
   return EXIT.done;
 }

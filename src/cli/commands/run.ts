@@ -24,12 +24,12 @@ import { plainReporter } from '../reporters/plain.ts';
 import type { Reporter } from '../../app/observer.ts';
 import { treeReporter } from '../reporters/tree.ts';
 import { openRun, resolveRun, storeOf } from '../../app/runs.ts';
-import { accompanyWork, complain, say, sayJson } from '../output.ts';
+import { tolerateLostOutput, warn, printLine, printJson } from '../output.ts';
 import type { Settings } from '../../app/settings.ts';
 import { readSettings } from '../../app/settings.ts';
 import { Signals } from '../signals.ts';
 import { dryRunJson, dryRunLines } from '../../view/dry-run.ts';
-import { complainAll } from '../diagnostics.ts';
+import { printDiagnostics } from '../diagnostics.ts';
 
 export interface RunOptions {
   readonly var?: readonly string[];
@@ -63,7 +63,7 @@ export async function run(path: string | null, options: RunOptions): Promise<num
     return resume(projectOf(options), wanted, options);
   }
   if (path === null) {
-    throw new UsageError('meow run needs a workflow', 'meow run PATH[#WORKFLOW]; an example to begin with: meow init');
+    throw new UsageError('meow run needs a workflow', 'meow run PATH[#WORKFLOW]; to start with an example: meow init');
   }
   if (options.onlyPending) throw new UsageError('--only-pending is for resuming', 'meow resume ID --only-pending');
   return start(findProject(), path, options);
@@ -74,12 +74,12 @@ async function start(project: Project, reference: string, options: RunOptions): 
   const adapters = new Adapters(project);
   const flags = { ...options, reference, allowance: allowanceIn(options) };
   const { diagnostics, ready } = await prepareRun(project, settings, adapters, flags);
-  complainAll(diagnostics, paintFor(process.stderr));
+  printDiagnostics(diagnostics, paintFor(process.stderr));
   if (ready === null) return exitOfDiagnostics(diagnostics);
   const { program, request, at } = ready;
   if (options.dryRun) {
-    if (options.json) say(JSON.stringify(dryRunJson(program, request), null, 2));
-    else for (const line of dryRunLines(program, request)) say(line);
+    if (options.json) printLine(JSON.stringify(dryRunJson(program, request), null, 2));
+    else for (const line of dryRunLines(program, request)) printLine(line);
     return EXIT.done;
   }
   refuseAdapters(program, adapters);
@@ -104,7 +104,7 @@ async function resume(project: Project, wanted: string, options: RunOptions): Pr
     return detach(store, project, id, options, async () => (await openRun(store, id)).close());
   }
   const settings = readSettings(project);
-  complainAll(settings.diagnostics, paintFor(process.stderr));
+  printDiagnostics(settings.diagnostics, paintFor(process.stderr));
   if (hasErrors(settings.diagnostics)) return EXIT.failed;
   const how = { retryFailed: options.onlyPending !== true, allowance: allowanceIn(options) };
   return finish({ store, settings, adapters: new Adapters(project), options }, (session) =>
@@ -136,7 +136,7 @@ async function finish(
   session: (options: SessionOptions) => Promise<RunState>,
 ): Promise<number> {
   const reporter = reporterFor(options);
-  accompanyWork();
+  tolerateLostOutput();
   try {
     const { state, signalStatus } = await runInForeground(
       {
@@ -174,14 +174,14 @@ async function detach(
     signals.close();
   }
   if (signals.exitStatus !== null) {
-    complain(`meow: stopped before an engine was started; go on with the run: meow resume ${id}`);
+    warn(`meow: stopped before an engine was started; resume the run: meow resume ${id}`);
     return signals.exitStatus;
   }
   const flags = flagsForEngine(options);
   const pid = await startEngine(id, store.files(id).localPath(''), project.meow, flags);
-  if (options.json) sayJson({ kind: 'run-detached', id, pid });
-  else say(id);
-  if (process.stdout.isTTY) complain(`  watch it: meow status ${id} --watch · end it: meow stop ${id}`);
+  if (options.json) printJson({ kind: 'run-detached', id, pid });
+  else printLine(id);
+  if (process.stdout.isTTY) warn(`  watch it: meow status ${id} --watch · stop it: meow stop ${id}`);
   return EXIT.done;
 }
 
@@ -235,7 +235,7 @@ function refuseBeside(path: string | null, options: RunOptions): void {
   ];
   if (beside.length === 0) return;
   throw new UsageError(
-    `a run that is resumed keeps what it was started with: ${beside.join(', ')} cannot be given`,
+    `a resumed run keeps its original workflow and flags: ${beside.join(', ')} cannot be given`,
     'leave it out, or start a new run: meow run PATH',
   );
 }
@@ -244,7 +244,7 @@ function refuseBeside(path: string | null, options: RunOptions): void {
 function idOfStateFile(file: string): string {
   const id = basename(file).replace(/\.ya?ml$/, '');
   if (id === basename(file))
-    throw new UsageError(`${file} is no state file of a run`, '--workflow .meow/workflows/ID.yaml');
+    throw new UsageError(`${file} is not a state file of a run`, '--workflow .meow/workflows/ID.yaml');
   return id;
 }
 

@@ -5,7 +5,7 @@ import { requireRunContext } from '../../app/run-context.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 
 export async function sessionId(given: Given): Promise<number> {
   const context = requireRunContext('session-id');
@@ -13,9 +13,9 @@ export async function sessionId(given: Given): Promise<number> {
   if (agent === null) throw new UsageError('which agent?', 'meow session-id --agent NAME');
   const answer = await sessionIdOf(context, agent);
   if (answer.kind === 'session-id') {
-    say(answer.session_id);
+    printLine(answer.session_id);
     return EXIT.done;
   }
-  complain(`meow: ${messageOf(answer)}`);
+  warn(`meow: ${messageOf(answer)}`);
   return EXIT.failed;
 }

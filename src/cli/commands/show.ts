@@ -10,7 +10,7 @@ import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import type { ReadRun } from '../../app/runs.ts';
 import { readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
-import { say } from '../output.ts';
+import { printLine } from '../output.ts';
 
 export interface ShowOptions {
   readonly steps?: true;
@@ -23,19 +23,19 @@ export async function show(wanted: string, step: string | null, { steps, json }:
   const paint = paintFor(process.stdout);
   if (step !== null) {
     const view = viewOf(run, step);
-    for (const line of json ? [JSON.stringify(view, null, 2)] : stepLines(view, paint)) say(line);
+    for (const line of json ? [JSON.stringify(view, null, 2)] : stepLines(view, paint)) printLine(line);
     return EXIT.done;
   }
   const view = runView(run.state);
   const views = steps ? stepViews(run.state, run.records) : [];
   if (json) {
-    say(JSON.stringify(steps ? { ...view, steps: views } : view, null, 2));
+    printLine(JSON.stringify(steps ? { ...view, steps: views } : view, null, 2));
     return EXIT.done;
   }
-  for (const line of runLines(view, paint)) say(line);
+  for (const line of runLines(view, paint)) printLine(line);
   for (const one of views) {
-    say();
-    for (const line of stepLines(one, paint)) say(line);
+    printLine();
+    for (const line of stepLines(one, paint)) printLine(line);
   }
   return EXIT.done;
 }

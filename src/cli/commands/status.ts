@@ -15,7 +15,7 @@ import { Redraw } from '../redraw.ts';
 import { isAscii, moves } from '../reporters/tree.ts';
 import type { Store } from '../../app/runs.ts';
 import { latestRun, readRun, refusedMessagesOf, resolveRun, storeOf } from '../../app/runs.ts';
-import { isDeaf, say, sayJson } from '../output.ts';
+import { isOutputClosed, printLine, printJson } from '../output.ts';
 import { lineWidth } from '../terminal-size.ts';
 
 export interface StatusOptions {
@@ -28,8 +28,8 @@ export async function status(wanted: string | null, { json, watch }: StatusOptio
   const id = wanted === null ? await latestRun(store) : await resolveRun(store, wanted);
   if (!watch) {
     const run = await readRun(store, id);
-    if (json) say(JSON.stringify(await statusObject(store, run), null, 2));
-    else for (const line of await statusLines(store, run)) say(line);
+    if (json) printLine(JSON.stringify(await statusObject(store, run), null, 2));
+    else for (const line of await statusLines(store, run)) printLine(line);
     return EXIT.done;
   }
   if (json) await watchAsJson(store, id);
@@ -79,10 +79,10 @@ async function watchAsJson(store: Store, id: string): Promise<void> {
     store,
     id,
     async (run) => {
-      sayJson(await statusObject(store, run));
+      printJson(await statusObject(store, run));
       return run.state.phase !== 'ended';
     },
-    isDeaf,
+    isOutputClosed,
   );
 }
 
@@ -91,12 +91,12 @@ async function watchAsLines(store: Store, id: string): Promise<void> {
     store,
     id,
     async (run) => {
-      for (const line of await statusLines(store, run)) say(line);
+      for (const line of await statusLines(store, run)) printLine(line);
       if (run.state.phase === 'ended') return false;
-      say();
+      printLine();
       return true;
     },
-    isDeaf,
+    isOutputClosed,
   );
 }
 
@@ -123,11 +123,11 @@ async function watchAsTree(store: Store, id: string): Promise<void> {
         redraw.changed();
         return state.phase !== 'ended';
       },
-      isDeaf,
+      isOutputClosed,
     );
     if (shown !== null) {
       redraw.close(lines({ width: lineWidth(process.stdout), height: Infinity }, true));
-      for (const line of summaryLines(shown, palette).slice(1)) say(line);
+      for (const line of summaryLines(shown, palette).slice(1)) printLine(line);
     }
   } finally {
     process.off('SIGINT', leave);

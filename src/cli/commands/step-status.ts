@@ -6,7 +6,7 @@ import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { EXIT } from '../exit.ts';
 import type { Given } from '../flags.ts';
-import { say } from '../output.ts';
+import { printLine } from '../output.ts';
 
 const STATUSES = ['pending', 'running', 'completing', 'done', 'failed', 'skipped'];
 
@@ -16,7 +16,7 @@ export async function stepStatus(given: Given): Promise<number> {
   const isNot = checkStatus(given.last('is-not'));
   if (is !== null && isNot !== null) throw new UsageError('--is and --is-not exclude each other');
   const status = await requestStatus(requireRunContext('step-status'), step);
-  say(status);
+  printLine(status);
   if (is !== null) return status === is ? EXIT.done : EXIT.failed;
   if (isNot !== null) return status === isNot ? EXIT.failed : EXIT.done;
   return EXIT.done;

@@ -1,5 +1,5 @@
-// `meow stop`: from anywhere, whoever works on the run. An engine is asked by a signal, and does it in its own way; where
-// there is none, this process takes the run up for as long as it takes to end it.
+// `meow stop`: stop a run from anywhere. The engine of the run receives a signal and stops it; if there is none, this
+// process resumes the run just to stop it.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -16,7 +16,7 @@ import { findProject } from '../../app/project.ts';
 import { runInForeground } from '../foreground.ts';
 import { plainReporter } from '../reporters/plain.ts';
 import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 import { readSettings } from '../../app/settings.ts';
 import { FORCE_SIGNAL, STOP_SIGNAL } from '../signals.ts';
 
@@ -26,10 +26,10 @@ export async function stop(wanted: string, { force = false }: { readonly force?:
   const id = await resolveRun(store, wanted);
   const holder = await store.holder(id);
   if (holder !== null) {
-    say(`stopping ${id} (engine ${holder.pid})`);
+    printLine(`stopping ${id} (engine ${holder.pid})`);
     if (ask(holder, force ? FORCE_SIGNAL : STOP_SIGNAL)) await released(store, id, holder, force);
     const { state } = await readRun(store, id);
-    // It may have died instead of stopping: then it is ours to do.
+    // If the engine died instead, this process stops the run.
     if (state.phase === 'ended') return tell(id, state);
   }
   const { state } = await readRun(store, id);
@@ -48,22 +48,22 @@ export async function stop(wanted: string, { force = false }: { readonly force?:
 
 function tell(id: string, state: RunState): number {
   const status = runStatus(state);
-  if (status === 'stopped') say(`${id} is stopped; take it up again: meow resume ${id}`);
+  if (status === 'stopped') printLine(`${id} is stopped; resume it: meow resume ${id}`);
   else if (status === 'paused') return already(id, state);
-  else say(`${id} is ${status}: it ended before it could be stopped`);
+  else printLine(`${id} is ${status}: it ended before it could be stopped`);
   return EXIT.done;
 }
 
 function already(id: string, state: RunState): number {
   const status = runStatus(state);
   if (status === 'stopped' || status === 'paused') {
-    say(`run ${id} is ${status}; nothing of it is running`);
+    printLine(`run ${id} is ${status}; it has no running commands`);
     return EXIT.done;
   }
   throw new UsageError(`run ${id} has ended: it is ${status}`, `meow status ${id} shows it`);
 }
 
-/** False where the process is gone. One that is suspended (Ctrl-Z) hears nothing before it goes on. */
+/** False if the process is gone. A suspended process (Ctrl-Z) handles the signal only after SIGCONT. */
 function ask({ pid }: RunHolder, signal: NodeJS.Signals): boolean {
   try {
     process.kill(pid, signal);
@@ -86,7 +86,7 @@ async function released(store: Store, id: string, holder: RunHolder, force: bool
   while ((await store.holder(id))?.take === holder.take) {
     if (!told && Date.now() > patience) {
       told = true;
-      complain(`  it takes its time; to kill what is running: meow stop ${id} --force`);
+      warn(`  its commands have not exited yet; kill them: meow stop ${id} --force`);
     }
     await sleep(LOOK_MS);
   }

@@ -8,7 +8,7 @@ import { EXIT } from '../exit.ts';
 import { follow } from '../../app/follow.ts';
 import { findProject } from '../../app/project.ts';
 import { readRun, resolveRun, storeOf } from '../../app/runs.ts';
-import { isDeaf, say, sayJson } from '../output.ts';
+import { isOutputClosed, printLine, printJson } from '../output.ts';
 
 export interface TraceOptions {
   readonly follow?: true;
@@ -32,7 +32,7 @@ export async function trace(wanted: string, options: TraceOptions): Promise<numb
       tell(fresh);
       return run.state.phase !== 'ended';
     },
-    isDeaf,
+    isOutputClosed,
   );
   return EXIT.done;
 }
@@ -41,7 +41,7 @@ type Teller = (records: readonly JournalRecord[]) => void;
 
 function jsonTeller(id: string): Teller {
   return (records) => {
-    for (const record of records) for (const object of decisionJson(record, id)) sayJson(object);
+    for (const record of records) for (const object of decisionJson(record, id)) printJson(object);
   };
 }
 
@@ -52,6 +52,6 @@ function lineTeller(): Teller {
   return (records) => {
     const lines = records.flatMap((record) => timeline.lines(record));
     for (const { step } of lines) idWidth = Math.max(idWidth, Math.min(step?.length ?? 0, ID_WIDTH_MAX));
-    for (const line of lines) say(renderTimelineLine(line, { kind: 'moment' }, idWidth, paint));
+    for (const line of lines) printLine(renderTimelineLine(line, { kind: 'moment' }, idWidth, paint));
   };
 }

@@ -9,7 +9,7 @@ import { paintFor } from '../colours.ts';
 import { EXIT, report } from '../exit.ts';
 import { InvalidWorkflow } from '../../app/errors.ts';
 import { findProject } from '../../app/project.ts';
-import { say } from '../output.ts';
+import { printLine } from '../output.ts';
 import { readSettings } from '../../app/settings.ts';
 import { validateWorkflow } from '../../app/compile.ts';
 
@@ -32,12 +32,13 @@ export async function validate(paths: readonly string[], { json }: { readonly js
     }
   }
   const paint = paintFor(process.stdout);
-  if (json) say(JSON.stringify(diagnostics.map(diagnosticJson), null, 2));
+  if (json) printLine(JSON.stringify(diagnostics.map(diagnosticJson), null, 2));
   else {
-    for (const diagnostic of diagnostics) say(renderDiagnostic(diagnostic, paint));
-    for (const note of notes) say(note);
-    if (diagnostics.length > 0) say(countText(diagnostics));
-    else if (worst === EXIT.done) say(paths.length === 1 ? 'no problems' : `no problems in ${paths.length} files`);
+    for (const diagnostic of diagnostics) printLine(renderDiagnostic(diagnostic, paint));
+    for (const note of notes) printLine(note);
+    if (diagnostics.length > 0) printLine(countText(diagnostics));
+    else if (worst === EXIT.done)
+      printLine(paths.length === 1 ? 'no problems' : `no problems in ${paths.length} files`);
   }
   return hasErrors(diagnostics) ? Math.max(worst, EXIT.failed) : worst;
 }

@@ -7,7 +7,7 @@ import { paintFor } from '../colours.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import { readRun, requireStep, resolveRun, storeOf } from '../../app/runs.ts';
-import { say } from '../output.ts';
+import { printLine } from '../output.ts';
 
 export async function why(wanted: string, step: string): Promise<number> {
   const store = storeOf(findProject());
@@ -15,7 +15,7 @@ export async function why(wanted: string, step: string): Promise<number> {
   requireStep(run, step, nearest(step, run.state.steps.keys()));
   const view = present(whyView(run.state, step), `no view of step ${step}`);
   const paint = paintFor(process.stdout);
-  say(`${paint.bold(view.step)} is ${view.status}.`);
-  for (const sentence of view.because) say(`  ${sentence}`);
+  printLine(`${paint.bold(view.step)} is ${view.status}.`);
+  for (const sentence of view.because) printLine(`  ${sentence}`);
   return EXIT.done;
 }

@@ -2,7 +2,7 @@
 
 import { decisionJson } from '../../view/timeline.ts';
 import { runStatus } from '../../view/status.ts';
-import { complain, sayJson } from '../output.ts';
+import { warn, printJson } from '../output.ts';
 import type { Reporter } from '../../app/observer.ts';
 
 export function jsonReporter(): Reporter {
@@ -12,12 +12,12 @@ export function jsonReporter(): Reporter {
       run = id;
     },
     observe(records) {
-      for (const record of records) for (const object of decisionJson(record, run)) sayJson(object);
+      for (const record of records) for (const object of decisionJson(record, run)) printJson(object);
     },
-    note: (line) => complain(`meow: ${line}`),
-    warn: (line) => complain(`meow: ${line}`),
+    note: (line) => warn(`meow: ${line}`),
+    warn: (line) => warn(`meow: ${line}`),
     end(state, exit) {
-      sayJson({ kind: 'run-ended', id: run, status: runStatus(state), exit });
+      printJson({ kind: 'run-ended', id: run, status: runStatus(state), exit });
     },
     abandon() {},
   };

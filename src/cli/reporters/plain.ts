@@ -5,7 +5,7 @@ import { summaryLines } from '../../view/summary-lines.ts';
 import { plainPalette } from '../../view/palette.ts';
 import { Timeline } from '../../view/timeline.ts';
 import { renderTimelineLine } from '../../view/timeline-lines.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 import type { Reporter } from '../../app/observer.ts';
 
 const ID_WIDTH_MAX = 24;
@@ -15,7 +15,7 @@ export function plainReporter(): Reporter {
   let idWidth = 0;
   return {
     open({ id }, before) {
-      say(id);
+      printLine(id);
       for (const record of before) timeline.lines(record);
     },
     observe(records, state) {
@@ -24,13 +24,13 @@ export function plainReporter(): Reporter {
         const lines = timeline.lines(record);
         // The closing words say the same, and more.
         const shown = record.decisions.some(({ kind }) => kind === 'run-ended') ? lines.slice(0, -1) : lines;
-        for (const line of shown) say(renderTimelineLine(line, clockOf(state), idWidth, plainPalette));
+        for (const line of shown) printLine(renderTimelineLine(line, clockOf(state), idWidth, plainPalette));
       }
     },
-    note: (line) => complain(`meow: ${line}`),
-    warn: (line) => complain(`meow: ${line}`),
+    note: (line) => warn(`meow: ${line}`),
+    warn: (line) => warn(`meow: ${line}`),
     end(state) {
-      for (const line of summaryLines(state, plainPalette)) say(line);
+      for (const line of summaryLines(state, plainPalette)) printLine(line);
     },
     abandon() {},
   };

@@ -5,7 +5,7 @@ import { summaryLines } from '../../view/summary-lines.ts';
 import { treeLines } from '../../view/tree-lines.ts';
 import { paintFor } from '../colours.ts';
 import { Redraw } from '../redraw.ts';
-import { complain, say } from '../output.ts';
+import { warn, printLine } from '../output.ts';
 import { terminalSize } from '../terminal-size.ts';
 import type { Reporter } from '../../app/observer.ts';
 
@@ -26,7 +26,7 @@ export function treeReporter(): Reporter {
   let redraw: Redraw | null = null;
   const warnings: string[] = [];
   const printWarnings = (): void => {
-    for (const line of warnings.splice(0)) complain(`meow: ${line}`);
+    for (const line of warnings.splice(0)) warn(`meow: ${line}`);
   };
   return {
     open(run) {
@@ -49,7 +49,7 @@ export function treeReporter(): Reporter {
       const { columns, rows } = terminalSize(terminal);
       const height = ended.steps.size > LAST_LINES_MAX ? rows - 1 : Infinity;
       redraw?.close(lines({ width: columns, height }, true));
-      for (const line of summaryLines(ended, palette).slice(1)) say(line);
+      for (const line of summaryLines(ended, palette).slice(1)) printLine(line);
       printWarnings();
     },
     abandon() {
