@@ -13,7 +13,7 @@ import { checkProgram } from '../src/ir/check.ts';
 import type { Compiled } from '../src/languages/language.ts';
 import type { OtherFiles } from '../src/languages/meow/compile.ts';
 import { compileMeow, validateMeow } from '../src/languages/meow/compile.ts';
-import { spellingsOf } from '../src/languages/meow/reference.ts';
+import { spellingsOf } from '../src/languages/meow/target.ts';
 import { createSearch } from '../src/languages/meow/search.ts';
 
 const MEOW = join(import.meta.dirname, 'conformance/meow');

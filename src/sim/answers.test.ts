@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Expectation } from '../ir/output.ts';
-import { answerTo } from './answers.ts';
+import { answerTo } from './turn.ts';
 
 function answer(name: string, type: Expectation['type'], description: string | null = null): unknown {
   return answerTo([{ name, type, required: true, description }], 'w').outputs[name];

@@ -119,7 +119,7 @@ async function readStored(files: RunFiles, agent: string, name: string): Promise
   return bytes === null ? null : parseIfWhole(Buffer.from(bytes).toString('utf8'));
 }
 
-export function agentPath(name: string): string {
+function agentPath(name: string): string {
   return `agents/${fileName(name)}`;
 }
 

@@ -9,7 +9,7 @@ import { createReport } from '../report.ts';
 import type { Adapters, MeowInput } from './compile.ts';
 import { compileMeow, validateMeow } from './compile.ts';
 import type { MeowFile } from './modules.ts';
-import { isPlaced, spellingsOf } from './reference.ts';
+import { isPlaced, spellingsOf } from './target.ts';
 import { createSearch } from './search.ts';
 
 export interface MeowSource extends Required<Pick<MeowInput, 'file' | 'text' | 'workflow' | 'others' | 'values'>> {

@@ -12,7 +12,7 @@ import type { StaticValues } from './static-values.ts';
 import { collectStaticValues } from './static-values.ts';
 import type { LinkedTarget, LinkedTargets } from './linked-targets.ts';
 import type { Module } from './modules.ts';
-import { isPlaced, parseReference, spellingsOf } from './reference.ts';
+import { isPlaced, parseReference, spellingsOf } from './target.ts';
 import type { BlockSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
 
 /** The files of a compilation, and which of them a name in one of them means. */

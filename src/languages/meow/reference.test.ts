@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fileOf, isPlaced, parseReference, spellingsOf } from './reference.ts';
+import { fileOf, isPlaced, parseReference, spellingsOf } from './target.ts';
 
 describe('a template is named', () => {
   test.each([

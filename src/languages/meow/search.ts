@@ -9,7 +9,7 @@ import { collectStaticValues } from './static-values.ts';
 import type { MeowFile } from './modules.ts';
 import { openModule } from './modules.ts';
 import type { Section } from './module.ts';
-import { fileOf, namesRecovery, parseReference } from './reference.ts';
+import { fileOf, namesRecovery, parseReference } from './target.ts';
 import { stepTables, targetTables } from './step-tables.ts';
 
 /** A file that is named `name` in the file `from`. */

@@ -12,12 +12,11 @@ import type { TomlList, TomlTable, TomlValue } from '../toml-tree.ts';
 import { describeToml } from '../toml-tree.ts';
 import type { Executor } from './executors/executor.ts';
 import { EXECUTOR_NAMES, findExecutor } from './executors/executors.ts';
-import { namesRecovery } from './reference.ts';
+import { lowerTarget, namesRecovery } from './target.ts';
 import type { Scope } from './scope.ts';
 import { FAILED_STEP } from './scope.ts';
 import type { BlockSyntax, NeedSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
 import { placeholderId } from './syntax.ts';
-import { lowerTarget } from './target.ts';
 import { lowerScript, lowerText } from './text.ts';
 
 const COMMON_KEYS = ['id', 'executor', 'needs', 'on_error', 'retry', 'description'];

@@ -3,9 +3,8 @@
 import type { Text, ValueTemplate } from '../../ir/text.ts';
 import { readEnvironment } from '../environment.ts';
 import { listed } from '../report.ts';
-import { readTemplate, scriptText, verbatimText } from '../template-text.ts';
+import { parseTemplate, readTemplate, scriptText, verbatimText } from '../template.ts';
 import type { Hole } from '../template.ts';
-import { parseTemplate } from '../template.ts';
 import { tableAt } from '../toml-fields.ts';
 import type { TomlString, TomlTable, TomlValue } from '../toml-tree.ts';
 import { placeWithin, tomlToJson } from '../toml-tree.ts';

@@ -9,9 +9,7 @@
 import type { Json, JsonMap } from '../../../base/json.ts';
 import { own } from '../../../base/json.ts';
 import { amountAt, idAt, mapAt, mapsAt, parseMap, sumAt, textAt, textsAt, valueAt } from './foreign.ts';
-import { LatestMessage } from './last-words.ts';
-import { OpenCalls } from './open-calls.ts';
-import { answer, error, SILENT } from './reader.ts';
+import { LatestMessage, OpenCalls, SILENT, answer, error } from './reader.ts';
 import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
 
 export function claudeReader(): Reader {

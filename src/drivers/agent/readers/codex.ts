@@ -2,9 +2,7 @@
 // tokens of the whole thread and no price.
 
 import { amountAt, idAt, mapAt, parseMap, sumAt, textAt } from './foreign.ts';
-import { LatestMessage } from './last-words.ts';
-import { OpenCalls } from './open-calls.ts';
-import { answer, error, SILENT } from './reader.ts';
+import { LatestMessage, OpenCalls, SILENT, answer, error } from './reader.ts';
 import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
 
 export function codexReader(): Reader {

@@ -4,9 +4,7 @@
 
 import type { JsonMap } from '../../../base/json.ts';
 import { amountAt, idAt, mapAt, parseMap, textAt } from './foreign.ts';
-import { LatestMessage, TOO_LONG } from './last-words.ts';
-import { OpenCalls } from './open-calls.ts';
-import { answer, error, SILENT } from './reader.ts';
+import { LatestMessage, OpenCalls, SILENT, TOO_LONG, answer, error } from './reader.ts';
 import type { ProgramExit, RawUsage, Reader, Reading, Verdict } from './reader.ts';
 
 export function geminiReader(): Reader {

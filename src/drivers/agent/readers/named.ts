@@ -7,9 +7,9 @@ import { claudeReader } from './claude.ts';
 import { codexReader } from './codex.ts';
 import { geminiReader } from './gemini.ts';
 import { opencodeReader } from './opencode.ts';
-import type { Reader } from './reader.ts';
+import { SILENT, answer } from './reader.ts';
+import type { ProgramExit, Reader, Reading } from './reader.ts';
 import { simReader } from './sim.ts';
-import { textReader } from './text.ts';
 
 const READERS: Readonly<Record<string, () => Reader>> = {
   claude: claudeReader,
@@ -27,4 +27,27 @@ export function readerNamed(name: string): Result<Reader, string> {
   const make = own(READERS, name);
   if (make !== undefined) return ok(make());
   return err(`there is no reader ${JSON.stringify(name)} of an agent's output: there is ${READER_NAMES.join(', ')}`);
+}
+
+// Any program that writes its answer to stdout and exits with 0.
+
+export function textReader(): Reader {
+  return new TextReader();
+}
+
+class TextReader implements Reader {
+  readonly essential = [];
+  readonly session = null;
+  readonly toolInFlight = false;
+  text = '';
+
+  line(text: string): void {
+    this.text = text;
+  }
+
+  longLine(): void {}
+
+  end({ status }: ProgramExit): Reading {
+    return { verdict: status === 0 ? answer(null) : SILENT, denied: 0, usage: null };
+  }
 }

@@ -5,7 +5,7 @@ import { geminiReader } from './gemini.ts';
 import { opencodeReader } from './opencode.ts';
 import type { Reader } from './reader.ts';
 import { simReader } from './sim.ts';
-import { textReader } from './text.ts';
+import { textReader } from './named.ts';
 
 function fed(reader: Reader, ...events: readonly JsonMap[]): Reader {
   for (const event of events) reader.line(JSON.stringify(event));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { BlockReader } from './block-reader.ts';
-import type { Block } from './block-reader.ts';
+import { BlockReader } from './connection.ts';
+import type { Block } from './connection.ts';
 
 function read(chunks: readonly string[], linesDue = 0): { blocks: Block[]; exits: string[] } {
   const blocks: Block[] = [];

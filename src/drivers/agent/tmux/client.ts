@@ -1,11 +1,14 @@
 // The connection to a tmux server: opened on first use, and reopened after it was lost.
 
+import { createHash } from 'node:crypto';
+import { connect as connectSocket, createServer } from 'node:net';
+import type { Socket } from 'node:net';
 import { err } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
 import type { Command } from './command-line.ts';
 import { connect } from './connection.ts';
 import type { Answer, Connection, LinesDue, ServerLife, TmuxOptions } from './connection.ts';
-import { withConnectMutex } from './connect-mutex.ts';
+import { isErrno } from '../../../sys/errno.ts';
 
 export interface TmuxRequest {
   /** Starts a server if none is running. */
@@ -68,4 +71,76 @@ export class TmuxClient {
 
 function withoutMutex(_place: string, act: () => Promise<Answer>): Promise<Answer> {
   return act();
+}
+
+// A mutex among all engines that use a tmux server. tmux before 3.7 crashes if it must notify control-mode clients
+// while another one is connecting: so while one engine connects, no other creates or destroys sessions. (Actions of
+// agents and people cannot be prevented; the window is short.)
+//
+// The mutex is a name in the abstract socket namespace, which the system frees when its holder exits. Only Linux has
+// it; elsewhere there is no mutex. Nobody waits for it longer than a moment.
+
+/** Far longer than any protected action takes. */
+const TIMEOUT_MS = 5_000;
+
+async function withConnectMutex<T>(what: string, act: () => Promise<T>): Promise<T> {
+  if (process.platform !== 'linux') return act();
+  const hash = createHash('sha256').update(what).digest('hex').slice(0, 32);
+  const mutex = await acquire(`\0meow-${process.getuid?.() ?? 0}-${hash}`);
+  try {
+    return await act();
+  } finally {
+    mutex?.release();
+  }
+}
+
+interface Mutex {
+  release(): void;
+}
+
+/** Null after the time limit, or if the system has none. */
+async function acquire(name: string): Promise<Mutex | null> {
+  const deadline = Date.now() + TIMEOUT_MS;
+  for (;;) {
+    const mutex = await tryAcquire(name);
+    const left = deadline - Date.now();
+    if (mutex !== 'taken' || left <= 0) return mutex === 'taken' ? null : mutex;
+    await untilReleased(name, left);
+  }
+}
+
+function tryAcquire(name: string): Promise<Mutex | 'taken' | null> {
+  return new Promise((resolve) => {
+    const waiting = new Set<Socket>();
+    const server = createServer((socket) => {
+      waiting.add(socket);
+      socket.on('error', () => undefined); // the wait ended already
+      socket.on('close', () => waiting.delete(socket));
+    });
+    const release = (): void => {
+      server.close();
+      for (const socket of waiting) socket.destroy();
+    };
+    server.once('error', (error) => resolve(isErrno(error, 'EADDRINUSE') ? 'taken' : null));
+    server.listen(name, () => resolve({ release }));
+    // The protected action itself keeps the process alive.
+    server.unref();
+  });
+}
+
+/** The mutex may have been freed before we asked. */
+const PAUSE_MS = 5;
+
+function untilReleased(name: string, timeoutMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const socket = connectSocket(name);
+    let timer = setTimeout(() => socket.destroy(), timeoutMs);
+    socket.on('error', () => undefined); // `close` follows
+    socket.on('close', (isFailed) => {
+      clearTimeout(timer);
+      if (isFailed) timer = setTimeout(resolve, PAUSE_MS);
+      else resolve();
+    });
+    socket.resume();
+  });
 }

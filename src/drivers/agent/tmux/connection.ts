@@ -15,17 +15,15 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { lstatSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
-import { outputOf } from '../../../sys/process.ts';
-import { within } from '../../../sys/with-timeout.ts';
-import { findProgram } from '../../recording-shell.ts';
-import { BlockReader } from './block-reader.ts';
-import type { Block } from './block-reader.ts';
 import { commandLine } from './command-line.ts';
 import type { Command } from './command-line.ts';
-import { clientEnvironment, pasteFlags, privateSettings, tooOld, CONTROL_PROGRAM } from './setting.ts';
+import { CONTROL_PROGRAM, clientEnvironment, pasteFlags, privateSettings, tooOld } from './setting.ts';
+import { findProgram } from '../../recording-shell.ts';
+import { ABSENT, EXHAUSTED, REFUSED, isErrno } from '../../../sys/errno.ts';
+import { outputOf } from '../../../sys/process.ts';
+import { within } from '../../../sys/with-timeout.ts';
 
 export interface TmuxOptions {
   /** Path of the program. */
@@ -303,5 +301,62 @@ function isFreeForSocket(path: string): boolean {
     // If we cannot look, tmux cannot either, and its message is better.
     if (isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) return true;
     throw error;
+  }
+}
+
+// Parser of tmux control mode: blocks, each the answer to a command, and notifications between them. Only one
+// notification matters: `%exit`, the last.
+//
+// A block ends with a line that repeats the numbers of its first line. Output of a pane may look like that too: if the
+// number of lines is known, no earlier line counts as the end.
+
+export interface Block {
+  /** Answers a command of ours; other blocks belong to hooks and to the client's command line. */
+  readonly own: boolean;
+  readonly failed: boolean;
+  readonly lines: readonly string[];
+}
+
+export interface BlockEvents {
+  block(block: Block): void;
+  exit(reason: string): void;
+  /** Minimum number of lines in our next block. */
+  linesDue(): number;
+}
+
+export class BlockReader {
+  readonly #events: BlockEvents;
+  #partial = '';
+  #open: { readonly numbers: string; readonly own: boolean; readonly lines: string[] } | null = null;
+
+  constructor(events: BlockEvents) {
+    this.#events = events;
+  }
+
+  read(text: string): void {
+    const lines = (this.#partial + text).split('\n');
+    this.#partial = lines.pop() ?? '';
+    for (const line of lines) this.#take(line);
+  }
+
+  #take(line: string): void {
+    const open = this.#open;
+    if (open === null) {
+      this.#takeOutside(line);
+      return;
+    }
+    const isEnd = line === `%end ${open.numbers}` || line === `%error ${open.numbers}`;
+    if (!isEnd || (open.own && open.lines.length < this.#events.linesDue())) {
+      open.lines.push(line);
+      return;
+    }
+    this.#open = null;
+    this.#events.block({ own: open.own, failed: line.startsWith('%error'), lines: open.lines });
+  }
+
+  #takeOutside(line: string): void {
+    const [, numbers = '', flags] = /^%begin (\d+ \d+ (\d+))$/.exec(line) ?? [];
+    if (flags !== undefined) this.#open = { numbers, own: flags === '1', lines: [] };
+    else if (/^%exit(?: |$)/.test(line)) this.#events.exit(line.slice('%exit '.length));
   }
 }
