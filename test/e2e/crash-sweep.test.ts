@@ -40,7 +40,7 @@ describe.each([
   test('killed with all its commands at every append, only what was running runs again', {
     timeout: SWEEP_MS,
   }, async () => {
-    await forEveryAppend(sample + 4, async (count) => {
+    await forEveryAppend(sample + 1, async (count) => {
       const rough = await sweep(name, `${count}:durable`, true);
       if (!rough.killed) return false;
       const where = `killed at append ${count}`;

@@ -244,7 +244,7 @@ describe.each<{ ids: 'chosen' | 'told'; flow: Flow; sample: number }>([
   test('killed with its agents at every append, a turn begins again as its tag said', {
     timeout: SWEEP_MS,
   }, async () => {
-    await forEveryAppend(sample + 4, async (count) => {
+    await forEveryAppend(sample + 3, async (count) => {
       const { killed, turns } = await sweep(ids, flow, `${count}:durable`, true);
       if (!killed) return false;
       // One that goes on with its session has been told twice; each other one knows nothing of the attempt before.
