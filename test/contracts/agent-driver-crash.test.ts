@@ -29,7 +29,8 @@ const effects = (): readonly Effect[] => [
 /** Another process with a driver like ours. */
 function engineOf(asked: readonly Effect[], more: Record<string, string>): ChildProcessByStdio<null, Readable, null> {
   const fixture = fileURLToPath(new URL('../fixtures/agents/engine.ts', import.meta.url));
-  const args = ['--import', 'tsx', fixture, ...[rig.options, ...asked].map((value) => JSON.stringify(value))];
+  const { files: _, ...options } = { ...rig.options, runFolder: rig.runFolder };
+  const args = ['--import', 'tsx', fixture, ...[options, ...asked].map((value) => JSON.stringify(value))];
   return spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...more } });
 }
 

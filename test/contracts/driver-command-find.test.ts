@@ -1,6 +1,5 @@
 // G2: what an engine started that was killed is found again, taken as finished, or cleared away.
 
-import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -197,7 +196,7 @@ test('a command that the system has no room for is started when there is room ag
   const options = {
     runId: rig.runId,
     mark: 'm',
-    files: localRunFiles(rig.runFolder),
+    runFolder: rig.runFolder,
     cwd: rig.folder,
     environment: { PATH: process.env['PATH'] },
   };
@@ -224,7 +223,7 @@ async function killedEngine(effects: readonly Effect[]): Promise<void> {
   const options = {
     runId: rig.runId,
     mark: 'm',
-    files: localRunFiles(rig.runFolder),
+    runFolder: rig.runFolder,
     cwd: rig.folder,
     environment: { PATH: process.env['PATH'] },
   };
