@@ -15,7 +15,6 @@ import { Repository } from '../drivers/git/repository.ts';
 import { conductorOf, withWorkplace } from '../ir/conductor.ts';
 import type { Allowance, Program, RunRequest } from '../ir/program.ts';
 import { UNLIMITED } from '../ir/program.ts';
-import { readSimScript } from '../sim/script.ts';
 import { checkRunId } from '../stores/usage-errors.ts';
 import { isErrno } from '../sys/errno.ts';
 import type { Adapters } from './adapters.ts';
@@ -69,7 +68,7 @@ export async function prepareRun(
     { project, config: settings.config, adapters, reference, language, adapter },
     { values, meta: Object.keys(meta) },
   );
-  const script = readSimulation(compiled.path, project.cwd);
+  const script = await readSimulation(compiled.path, project.cwd);
   const diagnostics = [...settings.diagnostics, ...compiled.diagnostics, ...script.diagnostics];
   if (compiled.program === null || hasErrors(diagnostics)) return { diagnostics, ready: null };
   const program = await placed(withScript(compiled.program, script.text), project.cwd, flags);
@@ -100,11 +99,15 @@ const DEFAULT_ALLOWANCE: Allowance = {
  * The script of simulated agents, next to the workflow: `deploy.sim.toml` for `deploy.meow.toml`. It is stored with the run,
  * so that simulated agents do the same after a resume. `workflow`: an absolute path.
  */
-function readSimulation(workflow: string, cwd: string): { text: string | null; diagnostics: readonly Diagnostic[] } {
+async function readSimulation(
+  workflow: string,
+  cwd: string,
+): Promise<{ readonly text: string | null; readonly diagnostics: readonly Diagnostic[] }> {
   const name = `${basename(workflow).replace(/(?:\.meow\.toml|\.toml|\.ya?ml|\.md)$/, '')}.sim.toml`;
   const path = join(dirname(workflow), name);
   try {
     const text = readFileSync(path, 'utf8');
+    const { readSimScript } = await import('../sim/script.ts');
     return { text, diagnostics: readSimScript(text, relative(cwd, path)).diagnostics };
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return { text: null, diagnostics: [] };

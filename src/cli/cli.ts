@@ -7,7 +7,7 @@ import { UsageError } from '../base/usage-error.ts';
 import { addConversationCommands } from './conversation-commands.ts';
 import { EXIT, report } from './exit.ts';
 import { flushed, hasLostOutput, print } from './output.ts';
-import { lineWidth } from './terminal-size.ts';
+import { lineWidth } from './terminal.ts';
 
 /** Performs the command; resolves to the exit status. */
 export async function main(args: readonly string[]): Promise<number> {

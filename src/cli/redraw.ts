@@ -6,7 +6,7 @@ import type { WriteStream } from 'node:tty';
 
 import { widthOf } from '../view/row.ts';
 import { print, printNow } from './output.ts';
-import { terminalSize } from './terminal-size.ts';
+import { terminalSize } from './terminal.ts';
 
 const INTERVAL_MS = 100;
 const TICK_MS = 1_000;

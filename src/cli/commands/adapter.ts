@@ -14,8 +14,7 @@ import { isThere, putFolder, removeFolder } from '../../app/adapter-install/put.
 import { sourceOf, withSource } from '../../app/adapter-install/source.ts';
 import type { CheckedAdapter, FoundAdapter } from '../../app/adapters.ts';
 import { ADAPTER_FILE, Adapters, adaptersIn, checkAdapter, keysIn } from '../../app/adapters.ts';
-import { paintFor } from '../colours.ts';
-import { inColumns } from '../columns.ts';
+import { inColumns, paletteFor } from '../terminal.ts';
 import { EXIT } from '../exit.ts';
 import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
@@ -179,7 +178,7 @@ function remove(project: Project, name: string, { project: inProject }: AdapterO
 
 /** Every problem with its place; one that has none, in a line. */
 function printProblems({ diagnostics, problem }: CheckedAdapter): void {
-  printDiagnostics(diagnostics, paintFor(process.stderr));
+  printDiagnostics(diagnostics, paletteFor(process.stderr));
   if (problem !== null && !hasErrors(diagnostics)) warn(`meow: ${problem}`);
 }
 

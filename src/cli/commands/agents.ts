@@ -5,7 +5,7 @@ import type { AgentView } from '../../view/status.ts';
 import { shorten, sanitize } from '../../view/sanitize.ts';
 import type { Store } from '../../app/runs.ts';
 import { agentsLeft, runsWithProcesses } from '../../app/agent-liveness.ts';
-import { inColumns } from '../columns.ts';
+import { inColumns } from '../terminal.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsGoingOn, storeOf } from '../../app/runs.ts';

@@ -2,8 +2,7 @@
 
 import { sanitize } from '../../view/sanitize.ts';
 import { Adapters } from '../../app/adapters.ts';
-import { paintFor } from '../colours.ts';
-import { inColumns } from '../columns.ts';
+import { inColumns, paletteFor } from '../terminal.ts';
 import { checkAdapters } from '../../app/doctor/agent-programs.ts';
 import type { Check } from '../../app/doctor/check.ts';
 import { checkMachine } from '../../app/doctor/machine.ts';
@@ -27,7 +26,7 @@ export async function doctor({ json }: { readonly json?: true }): Promise<number
 }
 
 function table(checks: readonly Check[]): readonly string[] {
-  const palette = paintFor(process.stdout);
+  const palette = paletteFor(process.stdout);
   const brushes = { ok: palette.green, warning: palette.yellow, missing: palette.red };
   const rows = checks.map(({ status, name, text, cure }) => [
     status,

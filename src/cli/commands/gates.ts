@@ -4,7 +4,7 @@ import { formatDuration } from '../../base/time.ts';
 import { shorten, sanitize } from '../../view/sanitize.ts';
 import type { GateView } from '../../view/status.ts';
 import { openGates } from '../../view/status.ts';
-import { inColumns } from '../columns.ts';
+import { inColumns } from '../terminal.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import { inEach, readRun, resolveRun, runsWithQuestions, storeOf } from '../../app/runs.ts';

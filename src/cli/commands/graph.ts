@@ -6,7 +6,7 @@ import { isRunId } from '../../app/runs.ts';
 import type { Graph } from '../../view/graph.ts';
 import { graphDot, graphMermaid, graphText, programGraph, runGraph } from '../../view/graph.ts';
 import { graphSvg } from '../../view/graph-svg.ts';
-import { paintFor } from '../colours.ts';
+import { paletteFor } from '../terminal.ts';
 import { EXIT } from '../exit.ts';
 import type { Project } from '../../app/project.ts';
 import { findProject } from '../../app/project.ts';
@@ -58,6 +58,6 @@ async function graphOf(project: Project, what: string): Promise<Graph | null> {
     return runGraph((await readRun(store, await resolveRun(store, what))).state);
   }
   const { program, diagnostics } = compiled;
-  if (hasErrors(diagnostics)) printDiagnostics(diagnostics, paintFor(process.stderr));
+  if (hasErrors(diagnostics)) printDiagnostics(diagnostics, paletteFor(process.stderr));
   return program === null ? null : programGraph(program);
 }

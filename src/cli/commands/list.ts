@@ -9,12 +9,11 @@ import type { RunStatus } from '../../view/status.ts';
 import { moment, runStatus } from '../../view/status.ts';
 import { cut, padTo } from '../../view/row.ts';
 import { sanitize } from '../../view/sanitize.ts';
-import { paintFor } from '../colours.ts';
+import { lineWidth, paletteFor } from '../terminal.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import { readRun, storeOf, unlessRefused } from '../../app/runs.ts';
 import { warn, printLine } from '../output.ts';
-import { lineWidth } from '../terminal-size.ts';
 
 export interface ListOptions {
   readonly status?: string;
@@ -107,7 +106,7 @@ async function wholeRow(store: Store, id: string): Promise<Row> {
 }
 
 function table(rows: readonly Row[]): readonly string[] {
-  const palette = paintFor(process.stdout);
+  const palette = paletteFor(process.stdout);
   const now = Date.now();
   const cells = rows.map((row) => ({
     id: row.id,

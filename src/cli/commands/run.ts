@@ -12,7 +12,7 @@ import type { Store } from '../../app/runs.ts';
 import { Adapters } from '../../app/adapters.ts';
 import { createRun, prepareRun, refuseAdapters } from '../../app/prepare-run.ts';
 import type { Allowance } from '../../app/prepare-run.ts';
-import { canRedraw, paintFor } from '../colours.ts';
+import { canRedraw, paletteFor } from '../terminal.ts';
 import { reportToStarter, startEngine } from '../../app/engine-process.ts';
 import { EXIT } from '../exit.ts';
 import { ownEnvironment } from '../../app/project.ts';
@@ -74,7 +74,7 @@ async function start(project: Project, reference: string, options: RunOptions): 
   const adapters = new Adapters(project);
   const flags = { ...options, reference, allowance: allowanceIn(options) };
   const { diagnostics, ready } = await prepareRun(project, settings, adapters, flags);
-  printDiagnostics(diagnostics, paintFor(process.stderr));
+  printDiagnostics(diagnostics, paletteFor(process.stderr));
   if (ready === null) return exitOfDiagnostics(diagnostics);
   const { program, request, at } = ready;
   if (options.dryRun) {
@@ -104,7 +104,7 @@ async function resume(project: Project, wanted: string, options: RunOptions): Pr
     return detach(store, project, id, options, async () => (await openRun(store, id)).close());
   }
   const settings = readSettings(project);
-  printDiagnostics(settings.diagnostics, paintFor(process.stderr));
+  printDiagnostics(settings.diagnostics, paletteFor(process.stderr));
   if (hasErrors(settings.diagnostics)) return EXIT.failed;
   const how = { retryFailed: options.onlyPending !== true, allowance: allowanceIn(options) };
   return finish({ store, settings, adapters: new Adapters(project), options }, (session) =>
@@ -146,7 +146,7 @@ async function finish(
         reporter,
         environment: ownEnvironment(),
         waits: options.wait !== false,
-        onHeld: () => reportToStarter({ kind: 'held' }),
+        ...(options.asEngine ? { onHeld: () => reportToStarter({ kind: 'held' }) } : {}),
       },
       session,
     );

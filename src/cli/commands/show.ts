@@ -5,7 +5,7 @@ import { nearest } from '../../base/nearest.ts';
 import type { StepView } from '../../view/step.ts';
 import { runView, stepView, stepViews } from '../../view/step.ts';
 import { runLines, stepLines } from '../../view/step-lines.ts';
-import { paintFor } from '../colours.ts';
+import { paletteFor } from '../terminal.ts';
 import { EXIT } from '../exit.ts';
 import { findProject } from '../../app/project.ts';
 import type { ReadRun } from '../../app/runs.ts';
@@ -20,7 +20,7 @@ export interface ShowOptions {
 export async function show(wanted: string, step: string | null, { steps, json }: ShowOptions): Promise<number> {
   const store = storeOf(findProject());
   const run = await readRun(store, await resolveRun(store, wanted));
-  const paint = paintFor(process.stdout);
+  const paint = paletteFor(process.stdout);
   if (step !== null) {
     const view = viewOf(run, step);
     for (const line of json ? [JSON.stringify(view, null, 2)] : stepLines(view, paint)) printLine(line);

@@ -6,7 +6,7 @@ import { summaryLines } from '../../view/summary-lines.ts';
 import { statusView } from '../../view/status.ts';
 import { treeLines } from '../../view/tree-lines.ts';
 import { agentsLeft } from '../../app/agent-liveness.ts';
-import { canRedraw, paintFor } from '../colours.ts';
+import { canRedraw, lineWidth, paletteFor } from '../terminal.ts';
 import { EXIT } from '../exit.ts';
 import type { FollowedRun } from '../../app/follow.ts';
 import { follow } from '../../app/follow.ts';
@@ -16,7 +16,6 @@ import { isAscii, moves } from '../reporters/tree.ts';
 import type { Store } from '../../app/runs.ts';
 import { latestRun, readRun, refusedMessagesOf, resolveRun, storeOf } from '../../app/runs.ts';
 import { isOutputClosed, printLine, printJson } from '../output.ts';
-import { lineWidth } from '../terminal-size.ts';
 
 export interface StatusOptions {
   readonly json?: true;
@@ -47,7 +46,7 @@ export async function statusObject(store: Store, run: FollowedRun): Promise<obje
 }
 
 async function statusLines(store: Store, { id, state }: FollowedRun): Promise<readonly string[]> {
-  const palette = paintFor(process.stdout);
+  const palette = paletteFor(process.stdout);
   const width = lineWidth(process.stdout);
   const now = Date.now();
   const picture = treeLines(state, { now, width, height: Infinity, palette, ascii: isAscii(), closing: true });
@@ -101,7 +100,7 @@ async function watchAsLines(store: Store, id: string): Promise<void> {
 }
 
 async function watchAsTree(store: Store, id: string): Promise<void> {
-  const palette = paintFor(process.stdout);
+  const palette = paletteFor(process.stdout);
   let shown: RunState | null = null;
   const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] =>
     shown === null ? [] : treeLines(shown, { ...size, now: Date.now(), palette, ascii: isAscii(), closing });

@@ -3,7 +3,7 @@
 import type { JournalRecord } from '../../app/observer.ts';
 import { Timeline, decisionJson } from '../../view/timeline.ts';
 import { renderTimelineLine } from '../../view/timeline-lines.ts';
-import { paintFor } from '../colours.ts';
+import { paletteFor } from '../terminal.ts';
 import { EXIT } from '../exit.ts';
 import { follow } from '../../app/follow.ts';
 import { findProject } from '../../app/project.ts';
@@ -47,7 +47,7 @@ function jsonTeller(id: string): Teller {
 
 function lineTeller(): Teller {
   const timeline = new Timeline();
-  const paint = paintFor(process.stdout);
+  const paint = paletteFor(process.stdout);
   let idWidth = 0;
   return (records) => {
     const lines = records.flatMap((record) => timeline.lines(record));

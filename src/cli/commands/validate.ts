@@ -5,7 +5,7 @@ import { hasErrors } from '../../base/diagnostic.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { countText, diagnosticJson, renderDiagnostic } from '../../view/diagnostics.ts';
 import { Adapters } from '../../app/adapters.ts';
-import { paintFor } from '../colours.ts';
+import { paletteFor } from '../terminal.ts';
 import { EXIT, report } from '../exit.ts';
 import { InvalidWorkflow } from '../../app/errors.ts';
 import { findProject } from '../../app/project.ts';
@@ -31,7 +31,7 @@ export async function validate(paths: readonly string[], { json }: { readonly js
       worst = Math.max(worst, report(error));
     }
   }
-  const paint = paintFor(process.stdout);
+  const paint = paletteFor(process.stdout);
   if (json) printLine(JSON.stringify(diagnostics.map(diagnosticJson), null, 2));
   else {
     for (const diagnostic of diagnostics) printLine(renderDiagnostic(diagnostic, paint));

@@ -3,10 +3,9 @@
 import type { RunState } from '../../app/observer.ts';
 import { summaryLines } from '../../view/summary-lines.ts';
 import { treeLines } from '../../view/tree-lines.ts';
-import { paintFor } from '../colours.ts';
+import { paletteFor, terminalSize } from '../terminal.ts';
 import { Redraw } from '../redraw.ts';
 import { warn, printLine } from '../output.ts';
-import { terminalSize } from '../terminal-size.ts';
 import type { Reporter } from '../../app/observer.ts';
 
 /** More steps than these are summed up in the last picture too. */
@@ -14,7 +13,7 @@ const LAST_LINES_MAX = 500;
 
 export function treeReporter(): Reporter {
   const terminal = process.stdout;
-  const palette = paintFor(terminal);
+  const palette = paletteFor(terminal);
   let state: RunState | null = null;
   let note: string | null = null;
   const lines = (size: { readonly width: number; readonly height: number }, closing = false): readonly string[] => {

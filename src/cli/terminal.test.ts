@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lineWidth, terminalSize } from './terminal-size.ts';
+import { lineWidth, terminalSize } from './terminal.ts';
 
 test.each([
   [{}, { columns: 80, rows: 24 }],
