@@ -216,7 +216,7 @@ describe('installing', () => {
     expect((await rig.meow('adapter', 'remove', 'sim')).stderr).toContain('meow adapter remove sim --project');
     const removed = await rig.meow('adapter', 'remove', 'sim', '--project');
     expect(removed).toMatchObject({ code: 0, stdout: 'removed .meow/adapters/sim\n' });
-    expect(removed.stderr).toContain('sim is from now on the one that is built in');
+    expect(removed.stderr).toContain('sim now means the built in adapter');
     expect(rig.exists('.meow/adapters/sim')).toBe(false);
   });
 });
