@@ -22,7 +22,7 @@ agent = "worker"
 
 const inHome = (rig: Rig, path: string): string => join(rig.home, '.meow/adapters', path);
 
-/** A repository with an adapter in it, tagged v1, and another version behind that. */
+/** A repository with an adapter, tagged v1, and a later version. */
 function repository(rig: Rig): string {
   const folder = join(dirname(rig.folder), 'repository');
   mkdirSync(folder);
@@ -42,7 +42,7 @@ function repository(rig: Rig): string {
   return folder;
 }
 
-test('those that come with meow are listed and shown', async () => {
+test('adapter list and show include the built-in adapters', async () => {
   await using rig = await Rig.setup();
   const { stdout, code } = await rig.meow('adapter', 'list');
   expect(code).toBe(0);
@@ -57,7 +57,7 @@ test('those that come with meow are listed and shown', async () => {
   }
 });
 
-test('all that holds is shown, under the keys of the file, and what of it is the default', async () => {
+test('adapter show prints all effective settings under the keys of the file, and marks defaults', async () => {
   await using rig = await Rig.setup();
   const terminal = `[spawn]
 command = "fox"
@@ -106,7 +106,7 @@ How a prompt is known to have arrived  [acknowledge]
 });
 
 describe('installing', () => {
-  test('from a folder: it is checked, put in place, and its commands are shown', async () => {
+  test('from a folder: the adapter is checked and installed, and its commands are shown', async () => {
     await using rig = await Rig.setup();
     rig.write('fox/adapter.toml', FOX);
     rig.write('fox/more/notes.md', 'notes');
@@ -125,7 +125,7 @@ describe('installing', () => {
     expect(await rig.meow('validate', 'a.meow.toml')).toMatchObject({ code: 0, stdout: 'no problems\n' });
   });
 
-  test('from a repository: its head, a tag, a commit', async () => {
+  test('from a repository: its head, a tag, or a commit', async () => {
     await using rig = await Rig.setup();
     const folder = repository(rig);
     const url = `file://${folder}`;
@@ -154,7 +154,7 @@ describe('installing', () => {
     expect(readFileSync(inHome(rig, 'fox/adapter.toml'), 'utf8')).toContain('a newer one');
   });
 
-  test('what cannot be fetched is said in one line', async () => {
+  test('a failed fetch is reported in one line', async () => {
     await using rig = await Rig.setup();
     const { stderr, code } = await rig.meow('adapter', 'install', `file://${rig.folder}/nowhere`);
     expect(code).toBe(2);
@@ -165,7 +165,7 @@ describe('installing', () => {
     expect(existsSync(inHome(rig, ''))).toBe(false);
   });
 
-  test('one with mistakes is refused with all of them, and nothing is put in place', async () => {
+  test('an invalid adapter is refused with all its problems, and nothing is installed', async () => {
     await using rig = await Rig.setup();
     rig.write(
       'fox/adapter.toml',
@@ -180,7 +180,7 @@ describe('installing', () => {
     expect(existsSync(inHome(rig, 'f.x'))).toBe(false);
   });
 
-  test('a link could bring in anything, and is refused', async () => {
+  test('an adapter with a symbolic link is refused', async () => {
     await using rig = await Rig.setup();
     rig.write('fox/adapter.toml', FOX);
     symlinkSync('/etc/passwd', rig.path('fox/more'));
@@ -190,7 +190,7 @@ describe('installing', () => {
     expect(existsSync(inHome(rig, 'fox'))).toBe(false);
   });
 
-  test('one that is there is replaced only by force, and then wholly', async () => {
+  test('an installed adapter is replaced only with --force, and then completely', async () => {
     await using rig = await Rig.setup();
     rig.write('fox/adapter.toml', FOX);
     rig.write('fox/old', '');
@@ -204,7 +204,7 @@ describe('installing', () => {
     expect(readdirSync(inHome(rig, ''))).toEqual(['fox']);
   });
 
-  test('for the project alone, and in place of one that comes with meow', async () => {
+  test('--project installs for the project only, and overrides a built-in adapter', async () => {
     await using rig = await Rig.setup();
     rig.write('.meow/config.toml', '');
     rig.write('own/adapter.toml', FOX.replace('"fox"', '"sim"'));
@@ -221,7 +221,7 @@ describe('installing', () => {
   });
 });
 
-test('only what was installed can be removed', async () => {
+test('only installed adapters can be removed', async () => {
   await using rig = await Rig.setup();
   rig.write('fox/adapter.toml', FOX);
   await rig.meow('adapter', 'install', 'fox');
@@ -234,8 +234,8 @@ test('only what was installed can be removed', async () => {
   expect((await rig.meow('adapter', 'remove', 'claude')).stderr).toContain('the adapter claude is built in');
 });
 
-describe('a run that needs an adapter which cannot be used is refused before anything begins', () => {
-  test('one that does not exist', async () => {
+describe('a run is refused before it starts if its adapter is unusable', () => {
+  test('an adapter that does not exist', async () => {
     await using rig = await Rig.setup();
     rig.write('a.meow.toml', `${SPAWN}adapter = "comand"\n`);
     const { stdout, stderr, code } = await rig.meow('run', 'a.meow.toml');
@@ -248,7 +248,7 @@ describe('a run that needs an adapter which cannot be used is refused before any
     expect(checked.stdout).toContain('a.meow.toml:7:11: warning adapter-unavailable: there is no adapter "comand"');
   });
 
-  test('one with an error', async () => {
+  test('an adapter with an error', async () => {
     await using rig = await Rig.setup();
     rig.write('.meow/adapters/fox/adapter.toml', FOX.replace('session_id', 'sesion_id'));
     rig.write('a.meow.toml', `${SPAWN}adapter = "fox"\n`);
@@ -263,7 +263,7 @@ describe('a run that needs an adapter which cannot be used is refused before any
     );
   });
 
-  test('one that the configuration names', async () => {
+  test('an adapter from the configuration', async () => {
     await using rig = await Rig.setup();
     rig.write('.meow/config.toml', '[agents]\ndefault_adapter = "nobody"\n');
     rig.write('a.meow.toml', SPAWN);
@@ -273,7 +273,7 @@ describe('a run that needs an adapter which cannot be used is refused before any
   });
 });
 
-test('without a word about it, the default is used', async () => {
+test('without any setting, the default adapter is used', async () => {
   await using rig = await Rig.setup();
   rig.write('a.meow.toml', SPAWN);
   expect((await rig.meow('run', 'a.meow.toml', '--dry-run')).stdout).toContain('agent worker, adapter claude');

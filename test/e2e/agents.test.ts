@@ -1,10 +1,10 @@
-// Agents of adapters of our own, as a user has them: small programs of a shell, in terminals and without.
+// Agents with custom adapters, as a user may write them: small shell programs, in terminals and headless.
 
 import { describe, expect, test } from 'vitest';
 import type { Result } from '../rig/rig.ts';
 import { isAlive, MEOW, Rig, until } from '../rig/rig.ts';
 
-/** In a terminal: does what `orders`, a script in the folder that it works in, says about each prompt. */
+/** In a terminal: runs the script `orders` in its working directory for each prompt. */
 const FOX = `#!/bin/sh
 stty -echo
 echo "fox $*"
@@ -16,7 +16,7 @@ while :; do
 done
 `;
 
-/** Before that a prompt is on its way, and nobody need be told of it. */
+/** Until then the prompt is still being delivered, and a report would be about nothing. */
 const UNTIL_ACCEPTED = 'while ! grep -q accepted .meow/workflows/r/journal.jsonl; do sleep 0.05; done';
 
 const ADAPTER = `[adapter]
@@ -61,7 +61,7 @@ describe('a step with a retry whose agent dies', () => {
   const WORKFLOW = `${spawnStep('fox')}${WORK}retry = { max_attempts = 2, delay = "10ms" }\n${END}`;
   const DIES_ONCE = 'if [ -e died ]; then meow done; else touch died; exit 7; fi';
 
-  test('has it started anew, in its session', async () => {
+  test('starts the agent again, in its session', async () => {
     await using rig = await setup(`${UNTIL_ACCEPTED}\n${DIES_ONCE}`);
     rig.write('w.meow.toml', WORKFLOW);
     expect(await rig.meow('run', 'w.meow.toml', '--id', 'r')).toMatchObject({ code: 0 });
@@ -70,7 +70,7 @@ describe('a step with a retry whose agent dies', () => {
     expect(printed).toMatch(/^fox goes on \S+\r\n/);
   });
 
-  test('has it started with nothing to remember, where its adapter knows no other way', async () => {
+  test('starts the agent without memory if its adapter cannot resume', async () => {
     await using rig = await setup(DIES_ONCE);
     rig.write('.meow/adapters/fox/adapter.toml', ADAPTER.replace(/^resume_command.*\n/m, ''));
     rig.write('w.meow.toml', WORKFLOW);
@@ -78,7 +78,7 @@ describe('a step with a retry whose agent dies', () => {
     expect((await rig.meow('logs', 'r', 'work')).stdout).toMatch(/^fox begins \S+\r\n/);
   });
 
-  test('fails with what became of the last one', async () => {
+  test('fails with the cause of the last death', async () => {
     await using rig = await setup('echo "no more memory"; exit 7');
     rig.write('w.meow.toml', WORKFLOW);
     const { stdout, code } = await rig.meow('run', 'w.meow.toml', '--id', 'r');
@@ -93,17 +93,20 @@ describe('an agent that cannot be started', () => {
     return rig.meow('run', 'w.meow.toml', '--id', adapter);
   };
 
-  test.each(['spawn', 'acp', 'headless'])('for lack of its program names that, and the adapter ([%s])', async (way) => {
-    await using rig = await Rig.setup();
-    withAdapter(rig, 'ghost', `[${way}]\ncommand = "no-such-ghost --haunt"\n`);
-    const { stdout, code } = await run(rig, 'ghost');
-    expect(code).toBe(1);
-    expect(stdout).toContain(
-      'could not be started: no-such-ghost, which the adapter ghost starts, was not found; all that it starts: meow adapter show ghost\n',
-    );
-  });
+  test.each(['spawn', 'acp', 'headless'])(
+    'because its program is missing: the error names the program and the adapter ([%s])',
+    async (way) => {
+      await using rig = await Rig.setup();
+      withAdapter(rig, 'ghost', `[${way}]\ncommand = "no-such-ghost --haunt"\n`);
+      const { stdout, code } = await run(rig, 'ghost');
+      expect(code).toBe(1);
+      expect(stdout).toContain(
+        'could not be started: no-such-ghost, which the adapter ghost starts, was not found; all that it starts: meow adapter show ghost\n',
+      );
+    },
+  );
 
-  test('names the doctor, where that knows of its program', async () => {
+  test('suggests meow doctor if doctor knows its program', async () => {
     await using rig = await Rig.setup();
     withAdapter(rig, 'ghost', '[program]\nname = "no-such-ghost"\n[spawn]\ncommand = "no-such-ghost --haunt"\n');
     expect((await run(rig, 'ghost')).stdout).toContain(
@@ -111,7 +114,7 @@ describe('an agent that cannot be started', () => {
     );
   });
 
-  test('has its last words told', async () => {
+  test('fails with the last lines that it printed', async () => {
     await using rig = await Rig.setup();
     withAdapter(rig, 'brief', '[spawn]\ncommand = "echo hello; echo there is no key; exit 3"\n');
     expect((await run(rig, 'brief')).stdout).toContain(
@@ -120,7 +123,7 @@ describe('an agent that cannot be started', () => {
   });
 });
 
-test('a turn that somebody else kills is a crash, whoever sees it', async () => {
+test('a turn that is killed from outside counts as a crash, whoever notices it', async () => {
   await using rig = await Rig.setup();
   withAdapter(rig, 'turns', '[headless]\ncommand = "echo $$ > pid; exec sleep 600"\n');
   rig.write('w.meow.toml', `${spawnStep('turns')}${WORK}`);
@@ -135,7 +138,7 @@ test('a turn that somebody else kills is a crash, whoever sees it', async () => 
 });
 
 describe('meow agents', () => {
-  test('tells of those that live on when their run is over, and of no others', async () => {
+  test('lists agents that are still alive after their run, and no others of ended runs', async () => {
     await using rig = await setup();
     rig.write('w.meow.toml', `${spawnStep('fox')}${WORK}`);
     expect((await rig.meow('run', 'w.meow.toml', '--id', 'left')).code).toBe(0);
@@ -156,7 +159,7 @@ describe('meow agents', () => {
     expect(none.stderr).toContain('no agents');
   });
 
-  test('tells the truth also where an engine was killed', async () => {
+  test('is correct even after an engine was killed', async () => {
     await using rig = await setup('sleep 600');
     rig.write('w.meow.toml', `${spawnStep('fox')}${WORK}`);
     const run = rig.start('run', 'w.meow.toml', '--id', 'r');
@@ -169,7 +172,7 @@ describe('meow agents', () => {
   });
 });
 
-test('a run within a run has nothing of the agent and the step around it', async () => {
+test('a run inside a run inherits nothing of the outer agent and step', async () => {
   await using rig = await Rig.setup();
   const inner = '[main]\n[[main.steps]]\nid = "look"\nexecutor = "shell"\ncommand = "env | grep ^MEOW_ | sort"\n';
   rig.write('inner.meow.toml', inner);
@@ -189,7 +192,7 @@ test('a run within a run has nothing of the agent and the step around it', async
   ]);
 });
 
-test('what an agent in a terminal says without naming a step is about the one that it works on', async () => {
+test('a message of a terminal agent without a step is about its current step', async () => {
   await using rig = await setup(`${UNTIL_ACCEPTED}
 { env | grep -c ^MEOW_STEP=; meow step-status work; meow prime; meow session-id
 meow event hello --data a=b; meow await-event hello --timeout 5m; meow await-approval go; meow done --notes fine; } > said 2>&1`);

@@ -17,7 +17,7 @@ async function setup(): Promise<Rig> {
   return rig;
 }
 
-test('an agent that is still being started can be looked at', async () => {
+test('attach works while the agent is still starting', async () => {
   await using rig = await setup();
   const run = rig.start('run', 'w.meow.toml', '--id', 'r');
   await rig.appears('.meow/workflows/r/agents/worker/start#1/status');
@@ -28,7 +28,7 @@ test('an agent that is still being started can be looked at', async () => {
   expect((await run.ended).code).toBe(0);
 });
 
-test('one whose session was renamed is found', async () => {
+test('attach finds an agent whose tmux session was renamed', async () => {
   await using rig = await setup();
   rig.write('go', '');
   expect((await rig.meow('run', 'w.meow.toml', '--id', 'r')).code).toBe(0);
@@ -37,7 +37,7 @@ test('one whose session was renamed is found', async () => {
   expect((await rig.meow('attach', 'r', 'worker')).stdout).toMatch(/ attach-session -t '=of mine'\n$/);
 });
 
-test('of one whose terminal is gone it is said, with where to read what it printed', async () => {
+test('attach reports a terminal that is gone, and names the transcript', async () => {
   await using rig = await setup();
   const end = '[[main.steps]]\nid = "end"\nexecutor = "kill"\nagent = "worker"\nneeds = ["start"]\n';
   rig.write('w.meow.toml', `[main]\n${START}${end}`);
@@ -52,7 +52,7 @@ test('of one whose terminal is gone it is said, with where to read what it print
   }
 });
 
-test('who has no terminal, or does not exist, is told so', async () => {
+test('attach refuses agents without a terminal and unknown agents', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${START.replace('"fox"', '"sim"')}`);
   expect((await rig.meow('run', 'w.meow.toml', '--id', 'r')).code).toBe(0);

@@ -1,4 +1,4 @@
-// What bad input gets: a message that names place and cure, the exit status of the contract, and no trace of a run.
+// Responses to bad input: a message with position and fix, the documented exit code, and no trace of a run.
 
 import { chmodSync } from 'node:fs';
 import { expect, test } from 'vitest';
@@ -6,14 +6,14 @@ import { Rig, shellStep } from '../rig/rig.ts';
 
 const GOOD = `[main]\n${shellStep('a', 'true')}`;
 
-/** The message is the whole of stderr; nothing is on stdout, and the project is as it was. */
+/** stderr contains only the message, stdout is empty, and the project is unchanged. */
 async function refuses(rig: Rig, args: readonly string[], stderr: string, code: number): Promise<void> {
   const before = rig.files();
   expect(await rig.meow(...args)).toEqual({ stdout: '', stderr, code });
   expect(rig.files()).toEqual(before);
 }
 
-test('every mistake of a workflow is told at once, with its place and its cure', async () => {
+test('all problems of a workflow are reported at once, with position and fix', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'bad.meow.toml',
@@ -56,7 +56,7 @@ test('a TOML syntax error', async () => {
   expect(rig.files()).toEqual(['syntax.meow.toml']);
 });
 
-test('an empty file, a file of another kind, bytes that are no text', async () => {
+test('an empty file, a file of another type, bytes that are not text', async () => {
   await using rig = await Rig.setup();
   rig.write('empty.meow.toml', '');
   rig.write('nul.meow.toml', `${GOOD}\0`);
@@ -116,7 +116,7 @@ test('CRLF and a BOM are accepted', async () => {
   expect((await rig.meow('run', 'dos.meow.toml')).code).toBe(0);
 });
 
-test('a file that is not there, or cannot be read', async () => {
+test('a file that does not exist or is not readable', async () => {
   await using rig = await Rig.setup();
   rig.write('deploy.meow.toml', GOOD);
   rig.write('.meow/templates/release.meow.toml', GOOD);
@@ -154,7 +154,7 @@ test('a file that is not there, or cannot be read', async () => {
   }
 });
 
-test('a workflow that the file does not have', async () => {
+test('a workflow that the file does not contain', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', GOOD);
   await refuses(
@@ -171,7 +171,7 @@ test('a workflow that the file does not have', async () => {
   );
 });
 
-test('variables: missing, unknown, of another type, without "="', async () => {
+test('variables: missing, unknown, of the wrong type, without "="', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'v.meow.toml',
@@ -194,7 +194,7 @@ ${shellStep('a', 'echo {{env}} {{count}}')}`,
     2,
   );
   const several = await rig.meow('run', 'v.meow.toml', '--var', 'env', '--var', '=x', '--var-json', 'count={');
-  // How the parser words it differs between versions of Node.
+  // The wording of the parser differs between versions of Node.
   expect(several.stderr.replace(/ \(.*\)$/m, ' (…)')).toBe(`meow: --var env has no "="
       --var =x has no name before its "="
       --var-json count: expected JSON, got "{" (…)
@@ -208,7 +208,7 @@ ${shellStep('a', 'echo {{env}} {{count}}')}`,
   expect(unknown.code).toBe(0);
 });
 
-test('a .meow that is a file, and a project folder that cannot be written', async () => {
+test('a .meow that is a file, and a project folder that is not writable', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', GOOD);
   rig.write('.meow', 'mine\n');
@@ -218,7 +218,7 @@ test('a .meow that is a file, and a project folder that cannot be written', asyn
     `meow: ${rig.path('.meow')} is a file, but meow needs a folder of that name\n  move the file away\n`,
     2,
   );
-  // Nobody can make a folder there, root included.
+  // Nobody can create a folder there, not even root.
   const readOnly = await rig.meowIn('/proc', 'run', rig.path('w.meow.toml'), '--id', 'x');
   expect(readOnly.stdout).toBe('');
   expect(readOnly.stderr).toMatch(/^meow: cannot create the run x: .* \(E[A-Z]+: \/proc\/\.meow[^)]*\)\n {2}\S.*\n$/);
@@ -237,7 +237,7 @@ test('a .meow/workflows that is a file', async () => {
   );
 });
 
-test('a configuration that is wrong', async () => {
+test('an invalid configuration', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', GOOD);
   rig.write('.meow/config.toml', '[limits]\nmax_total_step = 5\nmax_workflow_file_size = "much"\n');
@@ -249,7 +249,7 @@ test('a configuration that is wrong', async () => {
   expect(rig.files('.meow')).toEqual(['.meow/config.toml']);
 });
 
-test('commands and flags that do not exist, or are used wrongly', async () => {
+test('unknown commands and flags, and wrong arguments', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', GOOD);
   const refusals: readonly (readonly [readonly string[], string])[] = [
@@ -303,7 +303,7 @@ test('commands and flags that do not exist, or are used wrongly', async () => {
   for (const [args, stderr] of refusals) await refuses(rig, args, stderr, 2);
 });
 
-test('a run whose id begins with a dash, taken for a flag', async () => {
+test('a run id that begins with a dash and is parsed as a flag', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${shellStep('a', 'false')}`);
   const { stdout } = await rig.meow('run', 'w.meow.toml', '--id', '-x');

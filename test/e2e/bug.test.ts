@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Live, MEOW, Rig, shellStep, waitingStep } from '../rig/rig.ts';
 
-/** A `meow` in which something of ours goes wrong as soon as there is a file `crash`. */
+/** A `meow` that throws an internal error as soon as a file `crash` exists. */
 function faulty(rig: Rig, ...args: readonly string[]): Live {
   rig.write(
     'fault.cjs',
@@ -14,7 +14,7 @@ function faulty(rig: Rig, ...args: readonly string[]): Live {
   return new Live(MEOW, args, rig.folder, environment);
 }
 
-test('a bug of ours holds the run, says how to report it, and loses nothing', async () => {
+test('a bug in meow holds the run, says how to report it, and loses nothing', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'w.meow.toml',

@@ -1,4 +1,4 @@
-// Workflows of one language as parts of one of another: one run, one journal, one graph.
+// Workflows of one language as parts of another: one run, one journal, one graph.
 
 import { describe, expect, test } from 'vitest';
 import { Rig } from '../rig/rig.ts';
@@ -12,7 +12,7 @@ function writeMachine(rig: Rig): void {
   rig.write('shout/END.sh', 'echo "<result>$RAYMOND_INPUT</result>"\n');
 }
 
-test('a MEOW workflow expands a folder of states, and has what it hands back as the output `result`', async () => {
+test('a MEOW workflow expands a folder of states, and gets its result as the output `result`', async () => {
   await using rig = await Rig.setup();
   writeMachine(rig);
   const shown = `command = 'printf %s {{say.outputs.result}} > said'\nneeds = ["say"]`;
@@ -28,7 +28,7 @@ test('a MEOW workflow expands a folder of states, and has what it hands back as 
   expect(steps['say']).toMatchObject({ status: 'done', outputs: { result: 'miau!' } });
 });
 
-test('a branch and a foreach enter states as well, each iteration a machine of its own', async () => {
+test('a branch and a foreach can also enter states, with a separate machine for each iteration', async () => {
   await using rig = await Rig.setup();
   writeMachine(rig);
   const each = `items = '["a", "b"]'\nitem_var = "word"\ntemplate = "./shout"`;
@@ -40,7 +40,7 @@ test('a branch and a foreach enter states as well, each iteration a machine of i
   expect(steps['each.1.main.2.shout-END']).toMatchObject({ status: 'done' });
 });
 
-test('what is wrong with the states is said where they are named', async () => {
+test('problems of the states are reported where the states are named', async () => {
   await using rig = await Rig.setup();
   rig.write('bad/START.md', '---\nallowed_targets: {goto: [NOWHERE.md]}\n---\nGo on.\n');
   rig.write('w.meow.toml', `[main]\n${STEP('a', 'expand', 'template = "./bad"')}`);
@@ -50,7 +50,7 @@ test('what is wrong with the states is said where they are named', async () => {
   expect(stdout).toContain('meow validate bad');
 });
 
-test('a state calls a MEOW workflow, and goes on when that is done', async () => {
+test('a state calls a MEOW workflow, and continues when it is done', async () => {
   await using rig = await Rig.setup();
   rig.write('flow/START.sh', `echo '<call-workflow return="END.sh">../build.meow.toml</call-workflow>'\n`);
   rig.write('flow/END.sh', 'echo "<result>built</result>"\n');
@@ -60,7 +60,7 @@ test('a state calls a MEOW workflow, and goes on when that is done', async () =>
   expect(await rig.status('c')).toMatchObject({ result: 'built' });
 });
 
-test('what a workflow calls its data is no name of ours: it arrives as it is written', async () => {
+test('data of a workflow may use our key names, and is passed unchanged', async () => {
   await using rig = await Rig.setup();
   rig.write('flow/START.sh', `echo '<call-workflow return="END.sh">../sub.meow.toml</call-workflow>'\n`);
   rig.write('flow/END.sh', 'echo "<result>told</result>"\n');
@@ -72,7 +72,7 @@ test('what a workflow calls its data is no name of ours: it arrives as it is wri
   expect(rig.read('seen')).toBe('plain main {"block":"B7","kind":"stop","verdict":"done"}');
 });
 
-test('a state calls a Conductor workflow, and is told how that ended, which is not the end of the run', async () => {
+test('a state calls a Conductor workflow and gets its verdict, and the run continues', async () => {
   await using rig = await Rig.setup();
   rig.write('flow/START.sh', `echo '<call-workflow return="END.sh">../check.yaml</call-workflow>'\n`);
   rig.write('flow/END.sh', 'echo "<result>$RAYMOND_RESULT</result>"\n');
@@ -96,7 +96,7 @@ steps:
   expect(status.steps['check#1']).toMatchObject({ status: 'done', outcome: 'completed' });
 });
 
-/** A Conductor workflow whose first step leads to something, with a last step behind it if there is one. */
+/** A Conductor workflow whose first step leads to a target, followed by a last step if there is one. */
 function conductorText(first: string, target: string, last: string | null): string {
   const step = (id: string, to: string): string =>
     `  - id: ${id}
@@ -113,8 +113,8 @@ function writeValidators(rig: Rig, commands: Readonly<Record<string, string>>): 
   rig.write('.meow/config.toml', tables.join(''));
 }
 
-describe('every language enters every language, and continues when that is done', () => {
-  /** What is entered leaves the file `inner`. */
+describe('every language can enter every language, and continues afterwards', () => {
+  /** The entered workflow creates the file `inner`. */
   const INNER = {
     meow: {
       path: 'inner.meow.toml',
@@ -123,7 +123,7 @@ describe('every language enters every language, and continues when that is done'
     raymond: { path: 'inner', files: { 'inner/START.sh': 'echo raymond > inner-file\necho "<result>x</result>"\n' } },
     conductor: { path: 'inner.yaml', files: { 'inner.yaml': conductorText('work', 'STOP', null) } },
   };
-  /** Whoever enters it leaves the file `outer` afterwards. */
+  /** The entering workflow creates the file `outer` afterwards. */
   const OUTER = {
     meow: (path: string) => ({
       run: 'outer.meow.toml',
@@ -143,7 +143,7 @@ describe('every language enters every language, and continues when that is done'
       files: { 'outer.yaml': conductorText('begin', `{ to: ./${path}, return: after }`, 'after') },
     }),
   };
-  /** Files that scripts of states leave do not have the names of their folders. */
+  /** Files that states create do not have the names of their folders. */
   const left = (where: 'inner' | 'outer', language: string): string =>
     language === 'raymond' ? `${where}-file` : where;
   const IDS: Readonly<Record<string, string>> = {
@@ -176,7 +176,7 @@ describe('every language enters every language, and continues when that is done'
   });
 });
 
-describe('a Conductor workflow that ends as a failure', () => {
+describe('a Conductor workflow that ends with a failure', () => {
   const setup = async (): Promise<Rig> => {
     const rig = await Rig.setup();
     writeValidators(rig, { work: 'false', begin: 'true', after: 'echo x > after' });
@@ -211,7 +211,7 @@ describe('a Conductor workflow that ends as a failure', () => {
     expect(await rig.meow('run', 'outer.yaml', '--id', 'd')).toMatchObject({ code: 1 });
   });
 
-  test('tells the state that called it', async () => {
+  test('reports the failure to the state that called it', async () => {
     await using rig = await setup();
     rig.write('flow/START.sh', `echo '<call-workflow return="END.sh">../inner.yaml</call-workflow>'\n`);
     rig.write('flow/END.sh', 'echo "<result>$RAYMOND_RESULT</result>"\n');
@@ -220,7 +220,7 @@ describe('a Conductor workflow that ends as a failure', () => {
   });
 });
 
-test('workflows of three languages may enter each other in a circle', async () => {
+test('workflows of three languages may enter each other in a cycle', async () => {
   await using rig = await Rig.setup();
   writeValidators(rig, { begin: 'echo conductor >> seen' });
   rig.write('a.meow.toml', `[main]\n${STEP('go', 'expand', 'template = "./states"')}`);

@@ -1,5 +1,5 @@
-// Every workflow in examples/conductor is run by the built binary with simulated agents, as its README says. An example without
-// a test of its own fails the last one.
+// Runs every workflow in examples/conductor with the built binary and simulated agents, as its README says. The last
+// test fails if an example has no test.
 
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +21,7 @@ function run(rig: Rig, name: string, ...flags: readonly string[]) {
   return rig.meow('run', `${name}.yaml`, '--adapter', 'sim', '--id', 'r', ...flags);
 }
 
-test('harness: a harness is written, executed and heard, and what it proposes is for a person to accept', async () => {
+test('harness: the engine runs a generated harness, and a person accepts the outputs that it proposes', async () => {
   await using rig = await setup('harness');
   const before = userTree(rig);
   expect(await run(rig, 'harness', '--no-wait')).toMatchObject({ code: 3, stderr: '' });
@@ -48,7 +48,7 @@ test('harness: a harness is written, executed and heard, and what it proposes is
   expect(userTree(rig)).toEqual(before);
 });
 
-test('fix-loop: what the tests find is mended, and the end is borne out by a witness', async () => {
+test('fix-loop: problems that the tests find are fixed, and a witness confirms the end', async () => {
   await using rig = await setup('fix-loop');
   const before = userTree(rig);
   expect(await run(rig, 'fix-loop')).toMatchObject({ code: 0, stderr: '' });
@@ -71,7 +71,7 @@ test('fix-loop: what the tests find is mended, and the end is borne out by a wit
   expect((await rig.shell('cd .meow/worktrees/r && node --test')).code).toBe(0);
 });
 
-test('goldens: one of two people approves, and only then what is expected changes', async () => {
+test('goldens: the expected output changes only after one of two people approves', async () => {
   await using rig = await setup('goldens');
   expect(await run(rig, 'goldens', '--no-wait')).toMatchObject({ code: 3, stderr: '' });
   expect(await rig.meow('approve', 'r', 'review', '--as', 'bob')).toMatchObject({ code: 2 });
@@ -90,7 +90,7 @@ test('goldens: one of two people approves, and only then what is expected change
   expect(rig.read('.meow/worktrees/r/expected/page.html')).toBe('<h1>Hello, Ada!</h1>\n');
 });
 
-test('goldens: what is rejected is rolled back', async () => {
+test('goldens: a rejected change is rolled back', async () => {
   await using rig = await setup('goldens');
   expect(await run(rig, 'goldens', '--no-wait')).toMatchObject({ code: 3 });
   expect(await rig.meow('reject', 'r', 'review', '--as', 'ada', '--reason', 'too short')).toMatchObject({ code: 0 });
@@ -99,7 +99,7 @@ test('goldens: what is rejected is rolled back', async () => {
   expect(rig.read('.meow/worktrees/r/page.mjs')).toBe(rig.read('page.mjs'));
 });
 
-test('unsafe: whatever agent and planner say, it is undone, and stays to be looked at', async () => {
+test('unsafe: the work is rolled back whatever agent and planner say, and remains available for inspection', async () => {
   await using rig = await setup('unsafe');
   const before = userTree(rig);
   expect(await run(rig, 'unsafe')).toMatchObject({ code: 1 });
@@ -116,7 +116,7 @@ test('unsafe: whatever agent and planner say, it is undone, and stays to be look
   expect(userTree(rig)).toEqual(before);
 });
 
-test('meow validate has nothing against any of them', async () => {
+test('meow validate finds no problems in any example', async () => {
   for (const name of examples()) {
     await using rig = await setup(name);
     const { code, stdout, stderr } = await rig.meow('validate', `${name}.yaml`);
@@ -125,7 +125,7 @@ test('meow validate has nothing against any of them', async () => {
   }
 });
 
-test('each of them has a test', () => {
+test('every example has a test', () => {
   const tests = readFileSync(import.meta.filename, 'utf8');
   for (const name of examples()) expect(tests, name).toContain(`test('${name}:`);
 });

@@ -1,4 +1,4 @@
-// Gates of runs of opcodes: only people pass them, also while no engine runs, and some wait for nobody.
+// Gates of Conductor runs: only people pass them, also while no engine runs, and some do not wait.
 
 import { expect, test } from 'vitest';
 import { until } from '../rig/rig.ts';
@@ -7,7 +7,7 @@ import { ConductorRig, events, gate, leadsTo, validate, work } from '../fixtures
 const END = { opcode: 'STOP' };
 const OPEN = 'gate-asked ask#1';
 
-/** A gate as the first step; nothing in it needs a repository. */
+/** A gate as the first step; nothing here needs a repository. */
 async function asking(more: Readonly<Record<string, unknown>> = {}, config = ''): Promise<ConductorRig> {
   const made = await ConductorRig.setup({}, config);
   made.workflow({
@@ -26,7 +26,7 @@ async function killedAtGate(made: ConductorRig): Promise<void> {
   await live.ended;
 }
 
-test('section 5: an open gate survives kill -9, and is decided while no engine runs, by one who may', async () => {
+test('section 5: an open gate survives kill -9, and an approver decides it while no engine runs', async () => {
   await using made = await asking({ approvers: ['ada', 'grace'], reason: 'Is it good?' });
   const { rig } = made;
   await killedAtGate(made);
@@ -51,7 +51,7 @@ test('section 5: an open gate survives kill -9, and is decided while no engine r
   });
 });
 
-test('section 5: one that may not is refused while the engine runs as well', async () => {
+test('section 5: a decision by anybody else is refused, also while the engine runs', async () => {
   await using made = await asking({ approvers: ['ada'] });
   const live = made.rig.start('run', 'w.yaml', '--id', 'r');
   await made.rig.decided('r', OPEN);
@@ -62,7 +62,7 @@ test('section 5: one that may not is refused while the engine runs as well', asy
   expect(made.artifact('ask/1/gate_outcome.json')).toMatchObject({ outcome: 'gate_rejected', decided_by: 'ada' });
 });
 
-test('section 5: its time runs out, also while no engine runs', async () => {
+test('section 5: a gate times out, even while no engine runs', async () => {
   await using made = await asking({ timeout: '1s' });
   await killedAtGate(made);
   const { stdout, code } = await made.rig.meow('resume', 'r');
@@ -73,7 +73,7 @@ test('section 5: its time runs out, also while no engine runs', async () => {
   expect(events(made.rig).map(({ event_type: type }) => type)).toContain('gate_timed_out');
 });
 
-test.each(['queue_for_review', 'requires_daily_review'])('%s waits for nobody, and stays listed', async (type) => {
+test.each(['queue_for_review', 'requires_daily_review'])('%s does not wait, and stays listed', async (type) => {
   await using made = await ConductorRig.setup();
   const { rig } = made;
   made.agents({ work: 'while [ ! -e "$AGENT_FOLDER/go" ]; do sleep 0.02; done; echo done' });
@@ -92,7 +92,7 @@ test.each(['queue_for_review', 'requires_daily_review'])('%s waits for nobody, a
   expect(events(rig)).toContainEqual(expect.objectContaining({ event_type: 'gate_approved', visit: 'note#1' }));
 });
 
-test('a gate that is come to again is asked for again', async () => {
+test('a gate that is visited again needs a new decision', async () => {
   await using made = await ConductorRig.setup();
   const { rig } = made;
   made.workflow({
@@ -116,7 +116,7 @@ test('a gate that is come to again is asked for again', async () => {
   ]);
 });
 
-test('a command reminds of gates that are open, again and again until somebody decides', async () => {
+test('a command reminds people of open gates repeatedly until somebody decides', async () => {
   const remind = 'echo "$MEOW_WORKFLOW $MEOW_GATE $MEOW_STEP $MEOW_GATE_PROMPT" >> .agent/reminded';
   await using made = await asking(
     { reason: 'Is it good?' },
@@ -132,7 +132,7 @@ test('a command reminds of gates that are open, again and again until somebody d
   expect(new Set(told())).toEqual(new Set(['r ask ask#1 Is it good?']));
 });
 
-test('a command that cannot remind is told of once, and holds nothing up', async () => {
+test('a failing reminder command is reported once, and blocks nothing', async () => {
   await using made = await asking({}, '[gates]\nremind = "exit 3"\nremind_every = "20ms"\n');
   const live = made.rig.start('run', 'w.yaml', '--id', 'r');
   await live.line(/the command that reminds of gates failed: exit code 3/);
@@ -142,7 +142,7 @@ test('a command that cannot remind is told of once, and holds nothing up', async
   expect((stdout + stderr).match(/reminds of gates/g)).toHaveLength(1);
 });
 
-test('a validator that finished while no engine ran is not run again', async () => {
+test('a validator that finished while no engine ran does not run again', async () => {
   await using made = await ConductorRig.setup({}, '[validators.slow]\ncommand = "sh slow.sh"\n');
   const { rig } = made;
   rig.write(

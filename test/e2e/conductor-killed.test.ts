@@ -1,11 +1,11 @@
-// Outcomes by which agents and validators are ended: all that they have started is ended with them, also what has left for a
-// session of its own, and what hears no request to end.
+// Outcomes that kill agents and validators: all descendants are killed with them, also those in other sessions and
+// those that ignore SIGTERM.
 
 import { describe, expect, test } from 'vitest';
 import { isAlive, until } from '../rig/rig.ts';
 import { ConductorRig, leadsTo, work } from '../fixtures/conductor/rig.ts';
 
-/** A child, a deaf one, and one in a session of its own, each with a child of its own, that leave their pids in a file. */
+/** A child, one that ignores signals, and one in its own session, each with a child; all write their pids to a file. */
 function family(pids: string): string {
   const child = `echo $$ >> ${pids}; sleep 60 & echo $! >> ${pids}; wait`;
   return [
@@ -22,13 +22,13 @@ async function setup(config = ''): Promise<ConductorRig> {
   return made;
 }
 
-/** With longer and longer limits, in seconds, until one has left time to start all of them. */
+/** Repeats with longer limits, in seconds, until one is long enough to start all processes. */
 async function withLimit(test: (seconds: number) => Promise<'ended' | 'too-early'>): Promise<void> {
   for (const seconds of [1, 5, 25]) if ((await test(seconds)) === 'ended') return;
   expect.fail('there was never time to start all of them');
 }
 
-/** Waits until those that were started are gone. */
+/** Waits until all started processes are gone. */
 async function familyEnds(made: ConductorRig): Promise<'ended' | 'too-early'> {
   const pids = made.rig.read('.agent/pids').split('\n').slice(0, -1).map(Number);
   await until(() => !pids.some(isAlive), 'the last of them to end');
@@ -44,7 +44,7 @@ describe.concurrent('an agent', () => {
     ['killed_timeout', 'late', (seconds: number) => ({ timeout: seconds }), 'sleep 60'],
     ['killed_idle', 'idle', (seconds: number) => ({ idle_timeout: seconds }), 'sleep 60'],
     ['killed_policy', 'policy', () => ({}), 'echo mine > kept.txt; echo done'],
-  ])('%s: is ended to the last grandchild', (outcome, next, limitsOf, last) =>
+  ])('%s: is killed with all its descendants', (outcome, next, limitsOf, last) =>
     withLimit(async (seconds) => {
       await using made = await setup('[policy.keep]\nforbidden_paths = ["kept.txt"]\n');
       made.agents({ work: `${family('"$AGENT_FOLDER/pids"')}\n${last}` });
@@ -56,7 +56,7 @@ describe.concurrent('an agent', () => {
     }),
   );
 
-  test('killed_policy: a budget that is spent', async () => {
+  test('killed_policy: its budget is spent', async () => {
     await using made = await setup();
     made.rig.write('w.sim.toml', '[[on]]\ndo = [{ say = "dear" }, { cost = { usd = 3, tokens = 10 } }]\n');
     made.workflow({ work: work('end', { agent: 'sim', limits: { max_cost_usd: 2 }, routes: ROUTES }), ...ENDS });
@@ -72,7 +72,7 @@ describe.concurrent('a validator', () => {
   test.each([
     ['killed_timeout', 'late', (seconds: number) => [{ timeout: seconds }, {}] as const],
     ['killed_idle', 'idle', (seconds: number) => [{}, { idle_timeout: seconds }] as const],
-  ])('%s: is ended to the last grandchild', (outcome, next, limitsOf) =>
+  ])('%s: is killed with all its descendants', (outcome, next, limitsOf) =>
     withLimit(async (seconds) => {
       await using made = await setup('[conductor]\nallowed_entrypoints = ["check.sh"]\n');
       made.rig.write('check.sh', `${family(made.rig.path('.agent/pids'))}\nsleep 60\n`);
@@ -85,7 +85,7 @@ describe.concurrent('a validator', () => {
     }),
   );
 
-  test('killed_policy: is not started where nothing allows it', async () => {
+  test('killed_policy: is not started without permission', async () => {
     await using made = await setup();
     made.rig.write('check.sh', `touch ${made.rig.path('.agent/ran')}\n`);
     made.workflow({ check: { opcode: 'RUN_VALIDATION', run: [script], routes: ROUTES }, ...ENDS });
@@ -94,7 +94,7 @@ describe.concurrent('a validator', () => {
     expect(made.rig.exists('.agent/ran')).toBe(false);
   });
 
-  test('none is skipped, and the worst outcome is that of the step', async () => {
+  test('all validators run, and the worst outcome is that of the step', async () => {
     await using made = await setup(
       '[validators.late]\ncommand = "sleep 60"\ntimeout = "1s"\n[validators.fine]\ncommand = "true"\n[validators.bad]\ncommand = "exit 3"\n',
     );

@@ -1,4 +1,4 @@
-// What the commands for looking say of runs of opcodes, and what `meow gc` removes and keeps.
+// Output of the inspecting commands for Conductor runs, and what `meow gc` removes and keeps.
 
 import { describe, expect, test } from 'vitest';
 import { ConductorRig, evaluate, gate, leadsTo, says, userTree, validate, work } from '../fixtures/conductor/rig.ts';
@@ -10,7 +10,7 @@ const FLOW = {
   ask: gate({ gate_approved: 'STOP', gate_rejected: 'STOP' }, { reason: 'Is it good?' }),
 };
 
-/** Waits at its gate; nobody drives it. */
+/** Waits at its gate, without an engine. */
 async function waiting(): Promise<ConductorRig> {
   const made = await ConductorRig.setup({
     'package.json': '{ "scripts": { "test": "echo one failed; exit 3" } }',
@@ -22,7 +22,7 @@ async function waiting(): Promise<ConductorRig> {
   return made;
 }
 
-test('a visit is told with its outcome, in the words of the workflow', async () => {
+test('a visit is shown with its outcome, in the words of the workflow', async () => {
   await using made = await waiting();
   const { rig } = made;
   const status = await rig.status('r');
@@ -43,7 +43,7 @@ test('a visit is told with its outcome, in the words of the workflow', async () 
   expect((await rig.meow('trace', 'r')).stdout).toMatch(/ask#1 +waits for a decision on gate ask/);
 });
 
-test('the parts of a visit are steps, though a visit is shown as one', async () => {
+test('the parts of a visit are steps, but a visit is shown as one step', async () => {
   await using made = await waiting();
   const { rig } = made;
   expect(Object.keys((await rig.status('r')).steps)).toEqual(['work#1', 'check#1', 'judge#1', 'ask#1']);
@@ -62,7 +62,7 @@ test('the parts of a visit are steps, though a visit is shown as one', async () 
   }
 });
 
-test('the transcript tells what everybody said and decided', async () => {
+test('the transcript contains all answers and decisions', async () => {
   await using made = await waiting();
   await made.rig.meow('approve', 'r', 'ask', '--as', 'ada', '--notes', 'well done');
   expect(await made.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
@@ -73,7 +73,7 @@ test('the transcript tells what everybody said and decided', async () => {
   expect(text).toMatch(/## ask#1: gate_approved\n\nada: well done\n/);
 });
 
-test('a graph has the routes as they are written', async () => {
+test('a graph shows the routes as written', async () => {
   await using made = await waiting();
   const { stdout } = await made.rig.meow('graph', 'w.yaml', '--format', 'text');
   expect(stdout).toMatch(/work +run_agent\n +→ completed: check\n +→ error: STOP/);
@@ -84,7 +84,7 @@ test('a graph has the routes as they are written', async () => {
   expect((await made.rig.meow('graph', 'r', '--format', 'text')).stdout).toMatch(/check#1 +run_validation +failed/);
 });
 
-test('meow validate says which commands stand for validators, and every problem where it is', async () => {
+test('meow validate reports the command of each validator, and every problem with its position', async () => {
   await using made = await waiting();
   expect((await made.rig.meow('validate', 'w.yaml')).stdout).toMatch(/tests: npm run --silent test \(package\.json/);
   made.workflow({ ...FLOW, work: { ...work('chekc'), promt: 'x' } });
@@ -95,7 +95,7 @@ test('meow validate says which commands stand for validators, and every problem 
 });
 
 describe('meow gc', () => {
-  test('keeps what is live, and what would be lost, and says why', async () => {
+  test('keeps live runs and work that would be lost, and says why', async () => {
     await using made = await waiting();
     const { rig } = made;
     const before = userTree(rig);
@@ -119,7 +119,7 @@ describe('meow gc', () => {
     expect((await rig.meow('gc')).stdout).toBe('nothing to remove\n');
   });
 
-  test('removes what has nothing to lose, and keeps the work of a run that is driven', async () => {
+  test('removes runs with nothing to lose, and keeps a run with an engine', async () => {
     await using made = await ConductorRig.setup();
     const { rig } = made;
     made.agents({ work: 'while [ ! -e "$AGENT_FOLDER/go" ]; do sleep 0.02; done; echo nothing' });

@@ -1,4 +1,4 @@
-// Repositories of all kinds: each is worked with, and the user's own tree stays as it is, or it is refused with a clear message
+// Repositories of all kinds: a run works and leaves the user's tree unchanged, or is refused with a clear message
 // before anything runs.
 
 import { cpSync, mkdirSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { ConductorRig, rollback, userTree, validate, work } from '../fixtures/co
 
 const KEPT = 'kept\n';
 
-/** An agent changes a file, makes one, and deletes one. */
+/** An agent changes one file, creates one, and deletes one. */
 async function setup(): Promise<ConductorRig> {
   const made = await ConductorRig.setup({ 'kept.txt': KEPT, 'gone.txt': 'gone\n' });
   made.agents({ work: 'echo more >> kept.txt; echo new > new.txt; rm gone.txt; echo done' });
@@ -20,7 +20,7 @@ async function git(made: ConductorRig, script: string): Promise<void> {
   if (code !== 0) throw new Error(stderr);
 }
 
-/** Run to its end: the work is in the worktree, and nowhere else. */
+/** Runs to the end: the work is in the worktree, and nowhere else. */
 async function works(made: ConductorRig): Promise<void> {
   const { rig } = made;
   const before = userTree(rig);
@@ -32,8 +32,8 @@ async function works(made: ConductorRig): Promise<void> {
   for (const name of ['kept.txt', 'new.txt', 'gone.txt']) expect(patch).toContain(`diff --git a/${name} b/${name}`);
 }
 
-describe('what works', () => {
-  test('a tree with changes of the user’s own, which the run does not see', async () => {
+describe('works in', () => {
+  test('a tree with the user’s own changes, which the run does not see', async () => {
     await using made = await setup();
     made.rig.write('kept.txt', 'mine\n');
     made.rig.write('mine.txt', 'mine\n');
@@ -66,7 +66,7 @@ describe('what works', () => {
     await works(made);
   });
 
-  test('a worktree that the user has made', async () => {
+  test('a worktree that the user created', async () => {
     await using made = await setup();
     const { rig } = made;
     await git(made, 'git worktree add -q ../linked && cp w.yaml ../linked');
@@ -78,14 +78,14 @@ describe('what works', () => {
     expect(rig.read('../linked/kept.txt')).toBe(KEPT);
   });
 
-  test('a folder that is in no repository, for a run that changes nothing', async () => {
+  test('a folder outside any repository, for a run that changes nothing', async () => {
     await using made = await ConductorRig.setup({}, '[validators.check]\ncommand = "test -e w.yaml"\n');
     await git(made, 'rm -rf .git');
     made.workflow({ check: validate('STOP', ['check']) });
     expect(await made.run()).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('two runs at once, each in a worktree of its own', async () => {
+  test('two parallel runs, each in its own worktree', async () => {
     await using made = await setup();
     const before = userTree(made.rig);
     const both = await Promise.all([made.run(), made.rig.meow('run', 'w.yaml', '--id', 'other')]);
@@ -94,7 +94,7 @@ describe('what works', () => {
     expect(userTree(made.rig)).toEqual(before);
   });
 
-  test('the user’s own tree with --in-place, and the way back', async () => {
+  test('the user’s own tree with --in-place, including a rollback', async () => {
     await using made = await setup();
     await git(made, 'git checkout -q -b topic');
     expect(await made.run('--in-place')).toMatchObject({ code: 0, stderr: '' });
@@ -106,7 +106,7 @@ describe('what works', () => {
     expect(userTree(made.rig)).toEqual(before);
   });
 
-  test('nothing is put back on a protected branch', async () => {
+  test('a protected branch, which is never rolled back', async () => {
     await using made = await setup();
     await git(made, 'git checkout -q -B main');
     made.workflow({ work: work('undo'), undo: rollback('pre_run', 'STOP') });
@@ -117,7 +117,7 @@ describe('what works', () => {
   });
 });
 
-describe('what is refused before anything runs', () => {
+describe('is refused before anything runs', () => {
   test.each([
     ['no repository', 'rm -rf .git', [], /is not in a git repository\n {2}change to one, or create one/],
     ['no commit', 'rm -rf .git; git init -q', [], /has no commit yet.*\n {2}make one: git add -A && git commit/],

@@ -1,4 +1,4 @@
-// What no workflow, no agent and no planner can get around, by the sections of the specification that demand it.
+// Rules that no workflow, agent or planner can bypass, by section of the specification.
 
 import { describe, expect, test } from 'vitest';
 import {
@@ -17,7 +17,7 @@ import {
 const GOOD = { opcode: 'STOP', verdict: 'success' };
 const BAD = { opcode: 'STOP', verdict: 'failure' };
 
-describe('section 10: golden snapshots that are proposed', () => {
+describe('section 10: proposed golden snapshots', () => {
   const REPORT = JSON.stringify({ suite_id: 's', cases: [], summary: {}, proposed_goldens: ['page.png', 'help.txt'] });
   const CONFIG = `[validators.harness]
 command = '''echo '${REPORT}' > harness_report.json'''
@@ -45,7 +45,7 @@ artifacts = ["harness_report.json"]
 
   const REFUSED = 'golden snapshots were proposed and nobody approved them: page.png, help.txt';
 
-  test('cannot be talked away by a planner', async () => {
+  test('cannot be dismissed by a planner', async () => {
     const judge = evaluate(says('success'), { success: 'good', needs_human: 'ask' });
     const ended = await ends({ check: validate('judge', ['harness']), judge, ask: approval, good: GOOD }, 'approve');
     expect(ended).toMatchObject({
@@ -54,7 +54,7 @@ artifacts = ["harness_report.json"]
     });
   });
 
-  test('cannot be gone around by a route that leads past the planner', async () => {
+  test('cannot be bypassed by a route around the planner', async () => {
     const judge = evaluate(says('success'), { needs_human: 'ask', success: 'good' });
     const ended = await ends(
       { check: { ...harness, routes: leadsTo('good', 'judge') }, judge, ask: approval, good: GOOD },
@@ -75,7 +75,7 @@ artifacts = ["harness_report.json"]
     expect(ended.outcomes).toContain(`ask#1 ${outcome}`);
   });
 
-  test('are not accepted by a gate that waits for nobody', async () => {
+  test('are not accepted by a gate that does not wait', async () => {
     const note = { opcode: 'GATE', gate: 'queue_for_review', routes: { completed: 'good' } };
     const check = { ...harness, routes: leadsTo('note', 'ask') };
     const ended = await ends({ check, note, ask: approval, good: GOOD }, null);
@@ -83,7 +83,7 @@ artifacts = ["harness_report.json"]
     expect(ended.error).toContain(REFUSED);
   });
 
-  test('are not accepted by a gate that was approved before they were proposed', async () => {
+  test('are not accepted by a gate that was approved before the proposal', async () => {
     const ask = gate({ gate_approved: 'check', gate_rejected: 'bad' });
     const check = { ...harness, routes: leadsTo('good', 'ask') };
     const ended = await ends({ ask, check, good: GOOD, bad: BAD }, 'approve');
@@ -91,7 +91,7 @@ artifacts = ["harness_report.json"]
     expect(ended.error).toContain(REFUSED);
   });
 
-  test('a harness without a gate that can be reached is refused before anything runs', async () => {
+  test('are refused before anything runs if no gate is reachable from the harness', async () => {
     await using made = await ConductorRig.setup({}, CONFIG);
     made.workflow({ check: validate('STOP', ['harness']) });
     const { code, stdout } = await made.rig.meow('validate', 'w.yaml');
@@ -106,7 +106,7 @@ describe('sections 3 and 4: unsafe', () => {
   test.each([
     ['unsafe', 'check'],
     ['needs_human', 'undo'],
-  ])('%s is refused as a route to anything but what it may lead to', async (status, target) => {
+  ])('%s may only lead to the opcodes that are allowed for it', async (status, target) => {
     await using made = await ConductorRig.setup({}, '[validators.check]\ncommand = "true"\n');
     made.workflow({
       judge: evaluate(says(status), { [status]: target, partial: 'check', blocked: 'undo' }),
@@ -118,7 +118,7 @@ describe('sections 3 and 4: unsafe', () => {
     expect(stdout).toMatch(new RegExp(`^w\\.yaml:\\d+:\\d+: error .*${status}`, 'm'));
   });
 
-  test('a policy that was violated makes it so, whatever agent and planner say, until it is rolled back', async () => {
+  test('follows from a policy violation, whatever agent and planner say, until a rollback', async () => {
     await using made = await ConductorRig.setup(
       { 'kept.txt': 'kept\n' },
       '[policy.keep]\nforbidden_paths = ["kept.txt"]\n',
@@ -150,7 +150,7 @@ describe('sections 3 and 4: unsafe', () => {
     expect(made.artifact('spoil/1/policy_summary.json')).toMatchObject({ violations: [{ path: 'kept.txt' }] });
   });
 
-  test('an evaluator that changes something is unsafe itself', async () => {
+  test('applies to an evaluator that changes something', async () => {
     await using made = await ConductorRig.setup({ 'a.txt': 'a\n' });
     made.workflow({
       work: work('judge'),
@@ -189,21 +189,21 @@ describe('section 11: the text of a planner', () => {
     ['a status that there is not', decision('great')],
     ['a next step that is not allowed', decision('success', { next_step: 'judge' })],
     ['a status without the rest of the form', '{"status": "success"}'],
-  ])('%s is asked for again, and then an error', async (_what, answer) => {
+  ])('%s is asked for again, and is then an error', async (_what, answer) => {
     const { outcomes, made } = await judged(answer);
     await using _ = made;
     expect(outcomes).toEqual(['judge#1 error', 'failed#1 completed']);
     expect(made.turns()).toEqual(['judge#1.ask 1', 'judge#1.2.ask 1', 'judge#1.3.ask 1']);
   });
 
-  test('the routes of the workflow win over the next step that it names', async () => {
+  test('does not override the routes of the workflow with its next step', async () => {
     const { outcomes, made } = await judged(decision('success', { next_step: 'fix' }));
     await using _ = made;
     expect(outcomes).toEqual(['judge#1 success', 'good#1 completed']);
     expect((await made.rig.status('r')).steps['judge#1']?.outputs).toMatchObject({ next_step: 'fix' });
   });
 
-  test('is handed on as it is, and nothing in it is a variable or a command', async () => {
+  test('is passed on unchanged, and is never parsed as a variable or a command', async () => {
     const instructions = '{{run_dir}} ${run_id} $(touch gone) `touch gone` "unsafe"';
     const { outcomes, made } = await judged(decision('partial', { fix_instructions: instructions }));
     await using _ = made;

@@ -1,6 +1,6 @@
-// A run with all six opcodes is killed with -9 at every append of its journal, in two moments of each, and resumed. Whatever the
-// moment: the run ends as it would have ended, the journal starts every turn, validator and witness exactly once, what a step
-// left in the worktree is there once, what people read along in is complete and in order, and the user's own tree is as it was.
+// Kills a run with all six opcodes with -9 at every append to its journal, at two moments of each, and resumes it. At
+// any moment: the run ends the same, the journal starts every turn, validator and witness exactly once, each step's
+// work is in the worktree once, the files for people are complete and in order, and the user's own tree is unchanged.
 
 import { beforeAll, expect, test } from 'vitest';
 import {
@@ -49,7 +49,7 @@ command = "echo person >> $MEOW_RUN_DIR/ran; cd $MEOW_RUN_DIR; meow approve $MEO
     undo: rollback('pre_step', 'end'),
     end: { opcode: 'STOP', reason: 'all six' },
   });
-  // A tree that the user is in the middle of.
+  // A tree with uncommitted work of the user.
   made.rig.write('a.txt', 'mine\n');
   made.rig.write('mine.txt', 'mine\n');
   return made;
@@ -94,7 +94,7 @@ async function sweep(killAt: string | null): Promise<Sweep> {
   const killed = first.code === KILLED;
   if (killed) {
     const again = await rig.meow('resume', 'r');
-    // Killed before its first record was whole, the run never began; killed at its last one, it is done.
+    // Killed before its first record was complete, the run never began; killed at its last one, it is done.
     if (again.stderr.includes('never began')) expect((await rig.meow(...order)).code).toBe(0);
     else if (!again.stderr.includes('is done')) expect(again.code, again.stderr + again.stdout).toBe(0);
   } else {
@@ -127,7 +127,7 @@ beforeAll(async () => {
   calm = await sweep(null);
 });
 
-test('a calm run does each step once', () => {
+test('a run without crashes does each step once', () => {
   expect(calm).toMatchObject({
     killed: false,
     outcomes: [
@@ -182,7 +182,7 @@ test('a calm run does each step once', () => {
     'step_completed end#1 completed',
     'run_ended',
   ]);
-  // What is told of is there.
+  // Every artifact that is mentioned exists.
   const told = calm.events.flatMap((event) => / (artifacts\/\S+)/.exec(event)?.[1] ?? []);
   expect(told.length).toBeGreaterThan(15);
   for (const path of told) expect(calm.files).toContain(`.meow/run/r/${path}`);
@@ -191,7 +191,7 @@ test('a calm run does each step once', () => {
 test.each([
   ['torn', 0],
   ['durable', 2],
-])('killed at every append (%s), nothing is done twice', { timeout: SWEEP_MS }, async (moment, sample) => {
+])('killed at every append (%s), a run does nothing twice', { timeout: SWEEP_MS }, async (moment, sample) => {
   await forEveryAppend(sample, async (append) => {
     const rough = await sweep(`${append}:${moment}`);
     if (rough.killed) expect(rough, `killed at append ${append}`).toEqual({ ...calm, killed: true });

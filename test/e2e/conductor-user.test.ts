@@ -1,4 +1,4 @@
-// What somebody meets who writes their first workflows of opcodes, and leaves things out of them.
+// Mistakes and omissions in somebody's first Conductor workflows.
 
 import { describe, expect, test } from 'vitest';
 import { ConductorRig, events, gate, leadsTo, validate, work } from '../fixtures/conductor/rig.ts';
@@ -13,7 +13,7 @@ describe('an outcome without a route', () => {
   test.each([
     ['good', 'error', 'completed', 'the RUN_VALIDATION step "check" has no route for "completed"'],
     ['bad', 'completed', 'error', 'bad: the command exited with status 3; no route for error'],
-  ])('of a validator that is %s ends the run, which says so', async (validator, routed, outcome, message) => {
+  ])('of a validator that is %s ends the run with a message', async (validator, routed, outcome, message) => {
     await using made = await ConductorRig.setup({}, CONFIG);
     made.workflow({ check: { opcode: 'RUN_VALIDATION', run: [validator], routes: { [routed]: 'STOP' } } });
     expect(await made.run()).toMatchObject({ code: 1, stdout: expect.stringContaining(message) as string });
@@ -21,7 +21,7 @@ describe('an outcome without a route', () => {
     expect(await made.outcomes()).toEqual([`check#1 ${outcome}`]);
   });
 
-  test('of a gate is what was decided', async () => {
+  test('of a gate is its decision', async () => {
     await using made = await ConductorRig.setup();
     const { rig } = made;
     made.workflow({ ask: gate({ gate_rejected: 'STOP' }) });
@@ -38,14 +38,14 @@ describe('an outcome without a route', () => {
   });
 });
 
-test.each(['queue_for_review', 'requires_daily_review'])('%s stays listed when the run is over', async (type) => {
+test.each(['queue_for_review', 'requires_daily_review'])('%s stays listed after the run has ended', async (type) => {
   await using made = await ConductorRig.setup();
   made.workflow({ note: { opcode: 'GATE', gate: type, reason: 'Some day.', routes: { completed: 'STOP' } } });
   expect(await made.run()).toMatchObject({ code: 0 });
   expect((await made.rig.meow('gates')).stdout).toMatch(/^r +note +note#1 .*Some day\./m);
 });
 
-test('a simulated agent without a script is content with what it evaluates', async () => {
+test('a simulated agent without a script evaluates everything as a success', async () => {
   await using made = await ConductorRig.setup({}, CONFIG);
   const routes = { success: 'STOP', partial: 'STOP', unsafe: 'STOP', needs_human: 'STOP' };
   const judge = { opcode: 'EVALUATE', prompt: 'planner.evaluate_results.v1', allowed_next_steps: [], routes };
@@ -54,7 +54,7 @@ test('a simulated agent without a script is content with what it evaluates', asy
   expect(await made.outcomes()).toEqual(['check#1 completed', 'judge#1 success', 'STOP#1 completed']);
 });
 
-test('scripts always have a folder for what is temporary', async () => {
+test('scripts always have a temporary folder', async () => {
   const config = '[conductor]\nallowed_entrypoints = ["check.sh"]\n';
   await using made = await ConductorRig.setup({ 'check.sh': 'test -d "$TMPDIR"\n' }, config);
   const check = { id: 'script', kind: 'script', entrypoint: 'check.sh' };
@@ -62,7 +62,7 @@ test('scripts always have a folder for what is temporary', async () => {
   expect(await made.run()).toMatchObject({ code: 0 });
 });
 
-test('a run whose worktree was removed does not go on as if its work were there', async () => {
+test('a run whose worktree was removed refuses to continue', async () => {
   await using made = await ConductorRig.setup({}, CONFIG);
   made.agents({ implement: 'echo mine > mine.txt; echo done' });
   made.workflow({

@@ -1,9 +1,8 @@
-// The real binary is killed with -9 at every append of its journal, in two moments of each, and resumed. Whatever the
-// moment: no finished step runs again (G1), what was running is found again and not run twice (G2), the run ends as it
-// would have ended, with all its outputs (G4), no expansion is made and no gate asked for twice, and nothing is left running
-// (G5). Once more with the commands and agents killed too, as when the machine goes down: then what was running is a
-// further attempt, and what had finished still is not. Four workflows: plain steps, many of them in a row, everything that
-// grows and waits, and agents.
+// Kills the real binary with -9 at every append to its journal, at two moments of each, and resumes it. At any moment:
+// no finished step runs again (G1), running commands are found again and not run twice (G2), the run ends the same with
+// all outputs (G4), no expansion is made and no gate requested twice, and nothing is left running (G5). Then the same
+// with commands and agents killed too, as in a power failure: running steps get another attempt, finished steps do not.
+// Four workflows: plain steps, a long chain, everything that expands and waits, and agents.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +28,7 @@ describe.each([
   test.each([
     ['torn', 0],
     ['durable', 2],
-  ])('killed at every append (%s), nothing runs twice', { timeout: SWEEP_MS }, async (moment, shift) => {
+  ])('killed at every append (%s), a run executes nothing twice', { timeout: SWEEP_MS }, async (moment, shift) => {
     await forEveryAppend(sample + shift, async (count) => {
       const rough = await sweep(name, `${count}:${moment}`, false);
       if (rough.killed) expect(rough, `killed at append ${count}`).toEqual({ ...calm, killed: true });
@@ -37,7 +36,7 @@ describe.each([
     });
   });
 
-  test('killed with all its commands at every append, only what was running runs again', {
+  test('killed with all its commands at every append, a run repeats only what was running', {
     timeout: SWEEP_MS,
   }, async () => {
     await forEveryAppend(sample + 1, async (count) => {
@@ -59,14 +58,14 @@ describe.each([
 
 interface Sweep {
   readonly killed: boolean;
-  /** Steps that had ended when all were killed. */
+  /** Steps that had ended when everything was killed. */
   readonly doneBefore: readonly string[];
-  /** A line for each command that ran. */
+  /** One line for each command that ran. */
   readonly ran: readonly string[];
   readonly end: { readonly status: string; readonly yaml: string; readonly outcomes: readonly unknown[] };
 }
 
-/** Runs the workflow, killed as told, then resumed to its end. */
+/** Runs the workflow, kills it as requested, then resumes it to the end. */
 async function sweep(name: string, killAt: string | null, withCommands: boolean): Promise<Sweep> {
   await using rig = await Rig.setup();
   for (const file of readdirSync(FOLDER).filter((each) => each.startsWith(`${name}.`))) {
@@ -82,7 +81,7 @@ async function sweep(name: string, killAt: string | null, withCommands: boolean)
       doneBefore = finished((await rig.meow('status', 'sweep', '--json')).stdout);
     }
     const again = await rig.meow('resume', 'sweep');
-    // Killed before its first record was whole, the run never began; killed at its last one, it is done.
+    // Killed before its first record was complete, the run never began; killed at its last one, it is done.
     if (again.stderr.includes('never began')) expect((await rig.meow(...order)).code).toBe(0);
     else if (!again.stderr.includes('is done')) expect(again.code, again.stderr + again.stdout).toBe(0);
   } else {
@@ -101,7 +100,7 @@ async function sweep(name: string, killAt: string | null, withCommands: boolean)
   return { killed, doneBefore, ran, end: { status, yaml, outcomes } };
 }
 
-/** Chosen anew for every run, and where it runs. */
+/** Session ids are random for every run, and the working directory differs. */
 function withoutSession(outputs: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   return Object.fromEntries(Object.entries(outputs).filter(([name]) => name !== 'session_id' && name !== 'workdir'));
 }

@@ -3,7 +3,7 @@ import { Rig, waitingStep, until } from '../rig/rig.ts';
 
 const HOLDS = `[main]\n${waitingStep('hold')}`;
 
-test('--detach returns with the id while the run goes on without us', async () => {
+test('--detach prints the id and returns while the run continues', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);
   expect(await rig.meow('run', 'w.meow.toml', '--id', 'd', '--detach')).toEqual({ stdout: 'd\n', stderr: '', code: 0 });
@@ -21,7 +21,7 @@ test('--detach returns with the id while the run goes on without us', async () =
   expect(rig.read('.meow/workflows/d/engine.log')).toMatch(/^d\n[^]*done in .*: 1 done\n$/);
 });
 
-test('a killed run is resumed in the background, and stopped there', async () => {
+test('a killed run is resumed in the background and stopped there', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);
   const run = rig.start('run', 'w.meow.toml', '--id', 'd');
@@ -37,10 +37,10 @@ test('a killed run is resumed in the background, and stopped there', async () =>
   expect((await rig.status('d')).status).toBe('stopped');
 });
 
-test('one who is asked to stop while the run is made makes it whole, and starts no engine', async () => {
+test('a stop signal while the run is created completes the creation and starts no engine', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);
-  // `meow stop` finds the run held by this process, and signals it.
+  // `meow stop` finds that this process holds the run, and signals it.
   rig.write(
     'signalled.cjs',
     `const promises = require('node:fs/promises');
@@ -63,7 +63,7 @@ promises.open = async (path, ...rest) => {
   expect((await rig.status('d')).status).toBe('stopped');
 });
 
-test('a run that is done is not taken up in the background either', async () => {
+test('a run that is done is not resumed in the background either', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);
   rig.write('hold.go', '');

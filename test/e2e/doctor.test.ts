@@ -30,7 +30,7 @@ FOX_QUIET = "1"
 command = "fox -p"
 `;
 
-/** A program of that name on the PATH of what the rig starts. */
+/** Puts a program with this name on the PATH of the rig's processes. */
 function program(rig: Rig, name: string, script: string): string {
   rig.write(`bin/${name}`, `#!/bin/sh\n${script}\n`);
   chmodSync(rig.path(`bin/${name}`), 0o755);
@@ -46,7 +46,7 @@ async function examine(rig: Rig, PATH: string): Promise<{ readonly code: number;
 const named = (checks: readonly Check[], name: string): Check =>
   checks.find((each) => each.name === name) ?? expect.fail(name);
 
-test('one line for each thing that was looked at, with what to do about it', async () => {
+test('prints one line for each check, with advice', async () => {
   await using rig = await Rig.setup();
   rig.write('.meow/adapters/fox/adapter.toml', FOX);
   const { stdout, stderr, code } = await rig.meow('doctor');
@@ -56,7 +56,7 @@ test('one line for each thing that was looked at, with what to do about it', asy
   expect(stdout).toMatch(/^missing +fox +fox is not on PATH · install it: get fox$/m);
 });
 
-test('the program of an adapter: its version, its login, and what else must hold', async () => {
+test('checks the program of an adapter: version, login, and other requirements', async () => {
   await using rig = await Rig.setup();
   rig.write('.meow/adapters/fox/adapter.toml', FOX);
   const PATH = program(rig, 'fox', 'case $1 in --version) echo "fox v2.0.0 ($FOX_QUIET)";; whoami) exit 1;; esac');
@@ -94,7 +94,7 @@ test('an adapter with an error is named', async () => {
   expect(named(checks, 'fox')).toMatchObject({ status: 'warning', cure: 'mend it: meow adapter show fox' });
 });
 
-test('what nothing can be run without makes the exit status 1', async () => {
+test('a missing requirement makes the exit code 1', async () => {
   await using rig = await Rig.setup();
   rig.write('.meow/workflows', 'a file');
   const { code, checks } = await examine(rig, rig.environment['PATH'] ?? '');
@@ -102,7 +102,7 @@ test('what nothing can be run without makes the exit status 1', async () => {
   expect(named(checks, 'runs')).toMatchObject({ status: 'missing', needed: true });
 });
 
-test('what meow can do without is missing, and no more', async () => {
+test('a missing optional program is only reported', async () => {
   await using rig = await Rig.setup();
   const bin = join(dirname(rig.folder), 'bin');
   mkdirSync(bin);

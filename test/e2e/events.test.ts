@@ -5,7 +5,7 @@ function workflow(...steps: readonly string[]): string {
   return `[main]\n${steps.join('')}`;
 }
 
-test('a step is handed an event that another emits, with its data', async () => {
+test('a step receives an event of another step, with its data', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'w.meow.toml',
@@ -20,7 +20,7 @@ test('a step is handed an event that another emits, with its data', async () => 
   expect(rig.read('heard')).toBe('tool=Write\ntext=a b"c\n');
 });
 
-test('an event from before its step asks is not lost, and each is handed out once', async () => {
+test('an event before the call of await-event is not lost, and each is delivered once', async () => {
   await using rig = await Rig.setup();
   const script = [
     'meow event tick --data n=1; meow event tick --data n=2',
@@ -34,7 +34,7 @@ test('an event from before its step asks is not lost, and each is handed out onc
   expect(rig.exists('.meow/workflows/e/sock')).toBe(false);
 });
 
-test('any bytes reach the journal as they were given, by the shell and by the program', async () => {
+test('any bytes reach the journal unchanged, from the shell client and from the program', async () => {
   await using rig = await Rig.setup();
   const value = `two\nlines 'single' "double" \\n $HOME \`x\` é 🐈`;
   rig.write('value', value);
@@ -50,7 +50,7 @@ test('any bytes reach the journal as they were given, by the shell and by the pr
   expect(events.map(({ data }) => data)).toEqual([{ v: value }, { v: value, w: '' }, { v: value }]);
 });
 
-test('an event that is too large is refused, and one that almost is is heard', async () => {
+test('an event that is too large is refused, and one just below the limit is accepted', async () => {
   await using rig = await Rig.setup();
   const script = [
     "v=$(head -c 65000 /dev/zero | tr '\\0' x)",
@@ -70,7 +70,7 @@ test('an event that is too large is refused, and one that almost is is heard', a
   expect(rig.decisions('e').filter((made) => made === 'event-emitted')).toHaveLength(1);
 });
 
-test('an event that is emitted while the engine is down is heard at resume', async () => {
+test('an event that is sent while the engine is down is processed at resume', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'w.meow.toml',
@@ -114,7 +114,7 @@ test.each(Array.from({ length: 9 }, (_, n) => n + 1))(
   },
 );
 
-test('who waits for an event is released when the run fails', async () => {
+test('await-event returns when the run fails', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'w.meow.toml',
@@ -130,7 +130,7 @@ test('who waits for an event is released when the run fails', async () => {
   expect(rig.read('status')).toBe('1\n');
 });
 
-test('outside of a run an event is nothing, and waiting for one is a mistake', async () => {
+test('outside a run, event does nothing and await-event is an error', async () => {
   await using rig = await Rig.setup();
   expect(await rig.meow('event', 'tick', '--data', 'n=1')).toEqual({ stdout: '', stderr: '', code: 0 });
   expect(await rig.meow('prime')).toEqual({ stdout: '', stderr: '', code: 0 });

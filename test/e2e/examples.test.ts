@@ -1,5 +1,5 @@
-// Every workflow in examples/ is run by the built binary, in a folder that has nothing but what a user may have there;
-// those with agents by simulated ones. An example without a test of its own fails the last one.
+// Runs every workflow in examples/ with the built binary, in a folder with only what a user may have there; agents are
+// simulated. The last test fails if an example has no test.
 
 import { chmodSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,12 +10,12 @@ import { Live, MEOW, Rig, until } from '../rig/rig.ts';
 const EXAMPLES = join(import.meta.dirname, '../../examples');
 const STAND_INS = join(EXAMPLES, 'agents/stand-ins');
 
-/** Some examples name a folder outside of the project by the id of the run, so that it must be nobody else's. */
+/** Some examples use a folder outside the project named after the run's id, so the id must be unique. */
 function idOf(name: string): string {
   return `${name.replace(/^.*\//, '')}-${process.pid}`;
 }
 
-/** Runs it to its end, which must be the one that is wanted. */
+/** Runs the example to its end, which must be the expected one. */
 async function run(rig: Rig, name: string, wanted: 'done' | 'failed', ...flags: readonly string[]): Promise<RunObject> {
   const { code, stderr } = await rig.meow('run', join(EXAMPLES, `${name}.meow.toml`), '--id', idOf(name), ...flags);
   expect({ code, stderr }).toEqual({ code: wanted === 'done' ? 0 : 1, stderr: '' });
@@ -39,7 +39,7 @@ test('hello: greets by name, whatever the name is', async () => {
   expect(stdout).toContain(" ( o.o )   Hello, Ada $(exit) o'Neill!\n  > ^ <    1 files here, on ");
 });
 
-test('checks: sums up what failed, and goes on all the same', async () => {
+test('checks: summarizes failures and continues', async () => {
   await using rig = await Rig.setup();
   rig.write('good.json', '{}');
   rig.write('deep/bad.json', '{');
@@ -53,7 +53,7 @@ test('checks: sums up what failed, and goes on all the same', async () => {
   expect(status.counts).toMatchObject({ done: 3, failed: 2 });
 });
 
-test('checks: fails when it is told to be strict', async () => {
+test('checks: fails with strict=true', async () => {
   await using rig = await Rig.setup();
   rig.write('large.txt', 'x'.repeat(3_000));
   const status = await run(rig, 'checks', 'failed', '--var', 'strict=true', '--var', 'kilobytes=1');
@@ -61,7 +61,7 @@ test('checks: fails when it is told to be strict', async () => {
   expect(status.steps['summary']?.status).toBe('failed');
 });
 
-test('download: arrives at the third attempt, and leaves nothing behind', async () => {
+test('download: succeeds at the third attempt, and leaves no files', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'download', 'done');
 
@@ -70,14 +70,14 @@ test('download: arrives at the third attempt, and leaves nothing behind', async 
   expect(await rig.shell(`test ! -e "\${TMPDIR:-/tmp}/meow-${idOf('download')}"`)).toMatchObject({ code: 0 });
 });
 
-test('download: gives up when the server never answers', async () => {
+test('download: fails if the server never answers', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'download', 'failed', '--var', 'hang_ups=99');
   expect(status.steps['fetch']).toMatchObject({ status: 'failed', attempt: 5 });
   expect(status.steps['verify']).toMatchObject({ status: 'skipped' });
 });
 
-test('backup: keeps an archive of every file', async () => {
+test('backup: archives every file', async () => {
   await using rig = await Rig.setup();
   rig.write('data/a file.txt', 'a');
   rig.write('data/deep/b', 'b');
@@ -89,10 +89,10 @@ test('backup: keeps an archive of every file', async () => {
   expect(stdout).toBe('data/a file.txt\ndata/deep/b\n');
 });
 
-test('backup: removes the half of an archive when it fails', async () => {
+test('backup: removes a partial archive on failure', async () => {
   await using rig = await Rig.setup();
   rig.write('data/a', 'a');
-  // A folder stands where the list of files is to be written.
+  // A folder is in the place of the file list.
   rig.write(`backups/.list-${idOf('backup')}/in-the-way`, '');
   const status = await run(rig, 'backup', 'failed', '--var', 'source=data');
 
@@ -101,7 +101,7 @@ test('backup: removes the half of an archive when it fails', async () => {
   expect(rig.decisions(idOf('backup'))).toContain('cleanup-finished');
 });
 
-test('matrix: builds every combination, and lists them', async () => {
+test('matrix: builds and lists every combination', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'matrix', 'done');
 
@@ -117,7 +117,7 @@ function inSite(name: string): string {
   return `site/${name}`;
 }
 
-test('pipeline: hands JSON from step to step', async () => {
+test('pipeline: passes JSON from step to step', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'pipeline', 'done');
 
@@ -127,7 +127,7 @@ test('pipeline: hands JSON from step to step', async () => {
   expect(rig.read('report.md')).toContain('5 orders, 2 invalid lines.');
 });
 
-test('pipeline: reads a table of one’s own', async () => {
+test('pipeline: reads a table from a file', async () => {
   await using rig = await Rig.setup();
   rig.write('orders.csv', 'region,amount\neast,500\neast,1\n');
   const flags = ['--var', 'csv=orders.csv', '--var-json', 'thresholds={"large":500}'];
@@ -160,28 +160,28 @@ test('release-notes: sorts the commits of a repository', async () => {
 `);
 });
 
-test('release-notes: says so where there is no history', async () => {
+test('release-notes: says that there is no history', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'release-notes', 'done');
   expect(output(status, 'notes', 'text')).toBe('## unreleased\n\n(no history here)\n');
 });
 
 describe('with simulated agents', () => {
-  /** A repository with a commit, as most of them need it. */
+  /** A repository with a commit, which most examples need. */
   async function repository(): Promise<Rig> {
     const rig = await Rig.setup();
     await rig.shell('git -c user.name=Ann -c user.email=ann@example.org commit --quiet --allow-empty -m first');
     return rig;
   }
 
-  /** The programs of `examples/agents/stand-ins`, and a `sleep` that takes hardly any time, come before all others. */
+  /** Puts `examples/agents/stand-ins`, and a `sleep` that takes almost no time, first on the PATH. */
   function withStandIns(rig: Rig): Readonly<Record<string, string>> {
     rig.write('bin/sleep', '#!/bin/sh\nexec /bin/sleep 0.1\n');
     chmodSync(rig.path('bin/sleep'), 0o755);
     return { PATH: `${rig.path('bin')}:${STAND_INS}:${rig.environment['PATH'] ?? ''}` };
   }
 
-  /** Up to its gate. */
+  /** Runs it up to its gate. */
   async function deploy(rig: Rig): Promise<Live> {
     const flags = ['--id', idOf('deploy'), '--adapter', 'sim', '--var', 'agent=t'];
     const args = ['run', join(EXAMPLES, 'agents/deploy.meow.toml'), ...flags];
@@ -190,21 +190,21 @@ describe('with simulated agents', () => {
     return live;
   }
 
-  test('simple-loop: takes task after task until there are none', async () => {
+  test('simple-loop: does one task after another until none are left', async () => {
     await using rig = await repository();
     const status = await run(rig, 'agents/simple-loop', 'done', '--adapter', 'sim', '--var', 'agent=w');
 
     const tasks = ['find-work', 'continue.find-work', 'continue.continue.find-work'];
     expect(tasks.map((step) => output(status, step, 'task_id'))).toEqual(['TASK-1', 'TASK-3', 'TASK-5']);
     expect(status.counts).toEqual({ pending: 0, running: 0, done: 11, failed: 0, skipped: 0 });
-    // The worktree is cleaned up, and its branch has the work of three rounds.
+    // The worktree is cleaned up, and its branch contains the work of three rounds.
     expect(rig.exists('.meow/worktrees/w')).toBe(false);
     expect((await rig.shell('git log --format=%s meow/w')).stdout).toBe(
       'continue.continue.do-work\ncontinue.do-work\ndo-work\nfirst\n',
     );
   });
 
-  test('simple-loop: killed in its second round, it goes on there, and asks for nothing twice', async () => {
+  test('simple-loop: killed in its second round, it continues there and repeats no prompt', async () => {
     await using rig = await repository();
     const id = idOf('simple-loop');
     const flags = ['--id', id, '--adapter', 'sim', '--var', 'agent=w'];
@@ -221,7 +221,7 @@ describe('with simulated agents', () => {
     );
   });
 
-  test('deploy: goes to production when somebody approves', async () => {
+  test('deploy: goes to production after an approval', async () => {
     await using rig = await repository();
     const id = idOf('deploy');
     const live = await deploy(rig);
@@ -239,7 +239,7 @@ describe('with simulated agents', () => {
     expect(rig.exists('deploy.log')).toBe(false);
   });
 
-  test('deploy: writes down that somebody rejected', async () => {
+  test('deploy: logs a rejection', async () => {
     await using rig = await repository();
     const id = idOf('deploy');
     const live = await deploy(rig);
@@ -249,7 +249,7 @@ describe('with simulated agents', () => {
     expect(output(await rig.status(id), 'approval-gate', 'reason')).toBe('not on a Friday');
   });
 
-  test('parallel: two agents build side by side, and one puts both together', async () => {
+  test('parallel: two agents build in parallel, and one merges both', async () => {
     await using rig = await repository();
     const status = await run(rig, 'agents/parallel', 'done', '--adapter', 'sim');
     const decisions = rig.decisions(idOf('parallel'));
@@ -259,7 +259,7 @@ describe('with simulated agents', () => {
     expect((await rig.shell(`git ls-tree --name-only ${commit}`)).stdout).toBe('api.txt\nui.txt\n');
   });
 
-  test('parallel-with-watchdog: the watchdog watches beside the others, and is ended when they have finished', async () => {
+  test('parallel-with-watchdog: the watchdog runs next to the others, and is stopped when they have finished', async () => {
     await using rig = await repository();
     const flags = ['--adapter', 'sim', '--var', 'task_id=TASK-7'];
     const status = await run(rig, 'agents/parallel-with-watchdog', 'done', ...flags);
@@ -285,13 +285,13 @@ describe('with simulated agents', () => {
     expect(counts).toMatchObject({ pending: 0, running: 0, failed: 0, skipped: 0 });
   });
 
-  test('event-monitor: each use of a tool is heard of, and the loop ends with the task', async () => {
+  test('event-monitor: the loop receives every tool use, and ends with the task', async () => {
     await using rig = await repository();
     const id = idOf('event-monitor');
     const path = join(EXAMPLES, 'agents/event-monitor.meow.toml');
     const live = rig.start('run', path, '--id', id, '--adapter', 'sim', '--var', 'worktree=.');
     await rig.decided(id, 'step-done cleanup');
-    // Reporting is a use of a tool as well, and its hook comes a moment late; otherwise the loop waits for 30 seconds.
+    // A report is also a tool use, and its hook comes slightly later; otherwise the loop would wait for 30 seconds.
     const inbox = rig.path(`.meow/workflows/${id}/inbox`);
     await rig.shell(
       `MEOW_WORKFLOW=${id} MEOW_AGENT=worker MEOW_INBOX=${inbox} meow event tool-completed --data tool=Bash`,
@@ -304,7 +304,7 @@ describe('with simulated agents', () => {
     expect(counts).toMatchObject({ pending: 0, running: 0, failed: 0, skipped: 0 });
   });
 
-  test('call: the parent makes way for the child, and goes on in its own session', async () => {
+  test('call: the parent stops for the child, and continues in its own session', async () => {
     await using rig = await repository();
     const status = await run(rig, 'agents/call', 'done', '--adapter', 'sim');
     expect(output(status, 'checkpoint', 'session_id')).toMatch(/./);
@@ -320,7 +320,7 @@ describe('with simulated agents', () => {
     expect(rig.exists('.meow/worktrees/child')).toBe(false);
   });
 
-  test('headless-loop: one session through all prompts, a copy of it for another agent, and what it all cost', async () => {
+  test('headless-loop: one session for all prompts, a fork for another agent, and the total cost', async () => {
     await using rig = await Rig.setup();
     const status = await run(rig, 'agents/headless-loop', 'done', '--adapter', 'sim');
     expect(status.counts).toEqual({ pending: 0, running: 0, done: 12, failed: 0, skipped: 0 });
@@ -329,7 +329,7 @@ describe('with simulated agents', () => {
       'feed the cat',
     ]);
     expect(rig.read('diary.txt')).toBe('I watered the plants and fed the cat.\n');
-    // The worker was asked again once; the historian began with all of that.
+    // The worker was asked again once; the historian started with that whole session.
     const folder = `.meow/workflows/${idOf('headless-loop')}/sim-sessions`;
     const sessions = rig.files(folder).filter((path) => path.endsWith('.jsonl'));
     const prompts = sessions.map((path) => rig.read(path).split('"prompt":').length - 1);
@@ -339,21 +339,21 @@ describe('with simulated agents', () => {
     );
   });
 
-  test('ask-a-program: any program answers, and one is asked what the other has answered', async () => {
+  test('ask-a-program: any program can answer, and one agent gets the answer of another', async () => {
     await using rig = await Rig.setup();
     const status = await run(rig, 'agents/ask-a-program', 'done');
     expect(rig.read('answer.txt')).toBe('apple\npear\nquince\n');
     expect(output(status, 'count', 'result')).toBe('3');
   });
 
-  test('ask-a-program: asks the one that it is told', async () => {
+  test('ask-a-program: uses the program from the variable', async () => {
     await using rig = await Rig.setup();
     const flags = ['--var', 'program=tr a-z A-Z', '--var', 'text=hello'];
     const status = await run(rig, 'agents/ask-a-program', 'done', ...flags);
     expect(output(status, 'ask', 'result')).toBe('HELLO');
   });
 
-  test('recovery: a fresh agent does what the first could not', async () => {
+  test('recovery: a new agent does what the first could not', async () => {
     await using rig = await repository();
     const status = await run(rig, 'agents/recovery', 'done', '--adapter', 'sim');
     expect(status.steps['implement-feature']?.status).toBe('failed');
@@ -363,7 +363,7 @@ describe('with simulated agents', () => {
     expect(status.steps['publish']?.status).toBe('done');
   });
 
-  test('recovery: when three retries have failed too, a person decides', async () => {
+  test('recovery: after three failed retries, a person decides', async () => {
     await using rig = await repository();
     // The same workflow with agents that all crash.
     rig.write('recovery.meow.toml', readFileSync(join(EXAMPLES, 'agents/recovery.meow.toml')));
@@ -381,7 +381,7 @@ describe('with simulated agents', () => {
   });
 });
 
-test('the first workflow of the documents: killed in its second round, resumed, approved', async () => {
+test('the first workflow of the documentation: killed in its second round, resumed, approved', async () => {
   await using rig = await Rig.setup();
   const text = readFileSync(join(import.meta.dirname, '../../docs/first-workflow.md'), 'utf8');
   const [prepare = '', kill = ''] = [...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)]
@@ -397,7 +397,7 @@ test('the first workflow of the documents: killed in its second round, resumed, 
   rig.write('chores.meow.toml', workflows[1] ?? '');
   expect((await rig.meow('validate', 'chores.meow.toml')).stdout).toBe('no problems\n');
   const killed = rig.start('run', 'chores.meow.toml', '--id', 'chores');
-  // Decided is not yet done: the agent must have its second prompt.
+  // A recorded decision is not yet carried out: wait until the agent has its second prompt.
   const said = '.meow/workflows/chores/agents/worker/start#1/stdout';
   await until(() => rig.exists(said) && rig.read(said).split('> Do the next chore').length > 2, 'the second prompt');
   await rig.shell(kill);
@@ -416,7 +416,7 @@ test('the first workflow of the documents: killed in its second round, resumed, 
   expect(['all.do', 'all.again.do', 'all.again.again.do'].map((step) => steps[step]?.attempt)).toEqual([1, 1, 1]);
 });
 
-test('every example is tried', () => {
+test('every example is tested', () => {
   const names = readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' }).flatMap(
     (file) => /^(.*)\.meow\.toml$/.exec(file)?.[1] ?? [],
   );

@@ -12,7 +12,7 @@ async function waiting(script = GATED): Promise<{ rig: Rig; run: ReturnType<Rig[
   return { rig, run };
 }
 
-test('an approval lets a step go on, and its notes reach it', async () => {
+test('an approval lets a step continue, and its notes reach the step', async () => {
   const { rig, run } = await waiting();
   await using _ = rig;
   const { stdout, code } = await rig.meow('approve', 'g', 'review', '--notes', 'looks good', '--as', 'ann');
@@ -22,7 +22,7 @@ test('an approval lets a step go on, and its notes reach it', async () => {
   expect([rig.read('status'), rig.read('said')]).toEqual(['0\n', 'looks good\n']);
 });
 
-test('a rejection is status 1 with its reason', async () => {
+test('a rejection is exit code 1 with its reason', async () => {
   const { rig, run } = await waiting();
   await using _ = rig;
   expect((await rig.meow('reject', 'g', 'review', '--reason', 'no tests')).code).toBe(0);
@@ -40,7 +40,7 @@ test('a question is answered with a text', async () => {
   expect([rig.read('status'), rig.read('said')]).toEqual(['0\n', 'the blue one\n']);
 });
 
-test('nobody decides in time: status 3', async () => {
+test('without a decision in time: exit code 3', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', GATED.replace('await-approval review', 'await-approval review --timeout 200ms'));
   const { stdout } = await rig.meow('run', 'w.meow.toml', '--id', 'g');
@@ -49,7 +49,7 @@ test('nobody decides in time: status 3', async () => {
   expect(rig.decisions('g')).toContain('gate-expired gate');
 });
 
-test('the open gates of all runs are listed', async () => {
+test('gates lists the open gates of all runs', async () => {
   const { rig, run } = await waiting();
   await using _ = rig;
   const { stdout } = await rig.meow('gates');
@@ -62,7 +62,7 @@ test('the open gates of all runs are listed', async () => {
   expect(await rig.meow('gates')).toMatchObject({ stdout: '', stderr: 'no gate is open\n', code: 0 });
 });
 
-test('what is asked is shown to who decides', async () => {
+test('gates shows the question', async () => {
   const { rig, run } = await waiting(
     `[main]\n${shellStep('gate', "meow await-approval review --prompt 'Is the plan good?'")}`,
   );
@@ -74,7 +74,7 @@ test('what is asked is shown to who decides', async () => {
   expect((await run.ended).code).toBe(0);
 });
 
-test('a gate that nobody has asked for yet may be decided, and that is said', async () => {
+test('a gate may be decided before it is requested, and the command says so', async () => {
   await using rig = await Rig.setup();
   const hold = 'while [ ! -e go ]; do sleep 0.02; done; meow await-approval later; echo $? > status';
   rig.write('w.meow.toml', `[main]\n${shellStep('gate', 'meow await-approval now')}${shellStep('hold', hold)}`);
@@ -89,7 +89,7 @@ test('a gate that nobody has asked for yet may be decided, and that is said', as
   expect(rig.read('status')).toBe('1\n');
 });
 
-test('the first decision stands', async () => {
+test('the first decision is final', async () => {
   const { rig, run } = await waiting(
     `[main]\n${shellStep('gate', 'meow await-approval review; while [ ! -e go ]; do sleep 0.02; done')}`,
   );
@@ -104,7 +104,7 @@ test('the first decision stands', async () => {
   expect(await rig.meow('approve', 'g', 'review')).toMatchObject({ code: 2 });
 });
 
-test('a decision without an engine is kept, and applied at resume; the first stands there too', async () => {
+test('a decision without an engine is stored and applied at resume; there too, the first is final', async () => {
   const { rig, run } = await waiting();
   await using _ = rig;
   run.kill('SIGKILL');
@@ -118,7 +118,7 @@ test('a decision without an engine is kept, and applied at resume; the first sta
   expect([rig.read('status'), rig.read('said')]).toEqual(['0\n', 'fine\n']);
 });
 
-test('a gate that is asked for over a crash is still waited for', async () => {
+test('a gate that was requested before a crash is still open after it', async () => {
   const { rig, run } = await waiting();
   await using _ = rig;
   run.kill('SIGKILL');
@@ -130,7 +130,7 @@ test('a gate that is asked for over a crash is still waited for', async () => {
   expect(rig.read('status')).toBe('0\n');
 });
 
-test('who waits for a gate is released when the run fails', async () => {
+test('await-approval returns when the run fails', async () => {
   await using rig = await Rig.setup();
   const fails = shellStep('fails', 'while [ ! -e go ]; do sleep 0.02; done; exit 1');
   rig.write('w.meow.toml', `${GATED}${fails}`);

@@ -1,4 +1,4 @@
-// A disk that refuses to take more, by the limit that a process can set itself on the size of files.
+// A full disk, simulated by a process limit on the size of files.
 
 import { describe, expect, test } from 'vitest';
 import { Rig, shellStep } from '../rig/rig.ts';
@@ -7,10 +7,10 @@ const CHAIN = `[main]\n${Array.from({ length: 12 }, (_, index) =>
   shellStep(`s${index}`, `echo s${index} >> ran`, index === 0 ? '' : `needs = ["s${index - 1}"]`),
 ).join('')}`;
 
-/** Units of 512 bytes: the program fits, the journal of the whole run does not. */
+/** In units of 512 bytes: the program fits, the journal of the whole run does not. */
 const LIMIT = 'ulimit -f 12';
 
-test('a journal that cannot be written holds the run, and it goes on where it stood', async () => {
+test('a journal that cannot be written holds the run, which resumes where it left off', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', CHAIN);
   const { stderr, code } = await rig.shell(`${LIMIT}; meow run w.meow.toml --id h`);
@@ -30,7 +30,7 @@ test('a journal that cannot be written holds the run, and it goes on where it st
   expect(ran).toEqual(Array.from({ length: 12 }, (_, index) => `s${index}`));
 });
 
-test('a state file that cannot be written either says nothing against it', async () => {
+test('a run continues although its state file cannot be written', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', CHAIN);
   rig.write('.meow/workflows/h.yaml.tmp/in-the-way', '');
@@ -41,7 +41,7 @@ test('a state file that cannot be written either says nothing against it', async
   );
 });
 
-test.for(['', '--detach'])('a run whose first record cannot be kept leaves no trace %s', async (flag) => {
+test.for(['', '--detach'])('a run whose first record cannot be written leaves no trace %s', async (flag) => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', CHAIN);
   const args = ['--id', 'h', '--meta', `long=${'x'.repeat(8_000)}`, flag].join(' ');
@@ -63,7 +63,7 @@ ${shellStep('b', 'echo b >> ../ran', 'needs = ["fill"]\non_error = "continue"\nr
 ${shellStep('c', 'echo c >> ../ran', 'needs = ["b"]')}`;
 
   test.for(['64', '160', '304'])(
-    'holds the run before a step that could leave nothing (%s KB); with room again it goes on',
+    'holds the run before a step without room for its files (%s KB); with room, it continues',
     async (size, context) => {
       await using rig = await Rig.setup();
       rig.write('w.meow.toml', STEPS);

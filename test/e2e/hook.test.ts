@@ -7,13 +7,13 @@ import { MEOW, Rig, until } from '../rig/rig.ts';
 const HOOK = join(dirname(MEOW), 'hook.sh');
 const SILENCE = { stdout: '', stderr: '', code: 0 };
 
-/** A line of a shell in which `$HOOK` is the program that hooks call. */
+/** A shell command line in which `$HOOK` is the program that hooks call. */
 function shell(rig: Rig, environment: Readonly<Record<string, string>>, script: string): Promise<Result> {
   const variables = Object.entries({ HOOK, ...environment }).map(([name, value]) => `export ${name}='${value}'; `);
   return rig.shell(`${variables.join('')}${script}`);
 }
 
-/** A rig with a folder for what hooks leave, and its place in the environment. */
+/** A rig with a folder for hook files, and its path in the environment. */
 async function setup(): Promise<{ rig: Rig; environment: Readonly<Record<string, string>> }> {
   const rig = await Rig.setup();
   rig.write('hooks/.keep', '');
@@ -24,7 +24,7 @@ function left(rig: Rig): readonly string[] {
   return rig.files('hooks').filter((name) => name !== 'hooks/.keep');
 }
 
-test('what a hook is told is left as a file, whole and for its user alone', async () => {
+test('the input of a hook is stored completely, in a file that only its user can read', async () => {
   const { rig, environment } = await setup();
   await using _ = rig;
   const payload = Buffer.from(Array.from({ length: 3_000_000 }, (_byte, at) => (at * 7919 + (at >> 8)) % 256));
@@ -37,7 +37,7 @@ test('what a hook is told is left as a file, whole and for its user alone', asyn
   expect(statSync(rig.path(file)).mode & 0o777).toBe(0o600);
 });
 
-test('the names of the files tell the order', async () => {
+test('the names of hook files are in chronological order', async () => {
   const { rig, environment } = await setup();
   await using _ = rig;
   const events = ['SessionStart', 'UserPromptSubmit', 'PreToolUse', 'PostToolUse', 'Notification', 'SessionEnd'];
@@ -53,12 +53,12 @@ test.each([
   ['where its name is not whole', './hooks', 'Stop'],
   ['where the event has no name', 'hooks', ''],
   ['where the event has no name of one', 'hooks', '../Stop'],
-])('%s a hook takes what it is told, and does nothing', async (_when, folder, event) => {
+])('%s a hook reads its input and does nothing', async (_when, folder, event) => {
   const { rig } = await setup();
   await using _ = rig;
   rig.write('file', '');
   const place = folder === '' || folder.startsWith('.') ? folder : rig.path(folder);
-  // The writer would be told by a signal that nobody reads.
+  // SIGPIPE would show that nobody reads the input.
   const script = `{ head -c 3000000 /dev/zero; echo $? > wrote; } | "$HOOK" '${event}'`;
   expect(await shell(rig, { MEOW_HOOKS: place }, script)).toEqual(SILENCE);
   expect(rig.read('wrote')).toBe('0\n');
@@ -88,7 +88,7 @@ command = "while [ ! -e go ]; do sleep 0.02; done"
 needs = ["work"]
 `;
 
-test('an agent that stops in the middle of its step is told to go on, and one that has reported is not', async () => {
+test('an agent that stops during its step is told to continue, and one that has reported is not', async () => {
   const { rig, environment } = await setup();
   await using _ = rig;
   rig.write('w.meow.toml', WORKFLOW);

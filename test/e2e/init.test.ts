@@ -6,7 +6,7 @@ import { Rig } from '../rig/rig.ts';
 
 const TEMPLATES = join(import.meta.dirname, '../../lib/init');
 
-test('init makes an example that is valid and runs, and overwrites nothing', async () => {
+test('init creates an example that is valid and runs, and overwrites nothing', async () => {
   await using rig = await Rig.setup();
   const { stdout, code } = await rig.meow('init');
   expect(stdout).toBe(`wrote .meow/config.toml
@@ -28,7 +28,7 @@ Read and change it: .meow/templates/hello.meow.toml
   expect(rig.read('.meow/config.toml')).toBe('shell = "bash"\n');
 });
 
-test('init keeps what runs leave behind out of git, and nothing else', async () => {
+test('init keeps only the files of runs out of git', async () => {
   await using rig = await Rig.setup();
   await rig.meow('init');
   await rig.meow('run', 'hello', '--id', 'h');
@@ -41,7 +41,7 @@ test('init keeps what runs leave behind out of git, and nothing else', async () 
   );
 });
 
-test('where nothing can be written, init says why', async (context) => {
+test('init reports why it cannot write', async (context) => {
   await using rig = await Rig.setup();
   const result = await rig.onDisk('ro', 'meow init');
   if (result === null) context.skip('nothing may be mounted here');
@@ -54,7 +54,7 @@ test('where nothing can be written, init says why', async (context) => {
   });
 });
 
-test('where the disk is full, init leaves no half of a file', async (context) => {
+test('init leaves no partial file on a full disk', async (context) => {
   await using rig = await Rig.setup();
   const result = await rig.onDisk('size=64k', '{ head -c 90000 /dev/zero > fill; meow init; } ; echo $?; find .meow');
   if (result === null) context.skip('nothing may be mounted here');
@@ -62,7 +62,7 @@ test('where the disk is full, init leaves no half of a file', async (context) =>
   expect(result?.stderr).toContain('the disk is full');
 });
 
-test('a template that there is none of is answered with those that there are', async () => {
+test('an unknown template prints the list', async () => {
   await using rig = await Rig.setup();
   const { stdout, stderr, code } = await rig.meow('init', '--template', 'helo');
   expect({ stdout, code }).toEqual({ stdout: '', code: 2 });
@@ -77,8 +77,8 @@ test('a template that there is none of is answered with those that there are', a
   expect(rig.exists('.meow')).toBe(false);
 });
 
-describe('a template with agents runs at once, by simulated ones', () => {
-  /** Laid down, valid, and begun. */
+describe('a template with agents runs immediately, with simulated agents', () => {
+  /** Creates the template, validates it, and starts it. */
   async function begin(rig: Rig, template: string): Promise<Live> {
     const { stdout } = await rig.meow('init', '--template', template);
     expect(stdout).toContain(`wrote .meow/templates/${template}.sim.toml\n`);
@@ -86,7 +86,7 @@ describe('a template with agents runs at once, by simulated ones', () => {
     return rig.start('run', template, '--id', 't');
   }
 
-  /** To its end. */
+  /** Runs it to the end. */
   async function run(rig: Rig, template: string): Promise<RunObject> {
     const live = await begin(rig, template);
     expect(await live.ended).toMatchObject({ stderr: '', code: 0 });
@@ -94,7 +94,7 @@ describe('a template with agents runs at once, by simulated ones', () => {
     return rig.status('t');
   }
 
-  test('work-loop: every task of the list is done', async () => {
+  test('work-loop: does every task of the list', async () => {
     await using rig = await Rig.setup();
     rig.write('TASKS', "it's $(first)\nsecond\n");
     const { counts } = await run(rig, 'work-loop');
@@ -103,13 +103,13 @@ describe('a template with agents runs at once, by simulated ones', () => {
     expect(counts).toMatchObject({ failed: 0, skipped: 0 });
   });
 
-  test('work-loop: has a list to show where there is none', async () => {
+  test('work-loop: creates a sample list if there is none', async () => {
     await using rig = await Rig.setup();
     await run(rig, 'work-loop');
     expect(rig.read('DONE')).toBe('done: write a poem\ndone: let it rhyme\ndone: read it aloud\n');
   });
 
-  test('parallel: each part of the plan has an agent, two at a time', async () => {
+  test('parallel: starts an agent for each part of the plan, two at a time', async () => {
     await using rig = await Rig.setup();
     const { steps } = await run(rig, 'parallel');
     expect(['0', '1', '2'].map((part) => steps[`build.${part}.work`]?.status)).toEqual(['done', 'done', 'done']);
@@ -121,7 +121,7 @@ describe('a template with agents runs at once, by simulated ones', () => {
     expect((await rig.meow('logs', 't', 'show')).stdout).toBe('Three parts, and they fit.\n');
   });
 
-  test('gate: a rejection sends it back, an approval publishes it', async () => {
+  test('gate: a rejection sends the text back, an approval publishes it', async () => {
     await using rig = await Rig.setup();
     const live = await begin(rig, 'gate');
     await rig.decided('t', 'gate-asked draft.review');
@@ -135,7 +135,7 @@ describe('a template with agents runs at once, by simulated ones', () => {
     );
   });
 
-  test('recovery: after a crash and a hang the work is done', async () => {
+  test('recovery: does the work after a crash and a hang', async () => {
     await using rig = await Rig.setup();
     const { steps } = await run(rig, 'recovery');
     expect(steps['work']?.status).toBe('failed');
@@ -143,14 +143,14 @@ describe('a template with agents runs at once, by simulated ones', () => {
     expect((await rig.meow('logs', 't', 'show')).stdout).toBe('It was a quiet month.\n');
   });
 
-  test('every one is tried', () => {
+  test('every template is tested', () => {
     const names = readdirSync(TEMPLATES).flatMap((file) => /^(.*)\.sim\.toml$/.exec(file)?.[1] ?? []);
     const tried = readFileSync(import.meta.filename, 'utf8').matchAll(/(?:run|begin)\(rig, '([\w-]+)'\)/g);
     expect([...new Set([...tried].map(({ 1: name = '' }) => name))].toSorted()).toEqual(names.toSorted());
   });
 });
 
-test('help names every command, and each has its own', async () => {
+test('help lists every command, and each has its own help', async () => {
   await using rig = await Rig.setup();
   const { stdout, stderr, code } = await rig.meow('help');
   expect(stderr).toBe('');

@@ -4,7 +4,7 @@ import { createConnection } from 'node:net';
 import { expect, test } from 'vitest';
 import { Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
 
-test('every step knows where its run is talked to, and only its user gets there', async () => {
+test('every step knows how to contact its run, and only its user can', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${shellStep('a', 'env | grep ^MEOW_ | sort > env; umask > umask')}`);
   const previous = process.umask(0);
@@ -24,7 +24,7 @@ test('every step knows where its run is talked to, and only its user gets there'
   expect(statSync(folder).mode & 0o777).toBe(0o700);
 });
 
-test('how a step stands is told, by the engine or by the journal', async () => {
+test('step-status prints a status from the engine or from the journal', async () => {
   await using rig = await Rig.setup();
   const script = [
     'meow step-status a > seen; meow step-status b --is pending >> seen; echo $? >> seen',
@@ -41,7 +41,7 @@ test('how a step stands is told, by the engine or by the journal', async () => {
   expect(await rig.meowWith(inStep, 'step-status', 'x')).toMatchObject({ code: 2 });
 });
 
-test('a step that is not an agent step takes no report', async () => {
+test('a step that is not an agent step accepts no report', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${shellStep('a', 'meow done --output x=1 2> said; echo $? > status')}`);
   await rig.meow('run', 'w.meow.toml');
@@ -49,7 +49,7 @@ test('a step that is not an agent step takes no report', async () => {
   expect(rig.read('status')).toBe('1\n');
 });
 
-test('without the socket everything goes by the inbox', async () => {
+test('without the socket, all messages go through the inbox', async () => {
   await using rig = await Rig.setup();
   const script = [
     'export MEOW_ORCH_SOCK=/nowhere/sock',
@@ -64,7 +64,7 @@ test('without the socket everything goes by the inbox', async () => {
   expect(rig.read('heard')).toBe('n=1\nrunning\nError: step a is not an agent step\n1\n');
 });
 
-test('steps whose ids have grown long talk as any other', async () => {
+test('steps with long ids can communicate too', async () => {
   await using rig = await Rig.setup();
   const talk = [
     'meow event tick --data n=1; meow await-event tick --timeout 5m > heard',
@@ -105,7 +105,7 @@ ${shellStep('talk', talk, 'needs = ["work"]').replaceAll('main.', 'bottom.')}`,
   expect(rig.read('heard')).toBe('n=1\ndone\nrunning\n');
 });
 
-test('a run whose path is too long for a socket has it elsewhere', async () => {
+test('a socket is placed elsewhere if the path of its run is too long', async () => {
   await using rig = await Rig.setup();
   const folder = rig.path('d'.repeat(110));
   mkdirSync(`${folder}/.meow`, { recursive: true });
@@ -118,14 +118,14 @@ test('a run whose path is too long for a socket has it elsewhere', async () => {
   expect(rig.read(`${'d'.repeat(110)}/seen`)).toBe('running\n');
 });
 
-test('who has ended its step and still holds a connection keeps no run from its end', async () => {
+test('an open connection of a finished step does not delay the end of the run', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
   const run = rig.start('run', 'w.meow.toml', '--id', 'i');
   await rig.appears('hold.began');
   const connections = Array.from({ length: 300 }, () => {
     const connection = createConnection(rig.path('.meow/workflows/i/sock'));
-    connection.on('error', () => {}); // refused, or hung up on: both are meant
+    connection.on('error', () => {}); // Refused or disconnected: both are expected.
     connection.write('{"type":"await_event","event_type":"never"}\n{"type":"half');
     return connection;
   });
@@ -134,7 +134,7 @@ test('who has ended its step and still holds a connection keeps no run from its 
   for (const connection of connections) connection.destroy();
 });
 
-test('random bytes on the socket and rubbish in the inbox do a run no harm', async () => {
+test('random bytes on the socket and invalid files in the inbox do not harm a run', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'w.meow.toml',
@@ -146,13 +146,13 @@ test('random bytes on the socket and rubbish in the inbox do a run no harm', asy
   for (let n = 0; n < 50; n++) {
     const bytes = Buffer.from(Array.from({ length: 2_000 }, () => Math.floor(Math.random() * 256)));
     const connection = createConnection(rig.path(`${folder}/sock`));
-    connection.on('error', () => {}); // hung up on: that is meant
+    connection.on('error', () => {}); // Disconnected, as expected.
     connection.write(bytes);
     rig.write(`${folder}/inbox/${n}.tell`, bytes);
     rig.write(`${folder}/inbox/${n}.event`, bytes);
   }
   const huge = createConnection(rig.path(`${folder}/sock`));
-  huge.on('error', () => {}); // hung up on: that is meant
+  huge.on('error', () => {}); // Disconnected, as expected.
   huge.write(Buffer.alloc(5_000_000, '['));
   await until(() => huge.destroyed, 'the long line to be refused');
   rig.write('hold.go', '');
@@ -164,13 +164,13 @@ test('random bytes on the socket and rubbish in the inbox do a run no harm', asy
   );
 });
 
-test('a hostile client makes the engine neither stop nor grow', async () => {
+test('a hostile client cannot stop the engine or exhaust its memory', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
   const run = rig.start('run', 'w.meow.toml', '--id', 'i');
   await rig.appears('hold.began');
   const path = rig.path('.meow/workflows/i/sock');
-  const connect = (): Socket => createConnection(path).on('error', () => {}); // hung up on, or refused: both are meant
+  const connect = (): Socket => createConnection(path).on('error', () => {}); // Disconnected or refused: both are expected.
   const before = residentMb(rig.enginePid('i'));
   const deaf = connect();
   deaf.pause();
@@ -197,7 +197,7 @@ function residentMb(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 
-test('a step that is killed while it waits leaves nobody waiting', async () => {
+test('a step that is killed while it waits leaves no pending wait', async () => {
   await using rig = await Rig.setup();
   const script =
     'timeout 0.3 meow await-event tick; meow event tick; meow await-event tick --timeout 5m; echo $? > status';
@@ -206,7 +206,7 @@ test('a step that is killed while it waits leaves nobody waiting', async () => {
   expect(rig.read('status')).toBe('0\n');
 });
 
-test('an inbox that cannot be made ends the run before anything is started, and says why', async () => {
+test('if the inbox cannot be created, the run fails before anything starts, and says why', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
   const run = rig.start('run', 'w.meow.toml', '--id', 'i');

@@ -1,5 +1,5 @@
-// Every workflow of lib/ is run by the built binary, as a workflow of a user reaches it: by `lib/NAME#WORKFLOW`, from a
-// project that has no lib of its own. A file without a test of its own fails the last one.
+// Runs every workflow of lib/ with the built binary, as a user's workflow would: by `lib/NAME#WORKFLOW`, from a project
+// without its own lib. The last test fails if a file has no test.
 
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ async function repository(): Promise<Rig> {
   return rig;
 }
 
-/** The main workflow with these steps, run to its end, which must be the one that is wanted. */
+/** Runs a main workflow with these steps to its end, which must be the expected one. */
 async function run(rig: Rig, wanted: 'done' | 'failed', steps: string, sim = ''): Promise<RunObject> {
   write(rig, steps, sim);
   const { code, stderr } = await rig.meow('run', 'a.meow.toml', '--id', 'a');
@@ -31,7 +31,7 @@ function write(rig: Rig, steps: string, sim = ''): void {
   rig.write('a.sim.toml', sim);
 }
 
-/** A step that brings in a workflow of the library; its variables as TOML. */
+/** A step that expands a workflow of the library; its variables as TOML. */
 function use(id: string, template: string, variables: string, needs: readonly string[] = []): string {
   return `[[main.steps]]
 id = "${id}"
@@ -53,7 +53,7 @@ function stop(need: string): string {
 }
 
 describe('lib/worktree', () => {
-  test('makes a worktree on a branch of its own, tells its path, and makes none twice', async () => {
+  test('creates a worktree on its own branch, outputs its path, and creates none twice', async () => {
     await using rig = await repository();
     const steps = [
       use('tree', 'worktree#create', 'name = "w 1"'),
@@ -64,7 +64,7 @@ describe('lib/worktree', () => {
         'needs = ["same.add"]',
       ),
     ];
-    // A space is no part of a branch, so that one is named.
+    // A branch name cannot contain a space, so the branch is named explicitly.
     const named = steps.map((step) => step.replace('"w 1" }', '"w 1", branch = "feature" }'));
     const { steps: ran } = await run(rig, 'done', named.join(''));
 
@@ -74,21 +74,21 @@ describe('lib/worktree', () => {
     expect((await rig.meow('logs', 'a', 'look')).stdout).toBe('feature\na project\n');
   });
 
-  test('takes up a branch that is there, also where somebody has removed the folder', async () => {
+  test('reuses an existing branch, even if somebody removed the folder', async () => {
     await using rig = await repository();
     await rig.shell('git worktree add -q -b meow/w .meow/worktrees/w && rm -rf .meow/worktrees/w');
     const { steps } = await run(rig, 'done', use('tree', 'worktree#create', 'name = "w"'));
     expect(steps['tree.add']).toMatchObject({ attempt: 1, outputs: { path: rig.path('.meow/worktrees/w') } });
   });
 
-  test('several are made at once', async () => {
+  test('creates several worktrees in parallel', async () => {
     await using rig = await repository();
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     await run(rig, 'done', names.map((name) => use(name, 'worktree#create', `name = "${name}"`)).join(''));
     expect((await rig.shell('git worktree list | wc -l')).stdout.trim()).toBe('7');
   });
 
-  test('removes a worktree, and one that is gone already', async () => {
+  test('removes a worktree, and succeeds if it is already gone', async () => {
     await using rig = await repository();
     await rig.shell('git worktree add -q -b meow/w .meow/worktrees/w');
     const twice = [
@@ -100,7 +100,7 @@ describe('lib/worktree', () => {
     expect((await rig.shell('git branch --list meow/w')).stdout).toContain('meow/w');
   });
 
-  test('keeps work that is not committed, unless it is forced', async () => {
+  test('keeps uncommitted work, unless forced', async () => {
     await using rig = await repository();
     await rig.shell('git worktree add -q -b meow/w .meow/worktrees/w && echo precious > .meow/worktrees/w/new');
     const { steps } = await run(rig, 'failed', use('remove', 'worktree#remove', 'name = "w"'));
@@ -127,7 +127,7 @@ describe('lib/claude-events', () => {
     return use('hooks', 'claude-events#setup-hooks', `worktree = "w", events = "${events}"`);
   }
 
-  /** What a hook gives to `meow`, one argument a line, where it is called with this on stdin. */
+  /** The arguments that a hook passes to `meow`, one per line, if it gets this input on stdin. */
   function called(rig: Rig, command: string, input: string): string {
     rig.write('bin/meow', '#!/bin/sh\nprintf "%s\\n" "$@" >> called\n');
     const { PATH = '' } = rig.environment;
@@ -160,7 +160,7 @@ describe('lib/claude-events', () => {
     }
   });
 
-  test('what stands in the file stays, and our own hooks are replaced, however often it is run', async () => {
+  test('keeps the contents of the file and replaces its own hooks, however often it runs', async () => {
     await using rig = await repository();
     const theirs = { matcher: 'Bash', hooks: [{ type: 'command', command: 'echo mine' }] };
     rig.write(FILE, JSON.stringify({ permissions: { allow: ['Bash'] }, hooks: { PreToolUse: [theirs], Other: [{}] } }));
@@ -176,7 +176,7 @@ describe('lib/claude-events', () => {
     expect((await rig.shell('grep -c settings.local .git/info/exclude')).stdout).toBe('1\n');
   });
 
-  test('a file that is no JSON is left as it is', async () => {
+  test('does not change a file that is not valid JSON', async () => {
     await using rig = await repository();
     rig.write(FILE, '{ // mine\n}');
     await run(rig, 'failed', setUp('all'));
@@ -184,14 +184,14 @@ describe('lib/claude-events', () => {
     expect(rig.read(FILE)).toBe('{ // mine\n}');
   });
 
-  test('events that nobody knows are refused', async () => {
+  test('refuses unknown events', async () => {
     await using rig = await repository();
     rig.write('w/x', '');
     await run(rig, 'failed', setUp('some'));
     expect(rig.exists(FILE)).toBe(false);
   });
 
-  test('a hook tells the name of the tool, whatever the tool is given', async () => {
+  test('a hook sends the name of the tool, whatever the tool’s input is', async () => {
     await using rig = await repository();
     rig.write('w/x', '');
     await run(rig, 'done', setUp('all'));
@@ -201,12 +201,12 @@ describe('lib/claude-events', () => {
       tool_name: 'mcp__git__log',
       tool_input: { tool_name: 'no', text: '"tool_name":"' },
     };
-    // More than a pipe holds.
+    // More than a pipe can hold.
     const long = JSON.stringify({ ...given, tool_response: 'x'.repeat(200_000) });
     expect(called(rig, command, long)).toBe('event\ntool-completed\n--data\ntool=mcp__git__log\n');
   });
 
-  test('a hook does no harm where it is given nothing, where there is no meow, and outside of a run', async () => {
+  test('a hook does no harm without input, without meow, and outside a run', async () => {
     await using rig = await repository();
     rig.write('w/x', '');
     await run(rig, 'done', setUp('all'));
@@ -224,7 +224,7 @@ describe('lib/claude-events', () => {
     }
   });
 
-  test('the run hears of a tool that an agent uses', async () => {
+  test('the run receives an event when an agent uses a tool', async () => {
     await using rig = await repository();
     rig.write('w/x', '');
     const listen = `[[main.steps]]
@@ -233,7 +233,7 @@ executor = "branch"
 condition = "meow await-event tool-completed --filter agent=worker --filter tool=Write --timeout 5m"
 needs = ["start"]
 `;
-    // The agent calls its own hook, as Claude Code would.
+    // The agent calls its own hook, like Claude Code.
     const hook = `node -e 'console.log(JSON.parse(require("fs").readFileSync("${FILE}")).hooks.PostToolUse[0].hooks[0].command)'`;
     const sim = `[[on]]
 do = [{ run = ${JSON.stringify(`printf '{"tool_name":"Write"}' | sh -c "$(${hook})"`)} }, { done = true }]
@@ -252,7 +252,7 @@ describe('lib/approval', () => {
     'needs = ["ask.decision"]',
   );
 
-  test('goes on when somebody approves, and hands on the notes', async () => {
+  test('continues after an approval, and passes on the notes', async () => {
     await using rig = await repository();
     write(rig, ASK + AFTER);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -265,7 +265,7 @@ describe('lib/approval', () => {
     expect((await rig.meow('logs', 'a', 'after')).stdout).toBe('true well done\n');
   });
 
-  test('fails when somebody rejects', async () => {
+  test('fails after a rejection', async () => {
     await using rig = await repository();
     write(rig, ASK + AFTER);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -278,7 +278,7 @@ describe('lib/approval', () => {
     expect((await rig.status('a')).steps['after']?.status).toBe('skipped');
   });
 
-  test('goes on all the same where it is told to', async () => {
+  test('continues after a rejection if told to', async () => {
     await using rig = await repository();
     write(rig, ASK.replace('timeout', 'otherwise = "continue", timeout') + AFTER);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -288,14 +288,14 @@ describe('lib/approval', () => {
     expect((await rig.meow('logs', 'a', 'after')).stdout).toBe('false no\n');
   });
 
-  test('fails when nobody decides in time', async () => {
+  test('fails without a decision in time', async () => {
     await using rig = await repository();
     const { steps } = await run(rig, 'failed', ASK.replace('1h', '200ms'));
     expect(steps['ask.decision.too-late']?.status).toBe('failed');
     expect((await rig.meow('logs', 'a', 'ask.decision.too-late')).stderr).toBe('nobody decided release within 200ms\n');
   });
 
-  test('tells people by a command, and does without when that fails', async () => {
+  test('notifies people with a command, and continues if that fails', async () => {
     await using rig = await repository();
     const notify = `notify = 'echo "$QUESTION $APPROVE" > told; exit 1', timeout`;
     await run(rig, 'failed', ASK.replace('timeout', notify).replace('1h', '300ms'));
@@ -307,7 +307,7 @@ describe('lib/retry', () => {
   const STEPS = START + work('on_error = "lib/retry#fresh-agent"') + shellStep('after', 'echo on', 'needs = ["work"]');
   const CRASH = 'do = [{ crash = 1 }]';
 
-  test('a fresh agent under the same name is told what went wrong, and goes on', async () => {
+  test('a new agent with the same name is told what went wrong, and continues', async () => {
     await using rig = await repository();
     const { steps, counts } = await run(rig, 'done', STEPS, `[[on]]\ntimes = 1\n${CRASH}\n`);
     expect(steps['work']?.status).toBe('failed');
@@ -318,7 +318,7 @@ describe('lib/retry', () => {
     expect(stdout).toMatch(/failed: .*exited with status 1/);
   });
 
-  test('after three failures a person is asked, and may let it go on', async () => {
+  test('after three failures a person is asked, and may let the run continue', async () => {
     await using rig = await repository();
     write(rig, STEPS, `[[on]]\n${CRASH}\n`);
     const live = rig.start('run', 'a.meow.toml', '--id', 'a');
@@ -341,7 +341,7 @@ describe('lib/retry', () => {
     expect((await live.ended).code).toBe(1);
   });
 
-  test('respawn is a part for recoveries of one’s own, whose outputs stand in', async () => {
+  test('respawn works in custom recoveries, whose outputs replace the missing ones', async () => {
     await using rig = await repository();
     const steps = `${START}${work('on_error = ".mine"\noutputs = { file = { required = true } }')}
 ${shellStep('after', 'echo got {{work.outputs.file}}', 'needs = ["work"]')}
@@ -366,7 +366,7 @@ needs = ["fresh.start"]
 });
 
 describe('lib/context-monitor', () => {
-  // The agent is at work until it was told to compact, and says how full it is by a file.
+  // The agent works until it is told to compact, and reports its context usage in a file.
   const SIM = `[[on]]
 step = "work"
 do = [{ run = "echo 90 > full; until meow step-status monitor.wait.tell --is done; do sleep 0.1; done; echo 20 > full" }, { done = true }]
@@ -378,7 +378,7 @@ do = [{ run = "echo 90 > full; until meow step-status monitor.wait.tell --is don
     ]);
   }
 
-  test('tells the agent to compact when it is full, and ends with it', async () => {
+  test('tells the agent to compact when its context is full, and ends with the agent', async () => {
     await using rig = await repository();
     const steps = [START, work(''), watch('probe = "cat full"'), stop('work')].join('');
     const { steps: ran } = await run(rig, 'done', steps, SIM);
@@ -387,7 +387,7 @@ do = [{ run = "echo 90 > full; until meow step-status monitor.wait.tell --is don
     expect(ran['monitor.wait.next.wait']).toMatchObject({ status: 'done', outputs: { outcome: 'false' } });
   });
 
-  test('lets an agent alone that is not full, or does not say', async () => {
+  test('does not disturb an agent whose context is not full or unknown', async () => {
     await using rig = await repository();
     const sim = '[[on]]\nstep = "work"\ndo = [{ wait = "1s" }, { done = true }]\n';
     const { steps } = await run(rig, 'done', [START, work(''), watch('probe = "echo 84"'), stop('work')].join(''), sim);
@@ -395,7 +395,7 @@ do = [{ run = "echo 90 > full; until meow step-status monitor.wait.tell --is don
     expect(steps['monitor.wait']?.outputs['outcome']).toBe('false');
   });
 
-  test('does not keep a run that fails from its end', async () => {
+  test('does not delay the end of a failing run', async () => {
     await using rig = await repository();
     const sim = '[[on]]\nstep = "work"\ndo = [{ wait = "500ms" }, { crash = 1 }]\n';
     const steps = [START, work(''), watch('probe = "echo 0"').replace('200ms', '1h'), stop('work')].join('');
@@ -404,7 +404,7 @@ do = [{ run = "echo 90 > full; until meow step-status monitor.wait.tell --is don
   });
 });
 
-test('every file of the library is tried', () => {
+test('every file of the library is tested', () => {
   const names = readdirSync(LIB).flatMap((file) => /^(.*)\.meow\.toml$/.exec(file)?.[1] ?? []);
   const tried = readFileSync(import.meta.filename, 'utf8').matchAll(/^describe\('lib\/([\w-]+)'/gm);
   expect([...tried].map(({ 1: name = '' }) => name).toSorted()).toEqual(names.toSorted());

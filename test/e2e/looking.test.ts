@@ -10,7 +10,7 @@ ${shellStep('flaky', 'echo try $MEOW_ATTEMPT; test $MEOW_ATTEMPT = 2', 'retry = 
 ${shellStep('break', 'echo broken >&2; exit 3', 'needs = ["make", "flaky"]')}
 ${shellStep('after', 'true', 'needs = ["break"]')}`;
 
-test('a run that has ended can be looked at from all sides', async () => {
+test('every view works for a run that has ended', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', WORKFLOW);
   await rig.meow('run', 'w.meow.toml', '--id', 'look');
@@ -81,7 +81,7 @@ next: meow logs look break · meow resume look
   });
 });
 
-test('graphs of a file and of a run', async () => {
+test('graph shows a file and a run', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'w.meow.toml',
@@ -96,7 +96,7 @@ test('graphs of a file and of a run', async () => {
   expect(rig.files().filter((file) => file.endsWith('.yaml'))).toEqual(['.meow/workflows/g.yaml']);
 });
 
-test('lists tell the newest run first, and one that nobody works on', async () => {
+test('list shows the newest run first, and marks a run without an engine', async () => {
   await using rig = await Rig.setup();
   rig.write('ok.meow.toml', `[main]\n${shellStep('a', 'true')}`);
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
@@ -118,13 +118,13 @@ old done T ago T ok.meow.toml#main
   const [first, second] = JSON.parse((await rig.meow('list', '--json')).stdout) as object[];
   expect(first).toMatchObject({ id: 'new', status: 'running', ended_at: null, engine: null });
   expect(second).toMatchObject({ id: 'old', language: 'meow', source: 'ok.meow.toml#main', status: 'done' });
-  // The state file is a copy: without it the journal tells the same.
+  // The state file is a copy: without it the journal has the same information.
   rmSync(rig.path('.meow/workflows/old.yaml'));
   const listed = JSON.parse((await rig.meow('list', '--status', 'done', '--json')).stdout) as object[];
   expect(listed).toEqual([second]);
 });
 
-test('a list reads no more of a run that has ended than its two ends, and goes by the journal', async () => {
+test('list reads only both ends of a journal of an ended run, and trusts the journal', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${shellStep('a', 'true')}${shellStep('b', 'test -e fixed', 'needs = ["a"]')}`);
   const row = async (): Promise<object | undefined> =>
@@ -137,13 +137,13 @@ test('a list reads no more of a run that has ended than its two ends, and goes b
   const done = await row();
   expect(done).toMatchObject({ status: 'done', started_at: /^started_at: (.*)$/m.exec(failed)?.[1] });
 
-  // A state file of an earlier end is not believed.
+  // A state file from an earlier end is not used.
   const yaml = rig.read('.meow/workflows/r.yaml');
   rig.write('.meow/workflows/r.yaml', failed);
   expect(await row()).toEqual(done);
   rig.write('.meow/workflows/r.yaml', yaml);
 
-  // What is in the middle is not looked at: damage there does not show.
+  // The middle of the journal is not read, so damage there is not noticed.
   const journal = rig.read('.meow/workflows/r/journal.jsonl');
   rig.write('.meow/workflows/r/journal.jsonl', journal.replace('"run-requested"', '"run-requestet"'));
   expect((await rig.meow('status', 'r')).stderr).toContain('is damaged');
@@ -176,7 +176,7 @@ test('a run that ended more than once has the logs of each cleanup', async () =>
   });
 });
 
-test('help offers what there is', async () => {
+test('help lists what exists', async () => {
   await using rig = await Rig.setup();
   const graph = (await rig.meow('help', 'graph')).stdout;
   expect(graph).toContain('text, mermaid, dot, svg or json');
@@ -185,7 +185,7 @@ test('help offers what there is', async () => {
   );
 });
 
-test('what goes on is followed as it happens', async () => {
+test('follow prints changes as they happen', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'w.meow.toml',
@@ -207,9 +207,9 @@ test('what goes on is followed as it happens', async () => {
 
 const branch = '[[main.steps]]\nid = "ask"\nexecutor = "branch"\ncondition = "meow await-approval ask"\n';
 
-test('one run that may not be read keeps nobody from the others', async (context) => {
+test('an unreadable run does not block the others', async (context) => {
   await using rig = await Rig.setup();
-  // Permissions do not bind root, who becomes nobody for it.
+  // Permissions do not restrict root, so root switches to the user nobody.
   const isRoot = process.getuid?.() === 0;
   const meow = (args: string): Promise<Result> =>
     rig.shell(`${isRoot ? 'setpriv --reuid 65534 --clear-groups ' : ''}meow ${args}`);
@@ -256,11 +256,11 @@ test('one run that may not be read keeps nobody from the others', async (context
       expect(code).toBe(2);
     }
   }
-  // That is for the rig, which clears up.
+  // For the rig, which cleans up.
   await rig.shell('chmod -R u+rwX .meow');
 });
 
-test('a journal that was emptied is no run that is about to begin', async () => {
+test('an emptied journal is not a new run', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${shellStep('a', 'true')}`);
   await rig.meow('run', 'w.meow.toml', '--id', 'r');
@@ -275,7 +275,7 @@ test('a journal that was emptied is no run that is about to begin', async () => 
   expect((await rig.meow('list')).stdout).toMatch(/^r +unreadable +- +- +\(see why: meow status r\)$/m);
 });
 
-test('what cannot be written because the disk is full is said, and no success', async () => {
+test('output that cannot be written because the disk is full is reported, and is a failure', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${shellStep('a', 'echo hello; echo oops >&2')}`);
   const full = 'meow: cannot write the output: the disk is full (ENOSPC)';
@@ -291,7 +291,7 @@ test('what cannot be written because the disk is full is said, and no success', 
     expect(await rig.shell(`meow ${command} > /dev/full`)).toEqual({ stdout: '', stderr: `${full}\n`, code: 1 });
   }
   expect(await rig.shell('meow logs r a 2> /dev/full')).toEqual({ stdout: 'hello\n', stderr: '', code: 1 });
-  // A limit of the process takes a part of it, as a disk does that is about to be full.
+  // A process limit accepts only a part of the output, like a disk that is nearly full.
   rig.write('long.meow.toml', `[main]\n${shellStep('a', 'seq 100000')}`);
   await rig.meow('run', 'long.meow.toml', '--id', 'long');
   const part = await rig.shell('trap "" XFSZ; ulimit -f 100; meow logs long a > part');

@@ -25,7 +25,7 @@ summary = { required = true, type = "string" }
 count = { required = true, type = "number" }
 `;
 
-/** The agent takes its prompt and does nothing about it: the test reports in its place. */
+/** The agent takes its prompt and does nothing; the test reports in its place. */
 const IDLE = '[[on]]\ndo = [{ hang = true }]\n';
 const OUTPUTS = { summary: 'fine', count: 3 };
 
@@ -34,7 +34,7 @@ interface Said {
   readonly isError: boolean;
 }
 
-/** What an agent's program does with an MCP server: starts it, talks to it, and closes its stdin when it ends. */
+/** An agent program's use of an MCP server: starts it, talks to it, and closes its stdin at the end. */
 class Client {
   readonly ended: Promise<{ readonly code: number | null; readonly stderr: string }>;
   readonly #process: ChildProcess;
@@ -59,7 +59,7 @@ class Client {
     this.ended = new Promise((resolve) => this.#process.once('close', (code) => resolve({ code, stderr })));
   }
 
-  /** Its id. */
+  /** Returns the id of the request. */
   ask(method: string, params: object): number {
     const id = ++this.#last;
     this.#process.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`);
@@ -136,7 +136,7 @@ class Agent {
     return new Client(this.rig, { ...this.environment, ...environment });
   }
 
-  /** Questions that lie in the inbox. */
+  /** Questions in the inbox. */
   questions(): readonly string[] {
     return this.rig.files('.meow/workflows/r/inbox').filter((name) => name.endsWith('.ask'));
   }
@@ -155,7 +155,7 @@ const WAYS = [
   ['the inbox', { MEOW_ORCH_SOCK: '/nowhere/sock' }],
 ] as const;
 
-test.each(WAYS)('a report by %s is judged, mended and accepted', async (_way, environment) => {
+test.each(WAYS)('a report by %s is checked, corrected and accepted', async (_way, environment) => {
   await using agent = await Agent.setup();
   const client = agent.client(environment);
   expect(await client.call('done', { outputs: { summary: 'fine' } })).toEqual({
@@ -179,7 +179,7 @@ test.each(WAYS)('a report by %s is judged, mended and accepted', async (_way, en
   expect(await client.ended).toEqual({ code: 0, stderr: '' });
 });
 
-test('an agent sees its task, and how steps stand', async () => {
+test('an agent sees its task and the status of steps', async () => {
   await using agent = await Agent.setup();
   const client = agent.client();
   const task = await client.call('status');
@@ -194,7 +194,7 @@ test('an agent sees its task, and how steps stand', async () => {
   expect(await client.call('status')).toMatchObject({ isError: true });
 });
 
-test('an event reaches the run, with data of any kind', async () => {
+test('an event reaches the run, with data of any type', async () => {
   await using agent = await Agent.setup();
   const client = agent.client();
   const data = { tests: 3, names: ['a', 'b'] };
@@ -207,7 +207,7 @@ test('an event reaches the run, with data of any kind', async () => {
   expect(await client.call('event', { type: 'x'.repeat(300) })).toMatchObject({ isError: true });
 });
 
-test.each(WAYS)('a question waits by %s for a person, and holds up nothing else', async (_way, environment) => {
+test.each(WAYS)('a question waits by %s for a person, and blocks nothing else', async (_way, environment) => {
   await using agent = await Agent.setup();
   const { rig } = agent;
   const client = agent.client(environment);
@@ -221,11 +221,11 @@ test.each(WAYS)('a question waits by %s for a person, and holds up nothing else'
   expect((await rig.meow('answer', 'r', 'the blue one', '--as', 'ann')).code).toBe(0);
   const answered = { text: 'ann answered: the blue one', isError: false };
   expect(await client.said(question)).toEqual(answered);
-  // As after a call that was cut off.
+  // As after an interrupted call.
   expect(await client.call('ask', { question: 'Which colour?' })).toEqual(answered);
 });
 
-test('a person approves, rejects, or does neither in time', async () => {
+test('a person approves, rejects, or does not decide in time', async () => {
   await using agent = await Agent.setup();
   const { rig } = agent;
   const client = agent.client();
@@ -247,7 +247,7 @@ test('a person approves, rejects, or does neither in time', async () => {
   });
 });
 
-test.each(WAYS)('a question by %s that is cancelled is waited for no longer', async (_way, environment) => {
+test.each(WAYS)('a cancelled question by %s is no longer awaited', async (_way, environment) => {
   await using agent = await Agent.setup();
   const client = agent.client(environment);
   const question = client.begin('ask', { question: 'Still there?' });
@@ -261,7 +261,7 @@ test.each(WAYS)('a question by %s that is cancelled is waited for no longer', as
 
 test.each(
   WAYS.flatMap(([way, environment]) => [null, 'SIGINT', 'SIGTERM'].map((end) => [way, end, environment] as const)),
-)('a server that waits by %s ends with its agent: %s', async (_way, end, environment) => {
+)('a server that waits by %s exits with its agent: %s', async (_way, end, environment) => {
   await using agent = await Agent.setup();
   const client = agent.client(environment);
   client.begin('ask', { question: 'One?' });
@@ -273,7 +273,7 @@ test.each(
   expect(agent.questions()).toEqual([]);
 });
 
-test('a report that is made while no engine is there is heard at resume, though the server has ended', async () => {
+test('a report without an engine is processed at resume, although the server has exited', async () => {
   await using agent = await Agent.setup();
   const { rig, run } = agent;
   run.kill('SIGKILL');
@@ -287,7 +287,7 @@ test('a report that is made while no engine is there is heard at resume, though 
   expect((await rig.status('r')).steps['work']).toMatchObject({ status: 'done', outputs: OUTPUTS });
 });
 
-test('where no environment is passed on, flags say whose server it is', async () => {
+test('flags replace environment variables that are not passed on', async () => {
   await using agent = await Agent.setup();
   const { MEOW_ORCH_SOCK: socket = '', MEOW_INBOX: inbox = '' } = agent.environment;
   const flags = ['--agent', 'worker', '--workflow', 'r', '--socket', socket, '--inbox', inbox];
@@ -300,7 +300,7 @@ test('where no environment is passed on, flags say whose server it is', async ()
   }
 });
 
-test('outside of a run it says so, and ends', async () => {
+test('outside a run, every tool says so, and the server exits', async () => {
   await using rig = await Rig.setup();
   expect(await rig.meow('mcp')).toEqual({
     stdout: '',

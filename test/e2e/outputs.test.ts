@@ -1,9 +1,9 @@
-// Values on their way from one step to another, as they are and nothing else.
+// Values pass unchanged from one step to another.
 
 import { expect, test } from 'vitest';
 import { Rig, shellStep } from '../rig/rig.ts';
 
-/** Has the shape that the journal gives to an output in a file. */
+/** Has the form that the journal uses for an output in a file. */
 const FORGED = { $file: '../../../secret', bytes: 1 };
 
 test('a value that looks like an output in a file is data, and no file is read for it', async () => {
@@ -29,7 +29,7 @@ ${shellStep('b', 'echo {{a.outputs.v}}; echo {{given}}; echo "$MEOW_VAR_GIVEN"',
   expect(steps['b']?.outputs['said']).toBe(`${given}\n${given}\n${given}`);
 });
 
-test('an output over 1 MB goes through a file, whole, and JSON is no exception', async () => {
+test('an output over 1 MB is passed completely through a file, also as JSON', async () => {
   await using rig = await Rig.setup();
   rig.write('large.json', JSON.stringify(Array.from({ length: 200_000 }, (_, index) => `it's ${index}`)));
   rig.write(

@@ -14,7 +14,7 @@ let environment: Record<string, string | undefined> = {};
 
 beforeAll(() => {
   base = realpathSync(mkdtempSync(join(tmpdir(), 'meow-package-')));
-  // Scripts would build dist/ again, under the other tests.
+  // npm scripts would rebuild dist/ during other tests.
   const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', base];
   const [{ filename }] = JSON.parse(execFileSync('npm', pack, { cwd: ROOT, encoding: 'utf8' })) as [
     { filename: string },
@@ -29,7 +29,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(base, { recursive: true, force: true }));
 
-/** Runs a shell command as somebody who has installed the package. */
+/** Runs a shell command as a user who has installed the package. */
 function shell(command: string, cwd: string): string {
   const { status, stdout, stderr } = spawnSync('sh', ['-c', command], { cwd, env: environment, encoding: 'utf8' });
   expect(status, `${command}\n${stdout}\n${stderr}`).toBe(0);
@@ -63,7 +63,7 @@ describe('the installed package', () => {
     for (const command of commands) shell(command, installed);
   });
 
-  test('saves a code cache at its first start, and starts with it', () => {
+  test('saves a code cache at its first start, and uses it', () => {
     rmSync(join(base, 'home'), { recursive: true, force: true });
     const caches = join(base, 'home/.cache/meow');
     shell('meow list --help', base);
@@ -72,7 +72,7 @@ describe('the installed package', () => {
     expect(shell('meow list --help', base)).toContain('Usage: meow list');
   });
 
-  test('starts without a cache folder that it could write', () => {
+  test('starts without a writable cache folder', () => {
     const unwritable = spawnSync('meow', ['list', '--help'], {
       cwd: base,
       env: { ...environment, XDG_CACHE_HOME: '/dev/null' },

@@ -1,4 +1,4 @@
-// Several agents in one run, and what bounds them: failures of one, budgets, limits of the run and of an account.
+// Several agents in one run, and their limits: failures, budgets, limits of the run and of an account.
 
 import { describe, expect, test } from 'vitest';
 import type { RunObject } from '../rig/rig.ts';
@@ -15,7 +15,7 @@ async function statusOf(ray: RaymondRig): Promise<WithCost> {
 }
 
 describe('workers', () => {
-  test('have their attributes for as long as they live, and names after their parents and states', async () => {
+  test('keep their attributes for life, and are named after their parents and states', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<fork next="NEXT.md" item="one" colour="red">WORKER-BEE.md</fork>',
@@ -47,7 +47,7 @@ describe('workers', () => {
     });
   });
 
-  test('are who they are, whatever variables and attributes are called', async () => {
+  test('keep their own names, whatever variables and attributes are called', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '{{workflow_id}} {{agent_id}} {{visit}} <fork next="END.md" agent_id="x" visit="8">WORKER.md</fork>',
@@ -62,7 +62,7 @@ describe('workers', () => {
     expect(ray.rig.read('seen')).toBe('r main_worker1 main_worker1\n');
   });
 
-  test('may be in one Conductor workflow at once, and each of them is', async () => {
+  test('may be in the same Conductor workflow at once, each separately', async () => {
     await using ray = await RaymondRig.setup();
     ray.rig.write('.meow/config.toml', '[validators.ok]\ncommand = "sleep 0.2"\n');
     const routes = ['completed', 'error', 'killed_timeout', 'killed_idle', 'killed_policy'];
@@ -90,7 +90,7 @@ steps:
     expect(checks.toSorted()).toEqual(['check#1', 'main_call1.check#1', 'main_call2.check#1']);
   });
 
-  test('several are begun by one answer, beside a goto that agrees or without one', async () => {
+  test('one answer may start several, with a goto that agrees or without one', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': 'Begin.',
@@ -114,7 +114,7 @@ steps:
     ).toEqual(['main.1.START', 'main.2.NEXT', 'main.3.V', 'main_v3.1.V', 'main_w1.1.W', 'main_w2.1.W', 'main_w4.1.W']);
   });
 
-  test('may be workflows of another language, several of the same', async () => {
+  test('may be workflows of another language, also several of the same', async () => {
     await using ray = await RaymondRig.setup();
     ray.rig.write(
       'tools.meow.toml',
@@ -132,7 +132,7 @@ steps:
     expect(steps.toSorted()).toEqual(['main.3.LAST.keep', 'main_toolsm1.keep', 'main_toolsm2.keep']);
   });
 
-  test('forks that do not go on at the same state are asked for again', async () => {
+  test('forks with different next states are rejected with a reminder', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.', 'NEXT.md': '<result>x</result>', 'W.md': '<result>w</result>' });
     ray.answers(
@@ -145,7 +145,7 @@ steps:
     expect(stdout.match(/the forks of the answer do not continue at the same state/g)).toHaveLength(2);
   });
 
-  test('as many work at once as --max-agents says; the others wait for their turn', async () => {
+  test('--max-agents limits how many work at once; the others wait', async () => {
     await using ray = await RaymondRig.setup();
     const forks = Array.from({ length: 6 }, (_, n) => `<fork next="NEXT.md" n="${n}">WORKER.md</fork>`);
     ray.folder('flow', { 'START.md': forks.join('\n'), 'WORKER.md': 'Work.', 'NEXT.md': '<result>end</result>' });
@@ -160,7 +160,7 @@ steps:
     expect(begun()).toBe(6);
   });
 
-  test('one of five fails: four finish, the run has failed, and meow resume tries that one alone again', async () => {
+  test('one of five fails: four finish, the run fails, and meow resume retries only that one', async () => {
     await using ray = await RaymondRig.setup();
     const forks = [1, 2, 3, 4, 5].map((n) => `<fork next="NEXT.md" n="${n}">WORKER.md</fork>`);
     ray.folder('flow', {
@@ -188,7 +188,7 @@ steps:
     expect((await ray.rig.status('r')).counts).toEqual({ pending: 0, running: 0, done: 12, failed: 0, skipped: 0 });
   });
 
-  test('main may end before its workers, and fail without ending them', async () => {
+  test('main may end before its workers, and may fail without stopping them', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<fork next="NEXT.md">WORKER.md</fork>',
@@ -233,7 +233,7 @@ describe('the return stack', () => {
   test.each([
     ['the front matter of the first state', { 'START.md': `---\nreset: keep-stack\n---\n${FLOW['START.md']}` }],
     ['workflow.yaml', { 'workflow.yaml': 'reset: keep-stack\n' }],
-  ])('is kept where %s says keep-stack', async (_where, more) => {
+  ])('is kept if %s says keep-stack', async (_where, more) => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { ...FLOW, ...more });
     const { code, stdout } = await ray.run('flow');
@@ -254,7 +254,7 @@ describe('the return stack', () => {
 describe('budgets', () => {
   const LOOP = { 'START.md': 'Go round. <goto>START.md</goto>' };
 
-  test('$1.00 at $0.20 a turn: five turns, then the run pauses; with more it goes on, and the ledger is right', async () => {
+  test('$1.00 at $0.20 a turn: the run pauses after five turns; with more budget it continues, and the sums are right', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { ...LOOP, 'END.md': '<result>end</result>' });
     ray.answers(
@@ -268,7 +268,7 @@ describe('budgets', () => {
     expect(ray.turns()).toHaveLength(5);
     expect(await statusOf(ray)).toMatchObject({ status: 'paused', cost: { usd: 1, tokens: 500, unknown_turns: 0 } });
 
-    // Without more nothing more is spent.
+    // Without a larger budget, nothing more is spent.
     expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 3 });
     expect(ray.turns()).toHaveLength(5);
 
@@ -279,7 +279,7 @@ describe('budgets', () => {
     expect(ray.turns().at(-1)).toMatchObject({ step: 'main.10.END', session: 'resume main.1.START' });
   });
 
-  test('with several agents at work, what runs may finish, and nothing more begins', async () => {
+  test('with several working agents, running turns may finish, and nothing new starts', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<fork next="WORK.md">WORK.md</fork><fork next="WORK.md">WORK.md</fork>',
@@ -288,12 +288,12 @@ describe('budgets', () => {
     ray.answers({ to: 'Work', says: '<goto>WORK.md</goto>', tokens: 400 });
     const paused = await ray.run('flow', '--budget-tokens', '1000');
     expect(paused.code).toBe(3);
-    // One that passes the budget, and two beside it.
+    // One turn that exceeds the budget, and two that ran in parallel.
     expect((await statusOf(ray)).cost.tokens).toBeLessThanOrEqual(2000);
     expect(ray.turns().length).toBeLessThanOrEqual(6);
   });
 
-  test('what was allowed stays allowed where meow resume does not name it', async () => {
+  test('a limit stays in force if meow resume does not change it', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', LOOP);
     ray.answers({ to: 'Go round', says: '<goto>START.md</goto>', usd: 0.5 });
@@ -302,7 +302,7 @@ describe('budgets', () => {
     expect(ray.turns()).toHaveLength(2);
   });
 
-  test('--max-transitions pauses with a clear message, and may be raised', async () => {
+  test('--max-transitions pauses with a clear message, and can be raised', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', LOOP);
     const paused = await ray.run('flow', '--max-transitions', '4');
@@ -315,7 +315,7 @@ describe('budgets', () => {
     expect(ray.turns()).toHaveLength(6);
   });
 
-  test('the reminder of an answer costs too', async () => {
+  test('reminders are included in the cost', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.' });
     ray.answers({ to: '', says: 'hm', usd: 0.25, times: 2 }, { to: '', says: '<result>x</result>', usd: 0.25 });
@@ -323,7 +323,7 @@ describe('budgets', () => {
     expect((await statusOf(ray)).cost.usd).toBe(0.75);
   });
 
-  test('a turn whose price is not told is counted as such', async () => {
+  test('a turn without a price is counted as unknown', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.' });
     ray.answers({ to: '', says: '<result>x</result>', usd: null, tokens: 7 });
@@ -333,7 +333,7 @@ describe('budgets', () => {
 });
 
 describe('a usage limit', () => {
-  test('parks the agent until it ends, tells until when, spends no retry, and lets others work', async () => {
+  test('parks the agent until it resets, shows until when, uses up no retry, and lets others work', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<fork next="NEXT.md">WORKER.md</fork>',
@@ -350,7 +350,7 @@ describe('a usage limit', () => {
     expect((await ray.rig.status('r')).steps['main_worker1.1.WORKER']).toMatchObject({ status: 'done', attempt: 2 });
   });
 
-  test('with --no-wait the agent fails, and the run with it', async () => {
+  test('with --no-wait the agent fails, and so does the run', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.' });
     ray.answers({ to: '', says: 'resets tomorrow', limitUntil: Date.now() + 86_400_000 });
@@ -360,7 +360,7 @@ describe('a usage limit', () => {
     expect(ray.turns()).toHaveLength(1);
   });
 
-  test('of a program that says so in words, is understood by the adapter’s patterns', async () => {
+  test('that a program reports in words is recognized by the adapter’s patterns', async () => {
     const wording = `
 [[limits]]
 pattern = 'Claude AI usage limit reached\\|(\\d+)'
@@ -377,7 +377,7 @@ reset = "epoch"
     expect(Date.now() / 1000).toBeGreaterThanOrEqual(reset);
   });
 
-  test('a parked agent is still parked when its engine was killed', async () => {
+  test('a parked agent stays parked after its engine was killed', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.' });
     ray.answers({ to: '', says: 'later', limitUntil: Date.now() + 3_600_000, times: 1 });
@@ -395,7 +395,7 @@ reset = "epoch"
 });
 
 describe('time limits', () => {
-  test('an agent that is silent for too long is ended with all that it started', async () => {
+  test('an agent that is silent for too long is killed with all its processes', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': '---\nidle_timeout: 1s\n---\nBegin.' });
     ray.answers({ to: '', says: '', hangs: true });
@@ -405,7 +405,7 @@ describe('time limits', () => {
     expect(await ray.rig.left()).toEqual([]);
   });
 
-  test('a turn that takes too long in all is ended', async () => {
+  test('a turn that exceeds its total time is killed', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': '---\ntimeout: 1s\n---\nBegin.' });
     ray.answers({ to: '', says: '', hangs: true });
@@ -416,8 +416,8 @@ describe('time limits', () => {
   });
 });
 
-describe('several runs of one project at once', () => {
-  test('know nothing of each other: each has its sessions, its state and its end', async () => {
+describe('several parallel runs of one project', () => {
+  test('are independent: each has its own sessions, state and end', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': 'For {{who}}. <call return="NEXT.md">LOOK.md</call>',

@@ -1,5 +1,5 @@
-// Every workflow in examples/raymond is run by the built binary with simulated agents, as its README says. An example
-// without a test of its own fails the last one.
+// Runs every workflow in examples/raymond with the built binary and simulated agents, as its README says. The last test
+// fails if an example has no test.
 
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,14 +9,14 @@ import { Rig } from '../rig/rig.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/raymond');
 
-/** Runs it to its end. */
+/** Runs the example to its end. */
 async function run(rig: Rig, name: string, ...flags: readonly string[]): Promise<RunObject> {
   const { code, stderr } = await rig.meow('run', join(EXAMPLES, name), '--adapter', 'sim', '--id', 'r', ...flags);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return rig.status('r');
 }
 
-/** The steps, and for each the one whose session its own began with: itself where that was fresh. */
+/** The steps, each with the step that started its session: itself if the session is new. */
 function sessions({ steps }: RunObject): readonly string[] {
   const begun = new Map<unknown, string>();
   return Object.entries(steps).map(([id, { outputs }]) => {
@@ -27,7 +27,7 @@ function sessions({ steps }: RunObject): readonly string[] {
   });
 }
 
-test('ralph: one prompt again and again, each time with a fresh memory', async () => {
+test('ralph: the same prompt in a loop, each time in a new session', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'ralph');
   expect(sessions(status)).toEqual([1, 2, 3].map((n) => `main.${n}.START in that of main.${n}.START`));
@@ -35,7 +35,7 @@ test('ralph: one prompt again and again, each time with a fresh memory', async (
   expect(rig.read('done.txt')).toBe('done\ndone\n');
 });
 
-test('review-loop: five reviews in one session, then it is committed', async () => {
+test('review-loop: commits after five reviews in one session', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'review-loop', '--var', 'input=a feature');
   expect(sessions(status)).toEqual(
@@ -46,7 +46,7 @@ test('review-loop: five reviews in one session, then it is committed', async () 
   expect(rig.read('feature.txt')).toBe(`feature\n${'fixed\n'.repeat(5)}`);
 });
 
-test('research: what was looked at is forgotten, and what was found comes back', async () => {
+test('research: the search is forgotten, and its result is kept', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'research', '--var', 'input=Where is it parsed?');
   expect(sessions(status)).toEqual([
@@ -61,7 +61,7 @@ test('research: what was looked at is forgotten, and what was found comes back',
   expect(status).toMatchObject({ result: 'It is parsed in parser.ts.' });
 });
 
-test('fan-out: three workers at once, and a script that waits for them', async () => {
+test('fan-out: three parallel workers, and a script that waits for them', async () => {
   await using rig = await Rig.setup();
   const { counts } = await run(rig, 'fan-out');
   expect(counts).toMatchObject({ done: 6, failed: 0 });
@@ -72,7 +72,7 @@ test('fan-out: three workers at once, and a script that waits for them', async (
   );
 });
 
-test('poll: begins a worker for whatever it finds, until it is told to stop', async () => {
+test('poll: starts a worker for each item until it is told to stop', async () => {
   await using rig = await Rig.setup();
   mkdirSync(rig.path('inbox'));
   for (const name of ['one', 'two']) rig.write(`inbox/${name}`, '');
@@ -81,7 +81,7 @@ test('poll: begins a worker for whatever it finds, until it is told to stop', as
   expect(steps['main_worker2.2.CLOSE']).toMatchObject({ status: 'done' });
 });
 
-test('poll: killed while it waits, it goes on waiting', async () => {
+test('poll: killed while it waits, it waits again after resume', async () => {
   await using rig = await Rig.setup();
   const args = ['run', join(EXAMPLES, 'poll'), '--adapter', 'sim', '--id', 'r'];
   const killed = rig.start(...args);
@@ -99,7 +99,7 @@ test('poll: killed while it waits, it goes on waiting', async () => {
   ]);
 });
 
-test('ask: waits for an answer, and goes on with it', async () => {
+test('ask: waits for an answer, and continues with it', async () => {
   await using rig = await Rig.setup();
   const live = rig.start('run', join(EXAMPLES, 'ask'), '--adapter', 'sim', '--id', 'r');
   await rig.decided('r', 'gate-asked main.2.ask');
@@ -110,7 +110,7 @@ test('ask: waits for an answer, and goes on with it', async () => {
   );
 });
 
-test('release: scripts in between, and a judge who has not seen the work', async () => {
+test('release: scripts between prompts, and a judge that has not seen the work', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'release');
   expect(sessions(status)).toEqual([
@@ -125,7 +125,7 @@ test('release: scripts in between, and a judge who has not seen the work', async
   expect(status).toMatchObject({ result: 'notes.md is ready' });
 });
 
-test('composed: calls another workflow, which knows what was said before', async () => {
+test('composed: calls another workflow in a session of its own', async () => {
   await using rig = await Rig.setup();
   const status = await run(rig, 'composed', '--var', 'input=Where?');
   expect(sessions(status)).toEqual([
@@ -137,7 +137,7 @@ test('composed: calls another workflow, which knows what was said before', async
   ]);
 });
 
-test('desk: several workflows at once, each with sessions of its own, and one note for all', async () => {
+test('desk: several parallel workflows, each with its own sessions, and one note for all', async () => {
   await using rig = await Rig.setup();
   rig.write('orders.txt', 'feature a dark mode\nquestion Where?\nquestion Why?\n');
   const status = await run(rig, 'desk', '--meta', 'customer=Ada');
@@ -172,19 +172,19 @@ test('single: all states in one file', async () => {
   expect(status).toMatchObject({ result: 'all tests pass' });
 });
 
-test('meow validate has nothing against any of them', async () => {
+test('meow validate finds only the expected warnings', async () => {
   await using rig = await Rig.setup();
   const names = readdirSync(EXAMPLES).filter((name) => !/README|\.sim\.toml$/.test(name));
   const { code, stdout } = await rig.meow('validate', ...names.map((name) => join(EXAMPLES, name)));
   expect(code).toBe(0);
-  // One wants to know a customer, and one that goes on for ever is meant to.
+  // One example needs a customer, and one intentionally never ends.
   expect(stdout.match(/\w+\/\w+\.\w+:\S+ (?:error|warning) \S+:/g)).toEqual([
     'desk/LOG.md:5:15: warning unknown-placeholder:',
     expect.stringMatching(/^poll\/START\.sh:.* warning unbounded-fork:$/),
   ]);
 });
 
-test('each of them has a test', () => {
+test('every example has a test', () => {
   const tests = readFileSync(import.meta.filename, 'utf8');
   for (const name of readdirSync(EXAMPLES).filter((each) => !/README|\.sim\.toml$/.test(each))) {
     expect(tests, name).toContain(`test('${name.replace('.yaml', '')}:`);

@@ -1,12 +1,12 @@
-// Turns that follow each other so fast that their programs are started, and their ends recorded, by a process beside the
-// engine (drivers/agent/headless/turn-supervisor.ts): what holds for other turns holds for them, whoever is killed.
+// Turns in such quick succession that a process next to the engine starts their programs and records their ends
+// (drivers/agent/headless/turn-supervisor.ts). They behave like other turns, whichever process is killed.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { until } from '../rig/rig.ts';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
-/** The eleventh turn is begun by the helper, and is under way until there is a file `go`. */
+/** The helper starts the eleventh turn, which runs until a file `go` exists. */
 const FLOW = {
   'START.md': '---\nmax_visits: 10\nthen: WAIT.md\n---\n<goto>START.md</goto>',
   'WAIT.md': 'Wait.',
@@ -36,7 +36,7 @@ async function setup(): Promise<RaymondRig> {
   return ray;
 }
 
-test('a turn outlives an engine that is killed, and its end is found', async () => {
+test('a turn survives the death of its engine, and its end is found', async () => {
   await using ray = await setup();
   const live = ray.rig.start('run', 'flow', '--id', 'r');
   const { engine } = await waiting(ray);
@@ -54,7 +54,7 @@ test('a turn outlives an engine that is killed, and its end is found', async () 
   ]);
 });
 
-test('a turn goes on when the helper is killed, and begins again where nobody has seen how it ended', async () => {
+test('a turn survives the death of the helper, and restarts if nobody saw its end', async () => {
   await using ray = await setup();
   const live = ray.rig.start('run', 'flow', '--id', 'r');
   const { helper } = await waiting(ray);
@@ -66,7 +66,7 @@ test('a turn goes on when the helper is killed, and begins again where nobody ha
   await until(() => ray.rig.processes().length === 0, 'all to end');
 });
 
-test('a turn that is stopped is ended with all that it started, and begins again', async () => {
+test('a stopped turn is killed with all its processes, and restarts', async () => {
   await using ray = await setup();
   const live = ray.rig.start('run', 'flow', '--id', 'r');
   await waiting(ray);
@@ -80,7 +80,7 @@ test('a turn that is stopped is ended with all that it started, and begins again
 test.each([
   ['nothing but words', 'sh', ''],
   ['a text for a shell', 'FROM=shell sh', 'shell'],
-])('its program has the adapter’s environment, and its status counts: %s', async (_what, start, from) => {
+])('its program has the adapter’s environment, and its exit code counts: %s', async (_what, start, from) => {
   await using ray = await RaymondRig.setup();
   const { rig } = ray;
   rig.write(

@@ -1,4 +1,4 @@
-// Raymond workflows before they run, and what people see of them while they do.
+// Raymond workflows before they run, and their display while they run.
 
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -6,7 +6,7 @@ import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
 const END = '<result>end</result>';
 
-describe('which workflow it is', () => {
+describe('the workflow argument', () => {
   test.each<{ what: string; files: Readonly<Record<string, string>>; path: string; steps: readonly string[] }>([
     { what: 'a folder with START.md', files: { 'START.md': END }, path: 'flow', steps: ['main.1.START'] },
     { what: 'a folder with 1_START.md', files: { '1_START.md': END }, path: 'flow/', steps: ['main.1.1_START'] },
@@ -27,13 +27,13 @@ describe('which workflow it is', () => {
     expect(Object.keys(status.steps)).toEqual(steps);
   });
 
-  test('a bare name is searched where workflows are kept', async () => {
+  test('a bare name is searched in the folders for workflows', async () => {
     await using ray = await RaymondRig.setup();
     ray.rig.write('.meow/templates/chores/START.md', END);
     expect(await ray.run('chores')).toMatchObject({ code: 0 });
   });
 
-  test('states may be called whatever files may be called', async () => {
+  test('states may have any file name', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<goto>my state.md</goto>',
@@ -52,7 +52,7 @@ describe('which workflow it is', () => {
     ]);
   });
 
-  test('one whose agents cannot be started is refused before anything has begun', async () => {
+  test('a workflow whose agents cannot be started is refused before it begins', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': '<reset>B.md</reset>', 'B.md': `---\nadapter: nobody\n---\n${END}` });
     const { code, stderr } = await ray.run('flow');
@@ -62,7 +62,7 @@ describe('which workflow it is', () => {
     expect(await ray.run('flow', '--adapter', 'fake')).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('two states to begin with are refused, and both are named', async () => {
+  test('two start states are refused, and both are named', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': END, '1_START.md': END });
     const { code, stderr } = await ray.run('flow');
@@ -71,7 +71,7 @@ describe('which workflow it is', () => {
     expect(ray.rig.exists('.meow/workflows/r')).toBe(false);
   });
 
-  test('a name with two meanings is asked for again, and both are named', async () => {
+  test('an ambiguous name is rejected with a reminder that lists both meanings', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.', 'B.md': END, 'B.sh': `echo '${END}'` });
     ray.answers({ to: 'Begin', says: '<goto>B</goto>' }, { to: 'write it in full', says: '<goto>B.sh</goto>' });
@@ -80,7 +80,7 @@ describe('which workflow it is', () => {
     expect(stdout).toContain('<goto>: "B" may mean B.md or B.sh; write the full name');
   });
 
-  test('a link out of the folder is no state, one within it is', async () => {
+  test('a link that points outside the folder is not a state, one inside it is', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.', 'parts/IN.md': END });
     ray.rig.write('OUT.md', END);
@@ -93,7 +93,7 @@ describe('which workflow it is', () => {
     expect(ray.turns().map(({ step }) => step)).toEqual(['main.1.START', 'main.1.START', 'main.2.IN']);
   });
 
-  test('what lies beside the prompts is not looked at', async () => {
+  test('other files next to the prompts are ignored', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': END, 'README.md': 'Read me.', 'notes.txt': 'x', '.hidden.md': '---\n: [' });
     writeFileSync(ray.rig.path('flow/secret.pem'), 'x', { mode: 0 });
@@ -102,7 +102,7 @@ describe('which workflow it is', () => {
     chmodSync(ray.rig.path('flow/secret.pem'), 0o600);
   });
 
-  test('what a run has begun with stays with it', async () => {
+  test('a run keeps the workflow that it started with', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': '<goto>NEXT.md</goto>', 'NEXT.md': 'as it was <result>end</result>' });
     ray.answers({ to: 'as it was', says: END }, { to: 'goto', says: '<goto>NEXT.md</goto>', after: 'go' });
@@ -116,7 +116,7 @@ describe('which workflow it is', () => {
 });
 
 describe('meow validate', () => {
-  test('says everything at once, each with its place', async () => {
+  test('reports all problems at once, each with its position', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': `---
@@ -152,7 +152,7 @@ Go on: <goto>LOOP.md</goto> <call>A.md</call> <reset>LOOP.md</reset>`,
     ]);
   });
 
-  test('tells that an adapter cannot fork where a call is spoken of', async () => {
+  test('warns about a call if the adapter cannot fork', async () => {
     await using ray = await RaymondRig.setup();
     const toml = ray.rig.read('.meow/adapters/fake/adapter.toml');
     ray.rig.write('.meow/adapters/fake/adapter.toml', toml.replace(/^fork = .*\n/m, ''));
@@ -184,7 +184,7 @@ describe('meow graph', () => {
     'LAST.md': END,
   };
 
-  test('draws its states, and where they lead', async () => {
+  test('draws the states and transitions', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', FLOW);
     const { code, stdout } = await ray.rig.meow('graph', 'flow', '--format', 'text');
@@ -213,7 +213,7 @@ describe('meow graph', () => {
 });
 
 describe('meow status --json', () => {
-  test('has agents with their state, their session, their folder and those who wait for a return', async () => {
+  test('shows agents with their state, session, folder and return stack', async () => {
     await using ray = await RaymondRig.setup();
     mkdirSync(ray.rig.path('sub'));
     ray.folder('flow', {
@@ -271,7 +271,7 @@ describe('meow status --json', () => {
     });
   });
 
-  test('has the states in the order of their visits, and what the run came to', async () => {
+  test('shows the states in the order of their visits, and the result of the run', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': '<goto>B.md</goto>', 'B.md': '<result>all is well</result>' });
     expect(await ray.run('flow')).toMatchObject({ code: 0 });
@@ -284,7 +284,7 @@ describe('meow status --json', () => {
   });
 });
 
-test('a run can be stopped, and goes on where it stood', async () => {
+test('a stopped run resumes where it left off', async () => {
   await using ray = await RaymondRig.setup();
   ray.folder('flow', {
     'START.md': '<call return="BACK.md">LOOK.md</call>',

@@ -1,4 +1,4 @@
-// What states allow, what agents are told whose answers cannot be followed, and what follows without being said.
+// Allowed transitions, reminders for invalid answers, and implicit transitions.
 
 import { describe, expect, test } from 'vitest';
 import type { RunObject } from '../rig/rig.ts';
@@ -6,12 +6,12 @@ import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
 const DONE = { 'DONE.md': '<result>done</result>' };
 
-/** How often a step was tried. */
+/** The number of attempts of a step. */
 function attempts({ steps }: RunObject, step: string): number | undefined {
   return steps[step]?.attempt;
 }
 
-describe('an answer that cannot be followed', () => {
+describe('an answer without a valid transition', () => {
   test.each<{ problem: string; says: string; message: string }>([
     { problem: 'has no tag', says: 'I am done.', message: 'the answer has no transition tag' },
     {
@@ -46,7 +46,7 @@ describe('an answer that cannot be followed', () => {
       says: '<call return="DONE.md" return="DONE.md">DONE.md</call>',
       message: '<call> has the attribute return twice',
     },
-  ])('$problem: is asked for again in the same session, and the third time the agent fails', async (row) => {
+  ])('$problem: is rejected with a reminder in the same session, and the third one fails the agent', async (row) => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.', ...DONE });
     ray.answers({ to: '', says: row.says });
@@ -60,7 +60,7 @@ describe('an answer that cannot be followed', () => {
     expect(ray.prompt('main.1.START')).toMatch(`Your last answer could not be followed: ${row.message}.\n`);
   });
 
-  test('the reminder lists exactly what may be said here, and a good answer goes on', async () => {
+  test('the reminder lists exactly the allowed transitions, and a valid answer continues', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': `---
@@ -89,7 +89,7 @@ End your answer with exactly one of these tags, written as they stand here:
     expect(attempts(await ray.rig.status('r'), 'main.1.START')).toBe(2);
   });
 
-  test('`retries` says how often it is asked for again', async () => {
+  test('`retries` sets the number of reminders', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': '---\nretries: 0\n---\nBegin.' });
     ray.answers({ to: '', says: 'nothing' });
@@ -97,7 +97,7 @@ End your answer with exactly one of these tags, written as they stand here:
     expect(ray.turns()).toHaveLength(1);
   });
 
-  test('meow resume tries it again, with as many reminders', async () => {
+  test('meow resume tries again, with the same number of reminders', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.' });
     ray.answers({ to: '', says: 'nothing', times: 5 }, { to: '', says: '<result>well</result>' });
@@ -107,7 +107,7 @@ End your answer with exactly one of these tags, written as they stand here:
     expect(ray.turns()).toHaveLength(6);
   });
 
-  test('a script that says nothing of use is not asked again', async () => {
+  test('a script without a valid transition gets no reminder', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.sh': 'echo once >> ran; echo "what now?"' });
     const { code, stdout } = await ray.run('flow');
@@ -162,7 +162,7 @@ Begin.`;
     expect(ray.turns().filter(({ step }) => step === 'main.1.START')).toHaveLength(follows ? 1 : 3);
   });
 
-  test('a single transition with all its parts fixed need not be said', async () => {
+  test('a single fully specified transition need not be written', async () => {
     await using ray = await RaymondRig.setup();
     const only = (transition: string): string => `---\nallowed_transitions:\n  - { ${transition} }\n---\nSay nothing.`;
     ray.folder('flow', {
@@ -195,14 +195,14 @@ Begin.`;
     expect(ray.prompt('main.4.FORK')).toBe('Say nothing. found');
   });
 
-  test('one that leaves something open must be said', async () => {
+  test('a transition with an open part must be written', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': '---\nallowed_transitions:\n  - { tag: result }\n---\nBegin.' });
     ray.answers({ to: '', says: 'nothing' });
     expect(await ray.run('flow')).toMatchObject({ code: 1 });
   });
 
-  test('force_implicit follows whatever is said', async () => {
+  test('force_implicit applies whatever the answer says', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '---\nforce_implicit: true\nallowed_transitions:\n  - { tag: goto, target: DONE.md }\n---\nBegin.',
@@ -216,7 +216,7 @@ Begin.`;
 });
 
 describe('visits', () => {
-  test('the visit after the last that is allowed is one of `then`, in the session of the transition', async () => {
+  test('the visit after the last allowed one goes to `then`, in the session of the transition', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<goto>LOOP.md</goto>',
@@ -235,7 +235,7 @@ describe('visits', () => {
     expect(ray.prompt('main.5.COMMIT')).toBe('<result>again</result>');
   });
 
-  test('`then` counts for the state that it names as well', async () => {
+  test('`then` counts as a visit of the state that it names', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<goto>REVIEW.md</goto>',
@@ -255,7 +255,7 @@ describe('visits', () => {
     ]);
   });
 
-  test('each agent counts for itself', async () => {
+  test('are counted for each agent separately', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<fork next="LOOP.md">LOOP.md</fork>',

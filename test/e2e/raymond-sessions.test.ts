@@ -1,14 +1,13 @@
-// Which session each turn takes place in, tag by tag, as the agent's own program saw it: fresh, gone on with, or forked
-// from another, and what that session had been told before. The same again with the engine killed at every append to its
-// journal, in two moments of each; and once more with the agents killed too, as when the machine goes down: a turn that was
-// interrupted begins again as its tag said.
+// The session of each turn, tag by tag, as the agent's program sees it: new, continued, or forked, and its history.
+// Then the same with the engine killed at every append to its journal, at two moments of each; and again with the
+// agents killed too, as in a power failure: an interrupted turn restarts as its tag says.
 
 import { beforeAll, describe, expect, test } from 'vitest';
 import { forEveryAppend, SWEEP_MS } from '../rig/crash-sweep.ts';
 import { until } from '../rig/rig.ts';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
-/** Turns as `STEP: SESSION [HISTORY]`, by their steps. */
+/** Turns as `STEP: SESSION [HISTORY]`, by step. */
 type Seen = Readonly<Record<string, string>>;
 
 const FIRST = 'main.1.START';
@@ -198,7 +197,7 @@ describe('the session of the next state', () => {
     },
   );
 
-  test('a reminder is told in the session that it reminds', async () => {
+  test('a reminder goes to the session that it is about', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<call return="BACK.md">LOOK.md</call>',
@@ -220,7 +219,7 @@ describe.each<{ ids: 'chosen' | 'told'; flow: Flow; sample: number }>([
   { ids: 'chosen', flow: 'one folder', sample: 0 },
   { ids: 'told', flow: 'one folder', sample: 1 },
   { ids: 'chosen', flow: 'several folders', sample: 2 },
-])('$flow, where ids of sessions are $ids', ({ ids, flow, sample }) => {
+])('$flow, with $ids session ids', ({ ids, flow, sample }) => {
   let calm: Awaited<ReturnType<typeof sweep>>;
   beforeAll(async () => {
     calm = await sweep(ids, flow, null, false);
@@ -241,13 +240,13 @@ describe.each<{ ids: 'chosen' | 'told'; flow: Flow; sample: number }>([
     },
   );
 
-  test('killed with its agents at every append, a turn begins again as its tag said', {
+  test('killed with its agents at every append, a turn restarts as its tag says', {
     timeout: SWEEP_MS,
   }, async () => {
     await forEveryAppend(sample + 3, async (count) => {
       const { killed, turns } = await sweep(ids, flow, `${count}:durable`, true);
       if (!killed) return false;
-      // One that goes on with its session has been told twice; each other one knows nothing of the attempt before.
+      // A turn that continues a session was prompted twice; every other turn knows nothing of the previous attempt.
       const others = turns.filter((turn) => !calm.turns.includes(turn));
       const repeated = others.filter((turn) => calm.turns.includes(toldOnce(turn)));
       expect(others, `killed at append ${count}`).toEqual(repeated);
@@ -259,7 +258,9 @@ describe.each<{ ids: 'chosen' | 'told'; flow: Flow; sample: number }>([
 
 type Flow = keyof typeof FLOWS;
 
-/** All tags within a folder; several forks at once and all tags that lead to other workflows, by prompts and by scripts. */
+/**
+ * All tags within a folder; several forks at once, and all tags that enter other workflows, from prompts and scripts.
+ */
 const FLOWS = {
   'one folder': {
     'START.md': '<goto>CHECK.sh</goto>',
@@ -291,7 +292,7 @@ const FLOWS = {
   },
 } satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Runs the flow, killed as told, then resumed to its end. */
+/** Runs the flow, kills it as requested, then resumes it to the end. */
 async function sweep(
   ids: 'chosen' | 'told',
   flow: Flow,
@@ -316,7 +317,7 @@ async function sweep(
   return { killed, turns: ray.turns().map(shown).toSorted() };
 }
 
-describe('where an adapter cannot fork, and replays', () => {
+describe('an adapter that cannot fork replays', () => {
   const FLOW = {
     'START.md': 'The word is miau. <goto>MORE.md</goto>',
     'MORE.md': '<call return="BACK.md">LOOK.md</call>',
@@ -326,7 +327,7 @@ describe('where an adapter cannot fork, and replays', () => {
     'FOUND.md': '<result>found {{result}}</result>',
     'BACK.md': '<result>end {{result}}</result>',
   };
-  /** What stands for a copy is a fresh session that is told first what was said. */
+  /** A new session that starts with the transcript replaces a fork. */
   const seen = {
     [FIRST]: 'fresh []',
     'main.2.MORE': `resume ${FIRST} [${FIRST}]`,
@@ -348,7 +349,7 @@ describe('where an adapter cannot fork, and replays', () => {
     return ray;
   };
 
-  test.each(['chosen', 'told'] as const)('a call is told the transcript of its caller (ids are %s)', async (ids) => {
+  test.each(['chosen', 'told'] as const)('the transcript of the caller for a call (ids are %s)', async (ids) => {
     await using ray = await setup(ids);
     expect(await ray.rig.meow('validate', 'flow')).toMatchObject({ code: 0 });
     expect(await ray.run('flow')).toMatchObject({ code: 0, stderr: '' });
@@ -365,7 +366,7 @@ describe('where an adapter cannot fork, and replays', () => {
     expect(ray.prompt('main.7.BACK')).not.toContain('The word is miau.');
   });
 
-  test('one that was interrupted is told the same again', async () => {
+  test('the same transcript again after an interruption', async () => {
     await using ray = await setup('chosen', { after: 'go' });
     const live = ray.rig.start('run', 'flow', '--id', 'r');
     await ray.rig.appears('.agent/prompts/main.3.LOOK');
@@ -387,7 +388,7 @@ function shown({ step, session, history }: ReturnType<RaymondRig['turns']>[numbe
   return `${step}: ${session} [${history.join(' ')}]`;
 }
 
-/** As it would be if no attempt had been interrupted. */
+/** The turn as it would be without an interrupted attempt. */
 function toldOnce(turn: string): string {
   const [, before = '', history = ''] = /^(.*)\[(.*)\]$/.exec(turn) ?? [];
   const step = turn.slice(0, turn.indexOf(':'));

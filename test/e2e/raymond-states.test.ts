@@ -1,4 +1,4 @@
-// What states are told and handed, where they work, scripts among them, and questions to people.
+// Inputs and working directories of states, scripts, and questions to people.
 
 import { chmodSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { RaymondRig } from '../fixtures/raymond/rig.ts';
 
 describe('placeholders', () => {
-  test('stand for what was handed over, the state, its visit, the agent, the run, --var and --meta', async () => {
+  test('stand for the input, the state, its visit, the agent, the run, --var and --meta', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md':
@@ -20,7 +20,7 @@ describe('placeholders', () => {
     expect(await ray.rig.status('r')).toMatchObject({ vars: { issue: '195' }, meta: { team: 'blue' } });
   });
 
-  test('a value is put in once, whatever it contains', async () => {
+  test('are replaced once, whatever the value contains', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': 'Begin.',
@@ -33,7 +33,7 @@ describe('placeholders', () => {
     );
   });
 
-  test('a result is handed over as it is, but for one line end on either side', async () => {
+  test('a result is passed unchanged, except for one line break at each end', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<call return="NEXT.md">LOOK.md</call>',
@@ -48,7 +48,7 @@ describe('placeholders', () => {
     expect(ray.prompt('main.3.NEXT')).toBe('It came to [\n  <b>bold</b> <goto>X.md</goto>\ttab "quoted"\n]');
   });
 
-  test('one that nothing fills is warned of, and fails its state before an agent sees it', async () => {
+  test('without a value cause a warning, and fail the state before an agent sees it', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': '<goto>NEXT.md</goto>', 'NEXT.md': 'Do {{isue}}. <result>end</result>' });
     const { code, stdout, stderr } = await ray.run('flow', '--var', 'issue=1');
@@ -60,7 +60,7 @@ describe('placeholders', () => {
     expect(ray.turns()).toHaveLength(1);
   });
 
-  test('a prompt may be larger than any argument of a program', async () => {
+  test('a prompt may be larger than any program argument', async () => {
     await using ray = await RaymondRig.setup();
     const large = 'word '.repeat(100_000);
     ray.folder('flow', { 'START.md': `${large}<result>end</result>` });
@@ -68,7 +68,7 @@ describe('placeholders', () => {
     expect(ray.prompt('main.1.START')).toHaveLength(large.length + '<result>end</result>'.length);
   });
 
-  test('a result over 1 MB reaches the prompt that it is put into', async () => {
+  test('a result over 1 MB reaches the prompt that uses it', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<call return="NEXT.md">LOOK.sh</call>',
@@ -81,8 +81,8 @@ describe('placeholders', () => {
   });
 });
 
-describe('who works', () => {
-  test('model and effort by tag over front matter over workflow.yaml', async () => {
+describe('agent settings', () => {
+  test('a tag overrides front matter, which overrides workflow.yaml, for model and effort', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'workflow.yaml': 'model: of-all\neffort: low\n',
@@ -108,7 +108,7 @@ describe('who works', () => {
     ]);
   });
 
-  test('an adapter for one session, by front matter or by tag, and the caller’s own after it', async () => {
+  test('front matter or a tag can set the adapter of a session, and the caller’s applies again after it', async () => {
     await using ray = await RaymondRig.setup();
     const other = ray.rig.read('.meow/adapters/fake/adapter.toml').replaceAll('"fake"', '"other"');
     ray.rig.write('.meow/adapters/other/adapter.toml', other.replace('model={{model}}', 'x'));
@@ -140,7 +140,7 @@ describe('who works', () => {
     });
   });
 
-  test('a session is not gone on with by another adapter', async () => {
+  test('a session is not continued by another adapter', async () => {
     await using ray = await RaymondRig.setup();
     const other = ray.rig.read('.meow/adapters/fake/adapter.toml').replaceAll('"fake"', '"other"');
     ray.rig.write('.meow/adapters/other/adapter.toml', other);
@@ -152,8 +152,8 @@ describe('who works', () => {
   });
 });
 
-describe('folders to work in', () => {
-  /** Where each step worked, seen from the project. */
+describe('working directories', () => {
+  /** The working directory of each step, relative to the project. */
   function folders(ray: RaymondRig): Readonly<Record<string, string>> {
     const lines = ray.rig.read('.agent/folders').trimEnd().split('\n');
     return Object.fromEntries(
@@ -161,7 +161,7 @@ describe('folders to work in', () => {
     );
   }
 
-  test('cd with reset, function and fork holds from then on; a return goes back, a worker inherits', async () => {
+  test('cd with reset, function and fork applies from then on; a return restores it, a worker inherits it', async () => {
     await using ray = await RaymondRig.setup();
     mkdirSync(ray.rig.path('sub/deep'), { recursive: true });
     ray.folder('flow', {
@@ -200,7 +200,7 @@ describe('folders to work in', () => {
     ['an absolute path', (rig: string) => join(rig, '../home')],
     ['a path upwards', () => '../home'],
     ['a link', () => 'link'],
-  ])('%s that leads out of the project needs --allow-outside', async (_what, cd) => {
+  ])('%s that points outside the project needs --allow-outside', async (_what, cd) => {
     await using ray = await RaymondRig.setup();
     symlinkSync(ray.rig.home, ray.rig.path('link'));
     ray.folder('flow', {
@@ -219,7 +219,7 @@ describe('folders to work in', () => {
     expect(ray.rig.read('.agent/folders')).toMatch(`main.2.NEXT\t${ray.rig.home}\n`);
   });
 
-  test('a link that has come to lead out of the project meanwhile is not followed', async () => {
+  test('a link that now points outside the project is not followed', async () => {
     await using ray = await RaymondRig.setup();
     mkdirSync(ray.rig.path('sub'));
     symlinkSync(ray.rig.path('sub'), ray.rig.path('link'));
@@ -234,7 +234,7 @@ describe('folders to work in', () => {
     expect(ray.turns().map(({ step }) => step)).toEqual(['main.1.START']);
   });
 
-  test('the project is the folder with .meow, also where meow is called below it', async () => {
+  test('the project is the folder with .meow, also if meow is called in a subfolder', async () => {
     await using ray = await RaymondRig.setup();
     mkdirSync(ray.rig.path('sub'));
     ray.folder('flow', {
@@ -252,7 +252,7 @@ describe('folders to work in', () => {
     });
   });
 
-  test('a path that no folder can have is told of', async () => {
+  test('an invalid path is reported', async () => {
     await using ray = await RaymondRig.setup();
     mkdirSync(ray.rig.path('sub'));
     ray.folder('flow', { 'START.md': 'Begin.', 'NEXT.md': '<result>end</result>' });
@@ -266,7 +266,7 @@ describe('folders to work in', () => {
     expect(stdout).toContain('START.md is no folder');
   });
 
-  test('a folder that is not there is told of, and so is cd where a session goes on', async () => {
+  test('a missing folder is reported, and so is cd with a continued session', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.', 'NEXT.md': '<result>end</result>' });
     ray.answers(
@@ -282,7 +282,7 @@ describe('folders to work in', () => {
 });
 
 describe('scripts', () => {
-  test('find what they were handed in their environment', async () => {
+  test('find their input in the environment', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<fork next="END.md" item="it\'s $HOME" dash-ed="d" input="in put">SHOW.sh</fork>',
@@ -307,7 +307,7 @@ next it's $HOME
 `);
   });
 
-  test('hand a result back byte for byte', async () => {
+  test('return a result byte for byte', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.sh': 'echo \'<call return="NEXT.sh">SAY.sh</call>\'',
@@ -318,7 +318,7 @@ next it's $HOME
     expect(ray.rig.read('got')).toBe('\n two\n\n');
   });
 
-  test('are run with or without the right to be executed, and in any language', async () => {
+  test('run with or without the executable bit, in any language', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.sh': 'a=(one two); echo "<goto>${a[1]}</goto>"',
@@ -333,7 +333,7 @@ next it's $HOME
   test.each([
     ['large', 200_000],
     ['too large for the journal', 2_000_000],
-  ])('one that is handed something %s is not started, and says why', async (_how, bytes) => {
+  ])('with input that is %s are not started, and say why', async (_how, bytes) => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.sh': 'echo \'<call return="NEXT.sh">SAY.sh</call>\'',
@@ -345,7 +345,7 @@ next it's $HOME
     expect((await ray.rig.status('r')).steps['main.3.NEXT']).toMatchObject({ error: { message } });
   });
 
-  test('one that fails fails its agent, with what it said', async () => {
+  test('that fail also fail their agent, with their output', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.sh': 'echo "<goto>START.sh</goto>"; echo "no disk" >&2; exit 3' });
     const { code, stdout } = await ray.run('flow');
@@ -361,7 +361,7 @@ describe('questions to people', () => {
     'NEXT.md': 'They said: {{input}} <result>end</result>',
   };
 
-  test('an answer is what the next state is handed, and others work on meanwhile', async () => {
+  test('an answer is the input of the next state, and others work meanwhile', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       ...FLOW,
@@ -382,7 +382,7 @@ describe('questions to people', () => {
     expect(ray.prompt('main.4.NEXT')).toBe('They said: the "second" {{state}} <result>end</result>');
   });
 
-  test('with --no-wait the run pauses, and goes on with an answer that was given meanwhile', async () => {
+  test('with --no-wait the run pauses, and continues with an answer that was given meanwhile', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', FLOW);
     const paused = await ray.run('flow', '--no-wait');
@@ -397,7 +397,7 @@ describe('questions to people', () => {
   test.each([
     ['approve', '--notes', 'the third'],
     ['reject', '--reason', 'none of them'],
-  ])('meow %s answers with what is said beside it', async (verb, flag, words) => {
+  ])('meow %s answers with its text', async (verb, flag, words) => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', FLOW);
     expect(await ray.run('flow', '--no-wait')).toMatchObject({ code: 3 });
@@ -406,7 +406,7 @@ describe('questions to people', () => {
     expect(ray.prompt('main.3.NEXT')).toContain(`They said: ${words} `);
   });
 
-  test('without an answer in time control goes elsewhere, or the agent fails', async () => {
+  test('without an answer in time, the timeout state follows, or the agent fails', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<ask next="NEXT.md" timeout="50ms" timeout_next="LATE.md">Well?</ask>',
@@ -419,7 +419,7 @@ describe('questions to people', () => {
     expect(stdout).toContain('failed: main.4.ask (timeout');
   });
 
-  test('what is printed is shown, and leads nowhere', async () => {
+  test('printed text is shown, and is not a transition', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.' });
     ray.answers({ to: '', says: '<print>\nhalf done\n</print><print>all \u001B[31mdone</print><result>end</result>' });

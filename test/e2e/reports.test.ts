@@ -24,7 +24,7 @@ count = { required = true, type = "number" }
 file = { required = false, type = "file_path" }
 `;
 
-/** The agent takes its prompt and does nothing about it: the test reports in its place. */
+/** The agent takes its prompt and does nothing; the test reports in its place. */
 const IDLE = '[[on]]\ndo = [{ hang = true }]\n';
 
 class Agent {
@@ -37,7 +37,7 @@ class Agent {
     rig.write('w.sim.toml', IDLE);
     const run = rig.start('run', 'w.meow.toml', '--id', 'r');
     await rig.decided('r', 'step-started work');
-    // Before that there is nothing that it could have stopped.
+    // Before that, there is nothing to stop.
     const journal = '.meow/workflows/r/journal.jsonl';
     await until(() => rig.read(journal).includes('"delivery":"accepted"'), 'the agent to have its prompt');
     return new Agent(rig, run);
@@ -67,7 +67,7 @@ class Agent {
   }
 }
 
-test('a report is accepted when it has what was asked for, and typed', async () => {
+test('a report with the declared outputs is accepted and typed', async () => {
   await using agent = await Agent.setup();
   const refused = await agent.meow('done', '--output', 'summary=fine');
   expect(refused.code).toBe(1);
@@ -94,7 +94,7 @@ test('a report is accepted when it has what was asked for, and typed', async () 
   expect((await agent.meow(...args)).code).toBe(2);
 });
 
-test('an agent that stops is told its task again, with what to report', async () => {
+test('an agent that stops gets its task again, with the outputs to report', async () => {
   await using agent = await Agent.setup();
   const { stdout, code } = await agent.meow('prime');
   expect(code).toBe(0);
@@ -137,7 +137,7 @@ function transcript(rig: Rig): string {
   return rig.read('.meow/workflows/r/agents/worker/spawn#1/stdout');
 }
 
-test('an agent that stops after its report is not told what is on its way to it', async () => {
+test('an agent that stops after its report is not given the task that is on its way', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', TWO);
   rig.write(
@@ -163,7 +163,7 @@ do = [{ stop = true }]
   const said = transcript(rig);
   expect(said).toContain('$ meow prime --format prompt\n> Do the second.\n');
   expect(said).not.toContain('told again');
-  // Its prompt, and once more since it stopped in the middle.
+  // Its prompt, and once more because it stopped early.
   expect(said.match(/^(> )?Do the second\.$/gm)).toEqual(['> Do the second.', 'Do the second.']);
 });
 
@@ -180,7 +180,7 @@ test.each([
   expect(run.steps['first']?.attempt).toBe(attempt);
 });
 
-test('a report that is sent while the engine is down is heard at resume', async () => {
+test('a report that is sent while the engine is down is processed at resume', async () => {
   await using agent = await Agent.setup();
   const { rig, run } = agent;
   run.kill('SIGKILL');
@@ -193,13 +193,13 @@ test('a report that is sent while the engine is down is heard at resume', async 
   expect((await rig.status('r')).steps['work']).toMatchObject({ status: 'done', outputs: { summary: 'late' } });
 });
 
-test('a report is heard even if the command that brought it was ended', async () => {
+test('a report is processed even if the command that sent it was killed', async () => {
   await using agent = await Agent.setup();
   const { rig, run } = agent;
   run.kill('SIGKILL');
   await run.ended;
   const report = rig.startWith(agent.environment, 'done', '--output', 'summary=late', '--output', 'count=1');
-  // One that begins with a dot is still being written.
+  // A name that begins with a dot is a file that is still being written.
   await until(() => rig.files('.meow/workflows/r/inbox').some((name) => /\/\w[^/]*\.ask$/.test(name)), 'the report');
   report.kill('SIGKILL');
   await report.ended;

@@ -4,7 +4,7 @@ import { Rig, shellStep, until, waitingStep } from '../rig/rig.ts';
 
 const CHAIN = `[main]\n${shellStep('first', 'echo first >> ran')}${waitingStep('hold', 'needs = ["first"]')}${shellStep('last', 'echo last >> ran', 'needs = ["hold"]')}`;
 
-/** Runs until `hold` has begun, and is killed then. */
+/** Runs until `hold` has started, then kills the engine. */
 async function killedInTheMiddle(rig: Rig): Promise<void> {
   rig.write('w.meow.toml', CHAIN);
   const run = rig.start('run', 'w.meow.toml', '--id', 'r');
@@ -17,7 +17,7 @@ async function kill(run: Live): Promise<void> {
   await run.ended;
 }
 
-test('a command that still lives is found again, and nothing that had finished runs again', async () => {
+test('a command that is still running is found again, and no finished step runs again', async () => {
   await using rig = await Rig.setup();
   await killedInTheMiddle(rig);
   expect((await rig.meow('status', 'r')).stdout).toContain('no engine works on it: meow resume r\n');
@@ -34,7 +34,7 @@ test('a command that still lives is found again, and nothing that had finished r
   expect((await rig.status('r')).steps['hold']).toMatchObject({ status: 'done', attempt: 1 });
 });
 
-test('a command that finished while no engine was there counts as finished', async () => {
+test('a command that finished while no engine was running counts as finished', async () => {
   await using rig = await Rig.setup();
   await killedInTheMiddle(rig);
   rig.write('hold.go', '');
@@ -44,7 +44,7 @@ test('a command that finished while no engine was there counts as finished', asy
   expect((await rig.status('r')).steps['hold']).toMatchObject({ status: 'done', attempt: 1 });
 });
 
-test('a command that was lost is run again, as a second attempt', async () => {
+test('a lost command runs again, as a second attempt', async () => {
   await using rig = await Rig.setup();
   await killedInTheMiddle(rig);
   await rig.killAll();
@@ -57,7 +57,7 @@ test('a command that was lost is run again, as a second attempt', async () => {
   expect((await rig.status('r')).steps['hold']).toMatchObject({ status: 'done', attempt: 2 });
 });
 
-test('resume tries failed steps again, and with --only-pending it does not', async () => {
+test('resume retries failed steps, and with --only-pending it does not', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'w.meow.toml',
@@ -72,13 +72,13 @@ test('resume tries failed steps again, and with --only-pending it does not', asy
   expect((await rig.status('f')).steps['flaky']).toMatchObject({ status: 'done', attempt: 2 });
 });
 
-test('killed after its last record, a run is done: nothing is resumed, and its state file is mended', async () => {
+test('killed after its last record, a run is done: nothing is resumed, and its state file is repaired', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${shellStep('a', 'sleep 0.3; echo a >> ran')}`);
   expect((await rig.meowKilledAt('2:durable', 'run', 'w.meow.toml', '--id', 'd')).code).toBe(137);
   expect(rig.decisions('d')).toContain('run-ended');
   expect(rig.read('.meow/workflows/d.yaml')).toMatch(/^status: running$/m);
-  // Who only looks goes by the journal.
+  // Commands that only inspect use the journal.
   expect((await rig.meow('list')).stdout).toMatch(/^d +done /m);
   expect(rig.read('.meow/workflows/d.yaml')).toMatch(/^status: running$/m);
 
@@ -92,7 +92,7 @@ test('killed after its last record, a run is done: nothing is resumed, and its s
   expect(rig.read('ran')).toBe('a\n');
 });
 
-test('a run that was killed while it was being stopped goes on when it is resumed', async () => {
+test('a run that was killed while stopping continues when it is resumed', async () => {
   await using rig = await Rig.setup();
   const command = "trap '' TERM; echo $$ >> hold.began; while [ ! -e hold.go ]; do sleep 0.02; done; echo hold >> ran";
   rig.write(
@@ -112,7 +112,7 @@ test('a run that was killed while it was being stopped goes on when it is resume
   expect(rig.read('ran').trimEnd().split('\n').at(-1)).toBe('last');
 });
 
-test('a run is not shown, resumed or stopped by the program of another', async () => {
+test('a run is not shown, resumed or stopped with the program of another', async () => {
   await using rig = await Rig.setup();
   for (const id of ['one', 'two']) {
     rig.write(`${id}.meow.toml`, `[main]\n${shellStep(id, 'test -e fixed')}`);
@@ -149,7 +149,7 @@ test('a run is not shown, resumed or stopped by the program of another', async (
   expect((await rig.meow('resume', 'one')).code).toBe(0);
 });
 
-test('what cannot be resumed is refused with a reason', async () => {
+test('a run that cannot be resumed is refused with a reason', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
   const run = rig.start('run', 'w.meow.toml', '--id', 'mine');

@@ -1,9 +1,9 @@
-// What a run on a repository leaves for people, where agents may write too; and what it lets go of at its end.
+// The files of a repository run for people, where agents may write too, and what the run releases at its end.
 
 import { expect, test } from 'vitest';
 import { ConductorRig, leadsTo, outcomes, validate, work } from '../fixtures/conductor/rig.ts';
 
-test('nothing is written through a link that an agent has laid in the directory of its run', async () => {
+test('nothing is written through a link that an agent created in the run directory', async () => {
   await using made = await ConductorRig.setup({ 'mine.txt': 'mine\n' });
   const links = ['transcript.md', 'final-state.txt', 'diff.patch', 'diff.patch.new'];
   const lay = links.map((name) => `ln -s "$MEOW_RUN_DIR/../../../mine.txt" "$MEOW_RUN_DIR/${name}"`);
@@ -15,7 +15,7 @@ test('nothing is written through a link that an agent has laid in the directory 
   expect(made.rig.read('.meow/run/r/diff.patch')).toContain('new.txt');
 });
 
-test('a tree that was only looked at in place is free for the next run', async () => {
+test('a tree that a run only inspected in place is free for the next run', async () => {
   await using made = await ConductorRig.setup({}, '[validators.never]\ncommand = "exit 1"\n');
   made.agents({ work: 'echo done' });
   const routes = leadsTo('work');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Rig, shellStep, timeless, waitingStep } from '../rig/rig.ts';
 
-test('a workflow runs in the order of its needs, a line for each change', async () => {
+test('steps run in the order of their needs, with one line for each change', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'build.meow.toml',
@@ -39,7 +39,7 @@ done in T: 2 done
   ]);
 });
 
-test('the id is chosen by chance where none is given, and is the first thing printed', async () => {
+test('without --id the id is random, and is the first thing printed', async () => {
   await using rig = await Rig.setup();
   rig.write('a.meow.toml', `[main]\n${shellStep('a', 'true')}`);
   const ids = await Promise.all([rig.meow('run', 'a.meow.toml'), rig.meow('run', 'a.meow.toml')]);
@@ -49,7 +49,7 @@ test('the id is chosen by chance where none is given, and is the first thing pri
   expect(one).not.toBe(other);
 });
 
-test('--json prints an object for each decision and a last one with the end', async () => {
+test('--json prints an object for each decision and a last one for the end', async () => {
   await using rig = await Rig.setup();
   rig.write('a.meow.toml', `[main]\n${shellStep('a', 'exit 3')}`);
   const { stdout, code } = await rig.meow('run', 'a.meow.toml', '--json', '--id', 'j');
@@ -66,7 +66,7 @@ test('--json prints an object for each decision and a last one with the end', as
   expect(code).toBe(1);
 });
 
-test('variables have the types that the workflow declares', async () => {
+test('variables have their declared types', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'vars.meow.toml',
@@ -86,7 +86,7 @@ ${shellStep('show', 'echo {{count}} {{label}} "$MEOW_VAR_DATA"')}`,
   expect((await rig.meow('logs', 'v', 'show')).stdout).toBe('7 it\'s v {"a":[1]}\n');
 });
 
-test('#WORKFLOW names another workflow of the file, and a bare name is searched', async () => {
+test('#WORKFLOW selects another workflow of the file, and a bare name is searched', async () => {
   await using rig = await Rig.setup();
   rig.write(
     '.meow/templates/two.meow.toml',
@@ -99,7 +99,7 @@ test('#WORKFLOW names another workflow of the file, and a bare name is searched'
   expect(rig.read('ran')).toBe('main\nother\nhome\n');
 });
 
-test('a run that fails exits with 1 and says what to type next', async () => {
+test('a failed run exits with 1 and says what to type next', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'bad.meow.toml',
@@ -126,7 +126,7 @@ test('steps find this meow on their PATH, and know their run', async () => {
   expect(stderr).toBe('ask\n');
 });
 
-test('several runs of one project go on side by side', async () => {
+test('several runs of one project run in parallel', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
   const runs = ['one', 'two', 'three'].map((id) => rig.start('run', 'w.meow.toml', '--id', id));
@@ -153,7 +153,7 @@ b  (shell; needs a)
   expect(rig.files()).toEqual(['d.meow.toml']);
 });
 
-test('runs are kept where the nearest .meow above is, and steps run where meow was called', async () => {
+test('runs are stored in the nearest .meow above, and steps run in the working directory of meow', async () => {
   await using rig = await Rig.setup();
   rig.write('.meow/templates/where.meow.toml', `[main]\n${shellStep('pwd', 'pwd')}`);
   rig.write('deep/er/file', '');
@@ -162,7 +162,7 @@ test('runs are kept where the nearest .meow above is, and steps run where meow w
   expect((await rig.meow('logs', 'w', 'pwd')).stdout).toBe(`${rig.path('deep/er')}\n`);
 });
 
-test('a reader that goes away does not end the run', async () => {
+test('a closed stdout does not end the run', async () => {
   await using rig = await Rig.setup();
   rig.write(
     'w.meow.toml',
@@ -177,7 +177,7 @@ test('a reader that goes away does not end the run', async () => {
   expect((await rig.status('q')).counts).toMatchObject({ done: 2 });
 });
 
-test('a run whose state file would grow past its limit is paused, and goes on when the limit is raised', async () => {
+test('a run whose state file would exceed its limit pauses, and continues when the limit is raised', async () => {
   await using rig = await Rig.setup();
   rig.write('.meow/config.toml', '[limits]\nmax_workflow_file_size = "2KB"\n');
   rig.write(

@@ -4,10 +4,10 @@ import { isAlive, Rig, shellStep, timeless, until, waitingStep } from '../rig/ri
 
 const HOLDS = `[main]\ncleanup_on_stop = "echo cleaned >> cleaned"\n${waitingStep('hold')}${shellStep('after', 'true', 'needs = ["hold"]')}`;
 
-/** Does not end when it is asked to. */
+/** Ignores SIGTERM. */
 const STUBBORN = `[main]\n${shellStep('hold', "trap '' TERM; echo $$ > hold.began; while :; do sleep 0.05; done")}`;
 
-test('Ctrl-C stops the run, its commands and what they started, and cleans up', async () => {
+test('Ctrl-C stops the run, its commands and their children, and cleans up', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);
   const run = rig.start('run', 'w.meow.toml', '--id', 'c');
@@ -25,7 +25,7 @@ test('Ctrl-C stops the run, its commands and what they started, and cleans up', 
   expect(rig.read('.meow/workflows/c.yaml')).toMatch(/^status: stopped$/m);
 });
 
-test('a second Ctrl-C kills what does not end', async () => {
+test('a second Ctrl-C kills commands that do not exit', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', STUBBORN);
   const run = rig.start('run', 'w.meow.toml', '--id', 'c');
@@ -40,7 +40,7 @@ test('a second Ctrl-C kills what does not end', async () => {
   await until(() => rig.processes().length === 0, 'the engine and its commands to end');
 });
 
-test('a second Ctrl-C kills a cleanup too', async () => {
+test('a second Ctrl-C also kills a cleanup', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS.replace('echo cleaned >> cleaned', 'while :; do sleep 0.02; done'));
   const run = rig.start('run', 'w.meow.toml', '--id', 'c');
@@ -55,7 +55,7 @@ test('a second Ctrl-C kills a cleanup too', async () => {
   await until(() => rig.processes().length === 0, 'the engine and its commands to end');
 });
 
-test('signals of different kinds do not add up, nor does asking twice', async () => {
+test('signals of different kinds do not escalate, nor does repeating meow stop', async () => {
   await using rig = await Rig.setup();
   const patient =
     "trap 'echo asked >> asked; while [ ! -e go ]; do sleep 0.02; done; exit 0' TERM; echo > hold.began; while :; do sleep 0.02; done";
@@ -77,7 +77,7 @@ test('signals of different kinds do not add up, nor does asking twice', async ()
   expect(rig.decisions('c').filter((decision) => decision === 'steps-stopping')).toHaveLength(1);
 });
 
-test('SIGTERM stops it too, and exits with 143', async () => {
+test('SIGTERM also stops the run, with exit code 143', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);
   const run = rig.start('run', 'w.meow.toml', '--id', 't', '--json');
@@ -94,7 +94,7 @@ test('SIGTERM stops it too, and exits with 143', async () => {
   });
 });
 
-test('meow stop ends a run of another terminal, and what it says is the end of it', async () => {
+test('meow stop stops a run of another terminal, and prints how it ended', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);
   const run = rig.start('run', 'w.meow.toml', '--id', 's');
@@ -130,7 +130,7 @@ test('meow stop --force does not wait for the commands', async () => {
   await until(() => rig.processes().length === 0, 'the engine and its commands to end');
 });
 
-test('meow stop ends a run whose engine was killed, with what it left running', async () => {
+test('meow stop stops a run whose engine was killed, with its remaining processes', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', HOLDS);
   const run = rig.start('run', 'w.meow.toml', '--id', 'k');
@@ -166,7 +166,7 @@ test('a run that is done cannot be stopped', async () => {
   });
 });
 
-test.each([[[]], [['--force']]])('meow stop %j wakes an engine that is suspended', async (flags) => {
+test.each([[[]], [['--force']]])('meow stop %j wakes a suspended engine', async (flags) => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', `[main]\n${waitingStep('hold')}`);
   const run = rig.start('run', 'w.meow.toml', '--id', 'r');

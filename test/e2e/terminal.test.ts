@@ -9,7 +9,7 @@ ${shellStep('wrong', 'echo nothing works >&2; exit 3', 'on_error = "continue"')}
 ${waitingStep('hold', 'needs = ["quick"]')}
 ${shellStep('after', 'true', 'needs = ["hold", "wrong"]')}`;
 
-test('the live tree is drawn in place, and its last state stays on the screen', async () => {
+test('the live tree is redrawn in place, and its last state stays on the screen', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', WORKFLOW);
   using terminal = new Terminal(rig, { columns: 90, rows: 20 });
@@ -25,7 +25,7 @@ live w.meow.toml#main  running  T  1 running, 1 done, 1 failed, 1 pending
   expect(terminal.cursorIsShown()).toBe(false);
   expect(terminal.colours()).toContain('\u001B[32m');
 
-  // The elapsed time goes on by itself.
+  // The elapsed time advances by itself.
   await terminal.shows(/● hold +[1-9]\.\d+s/);
   terminal.resize(40, 10);
   await terminal.shows(/✗ wrong .*…$/m);
@@ -34,7 +34,7 @@ live w.meow.toml#main  running  T  1 running, 1 done, 1 failed, 1 pending
 
   rig.write('hold.go', '');
   const last = await terminal.shows(/next:[^]*\$$/);
-  // What stood above the tree is in the history: tmux puts it there when it wraps the lines below.
+  // The text above the tree is in the history: tmux moves it there when it wraps the lines below.
   expect(timeless(last)).toBe(`live w.meow.toml#main  done  T  3 done, 1 failed
 ✓ quick  T
 ✗ wrong  T  the command exited with status 3 — nothing works
@@ -46,7 +46,7 @@ $`);
   expect(terminal.cursorIsShown()).toBe(true);
 });
 
-test('Ctrl-C in the live tree stops the run and gives the terminal back', async () => {
+test('Ctrl-C in the live tree stops the run and restores the terminal', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', WORKFLOW);
   using terminal = new Terminal(rig, { columns: 90, rows: 20 });
@@ -59,7 +59,7 @@ test('Ctrl-C in the live tree stops the run and gives the terminal back', async 
   expect(terminal.cursorIsShown()).toBe(true);
 });
 
-test('a run that is suspended and continued draws below what was written meanwhile', async () => {
+test('a run that is suspended and continued draws below the text that was written meanwhile', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', WORKFLOW);
   using terminal = new Terminal(rig, { columns: 90, rows: 30 });
@@ -76,7 +76,7 @@ test('a run that is suspended and continued draws below what was written meanwhi
   expect(screen.match(/^live /gm)).toHaveLength(2);
 });
 
-test('more steps than rows: what runs stays in sight, and nothing scrolls', async () => {
+test('with more steps than rows, running steps stay visible, and nothing scrolls', async () => {
   await using rig = await Rig.setup();
   const many = Array.from({ length: 40 }, (_, index) => shellStep(`s${index}`, 'true')).join('');
   const needs = Array.from({ length: 40 }, (_, index) => `"s${index}"`).join(', ');
@@ -103,7 +103,7 @@ test('status --watch follows a run of another terminal', async () => {
   await terminal.shows(/✓ hold[^]*next: meow logs seen wrong\n\$$/);
 });
 
-test('a terminal that does not know its size is taken for one of 80 × 24', async () => {
+test('a terminal without a known size is treated as 80 × 24', async () => {
   await using rig = await Rig.setup();
   rig.write('w.meow.toml', WORKFLOW);
   using terminal = new Terminal(rig, { columns: 90, rows: 20 });
