@@ -537,9 +537,10 @@ function onResume(ctx: DecideContext, { retryFailed, allowance }: Extract<Input,
   const { state } = ctx;
   if (state.phase === 'new' || (state.phase === 'ended' && state.end === 'done')) return;
   const again = ({ skipped, status, settlement, frame }: StepState): boolean => {
-    if (frame.abandoned || isOfSettledStep(state, frame)) return false;
+    if (frame.abandoned) return false;
     if (skipped === 'run-ending') return true;
-    return retryFailed && settlement === 'broken' && (status === 'skipped' || status === 'failed');
+    const isBroken = settlement === 'broken' && (status === 'skipped' || status === 'failed');
+    return retryFailed && isBroken && !isOfSettledStep(state, frame);
   };
   // The engine died while it was ending the run. Resuming cancels that.
   const withdrawn = state.phase === 'ending' && (state.end === 'stopped' || state.end === 'paused');
@@ -550,9 +551,9 @@ function onResume(ctx: DecideContext, { retryFailed, allowance }: Extract<Input,
   ctx.emit({ kind: 'run-resumed', reopened: reopened.map(({ id }) => id), withdrawn, allowance: allowed });
 }
 
-/** What performed a step that has been answered is history: that step is tried again, or nothing is. */
+/** What performed a step that has been answered is history: that step is retried, or nothing is. Loose frames are not part of it. */
 function isOfSettledStep(state: RunState, frame: FrameState): boolean {
-  for (let now = frame; now.owner !== null; ) {
+  for (let now = frame; now.owner !== null && now.join !== 'loose'; ) {
     const owner = stepOf(state, now.owner);
     if (now.join === 'answer' && owner.settlement !== 'open' && owner.skipped !== 'run-ending') return true;
     now = owner.frame;

@@ -47,7 +47,9 @@ function reopenStep(step: StepState): void {
   const waitsBelow =
     act.kind === 'each'
       ? step.items !== null
-      : step.children.some(({ join, abandoned }) => join === 'wait' || (join === 'answer' && !abandoned));
+      : step.children.some(
+          ({ join, closed, abandoned }) => join === 'wait' || (join === 'answer' && !closed && !abandoned),
+        );
   step.status = waitsBelow ? 'running' : 'pending';
   step.settlement = 'open';
   step.grown = step.items === null ? waitsBelow || !canGrow(step.definition) : step.blocks === step.items.length;
