@@ -1,5 +1,5 @@
-// How a step stands, by the journal alone: for `meow step-status` without an engine. A bundle of its own, for it needs the
-// kernel and the store; so what it finds, and what it refuses, is plain data.
+// The status of a step from the journal, for `meow step-status` without an engine. It is a bundle of its own because it
+// needs the kernel and a store, so its results are plain data.
 
 import type { Result } from '../base/result.ts';
 import { err, ok } from '../base/result.ts';
@@ -7,7 +7,7 @@ import { UsageError } from '../base/usage-error.ts';
 import { findStep } from '../ipc/find-step.ts';
 import { readRun, storeOf } from './runs.ts';
 
-/** Null where there is no such step; an error is a sentence. */
+/** Null if there is no such step; an error is a sentence. */
 export async function storedStepStatus(
   runs: string,
   id: string,

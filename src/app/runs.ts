@@ -71,7 +71,7 @@ export function refusedMessagesOf(store: Store, id: string): { readonly folder: 
   return { folder: join(inbox, 'refused'), count: refusedMessages(inbox).length };
 }
 
-/** Takes the run for writing, where it can be trusted. */
+/** Opens the run for writing, after checking its Program. */
 export async function openRun(store: Store, id: string): Promise<Journal> {
   const journal = await store.open(id);
   try {
@@ -83,7 +83,7 @@ export async function openRun(store: Store, id: string): Promise<Journal> {
   }
 }
 
-/** The step that is meant, with a guess where there is none. */
+/** Throws if there is no such step; `guess` is a similar id. */
 export function requireStep(run: ReadRun, wanted: string, guess: string | null): void {
   if (run.state.steps.has(wanted)) return;
   const meant = guess === null ? '' : `did you mean ${guess}? `;
@@ -132,7 +132,7 @@ export async function inEach<T>(
   return found;
 }
 
-/** What was asked of a store; `otherwise` where it refuses the run. */
+/** `otherwise` if the store refuses the run. */
 export async function unlessRefused<T, U>(asked: Promise<T>, otherwise: U): Promise<T | U> {
   try {
     return await asked;

@@ -1,4 +1,4 @@
-// What the configuration files say: the one that all projects share, and over it the project's.
+// The configuration: that of the user, overridden by that of the project.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import type { Project } from './project.ts';
 import { readText, shownPath } from './sources.ts';
 
 export interface Settings {
-  /** The defaults stand in for a file with errors. */
+  /** Defaults replace a file with errors. */
   readonly config: Config;
   readonly diagnostics: readonly Diagnostic[];
 }

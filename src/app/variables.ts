@@ -1,4 +1,5 @@
-// `--var`, `--var-json` and `--meta`, as the workflow declares its variables. All problems are told at once.
+// `--var`, `--var-json` and `--meta`, checked against the variables that the workflow declares. All problems are reported
+// together.
 
 import { resolve } from 'node:path';
 
@@ -14,7 +15,7 @@ import { fillValue } from '../ir/text.ts';
 import { valueAt } from '../kernel/scope.ts';
 import { readText } from './sources.ts';
 
-/** As written on the command line, before anything is known about the workflow. */
+/** As written on the command line. */
 export interface GivenVariables {
   readonly texts: ReadonlyMap<string, string>;
   readonly values: ReadonlyMap<string, Json>;
@@ -65,13 +66,13 @@ export function readMeta(pairs: readonly string[]): Readonly<Record<string, stri
 export interface RunToBe {
   readonly id: string;
   readonly at: number;
-  /** The folder that it is started in. */
+  /** The working directory of the run. */
   readonly cwd: string;
-  /** Variables whose value is the path of a file, and means its text. */
+  /** Variables whose value is the path of a file; they get the text of the file. */
   readonly fileVariables: readonly string[];
 }
 
-/** The run's variables: those given, each as the type that the workflow declares, and the defaults of the others. */
+/** The variables of the run, parsed as their declared types, with defaults. */
 export function resolveVariables({ texts, values }: GivenVariables, program: Program, run: RunToBe): JsonMap {
   const parameters = program.blocks[program.entry]?.parameters ?? [];
   const typeOf = (name: string): ValueType => parameters.find((one) => one.name === name)?.type ?? 'any';
@@ -87,7 +88,7 @@ export function resolveVariables({ texts, values }: GivenVariables, program: Pro
     if (wrong === null) resolved.set(name, value);
     else problems.push(`--var-json ${name}: ${wrong}`);
   }
-  // A default may name the variables before it, so they are filled in their order.
+  // A default may use earlier variables, so they are resolved in order.
   for (const { name, type, fallback } of problems.length > 0 ? [] : parameters) {
     if (resolved.has(name) || fallback === null) continue;
     const filled = fillValue(fallback, lookupIn(resolved, run));

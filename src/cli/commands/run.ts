@@ -52,7 +52,7 @@ export interface RunOptions {
   readonly maxTransitions?: number;
   readonly budgetUsd?: number;
   readonly budgetTokens?: number;
-  /** We are the engine that somebody started in the background. */
+  /** This process is a background engine. */
   readonly asEngine?: true;
 }
 
@@ -100,7 +100,7 @@ async function resume(project: Project, wanted: string, options: RunOptions): Pr
   const store = storeOf(project);
   const id = await resolveRun(store, wanted);
   if (options.detach) {
-    // Refused here where it can be, and not in the log of an engine that nobody looks at.
+    // Check here, so that the user sees a refusal; nobody reads the log of a background engine.
     return detach(store, project, id, options, async () => (await openRun(store, id)).close());
   }
   const settings = readSettings(project);
@@ -159,7 +159,7 @@ async function finish(
   }
 }
 
-/** `take`: what this process does with the run before an engine is started. Who asks it to stop meanwhile is heard. */
+/** `take`: runs before the engine is started; signals that arrive meanwhile are obeyed. */
 async function detach(
   store: Store,
   project: Project,
@@ -185,7 +185,7 @@ async function detach(
   return EXIT.done;
 }
 
-/** What the engine that goes on with the run must be told: a new run keeps its allowance itself. */
+/** Flags for the background engine. A new run has its limits in the journal. */
 function flagsForEngine(options: RunOptions): readonly string[] {
   const given: readonly (readonly [string, number | undefined])[] =
     options.resume === undefined && options.workflow === undefined
