@@ -156,22 +156,10 @@ function renameAct(walk: Walk, act: Act): Act {
   }
 }
 
-/** Of an effect only the steering is a name; all else is data. */
+/** The steering is the only name in an effect; all else is data. */
 function renameEffect({ names }: Walk, effect: EffectSpec<Text>): EffectSpec<Text> {
-  switch (effect.kind) {
-    case 'command':
-    case 'turn':
-      return effect.steering === null ? effect : { ...effect, steering: names.steering(effect.steering) };
-    case 'spawn':
-    case 'attend':
-    case 'prompt':
-    case 'kill':
-    case 'read':
-    case 'gate':
-    case 'git':
-    case 'inspect':
-      return effect;
-  }
+  if (!('steering' in effect) || effect.steering === null) return effect;
+  return { ...effect, steering: names.steering(effect.steering) };
 }
 
 function renameOnError(walk: Walk, onError: OnError): OnError {
