@@ -107,7 +107,7 @@ test('an agent that stops gets its task again, with the outputs to report', asyn
   });
   expect((await agent.meow('session-id')).stdout).toMatch(/^[0-9a-f-]{36}\n$/);
   expect(await agent.meow('session-id', '--agent', 'nobody')).toMatchObject({
-    stderr: 'meow: the agent nobody is not known\n',
+    stderr: 'meow: agent nobody is unknown\n',
     code: 1,
   });
 });
