@@ -4,11 +4,11 @@ import type { Adapter } from '../ir/adapter.ts';
 import type { Result } from '../base/result.ts';
 
 export interface AdapterCatalog {
-  /** Replaces the adapter that workflows name; null leaves them the choice. */
+  /** Overrides the adapter that workflows name; null does not. */
   readonly forced: string | null;
-  /** For agents that name none. */
+  /** Default adapter. */
   fallback(): string;
-  /** The adapter that a name or alias means. */
+  /** Resolves a name or alias. */
   meant(name: string): string;
   /** An error is a sentence. */
   named(name: string): Result<Adapter, string>;
@@ -21,15 +21,15 @@ export interface AdapterRefusal {
   readonly hint: string;
 }
 
-/** Of agents that work in headless turns. */
+/** Facts about adapters for headless turns. */
 export interface AdapterKnowledge {
   readonly forced: string | null;
   readonly fallback: string;
   /** Why nothing can be started with one. */
   readonly refusal: (adapter: string) => AdapterRefusal | null;
-  /** Whether a session can be forked, or what was said in it told again to a fresh one. */
+  /** Whether a session can be forked, or its conversation replayed in a fresh one. */
   readonly canFork: (adapter: string) => boolean;
-  /** Whether it can be told which model is to work, or with what effort. */
+  /** Whether the model or the effort can be chosen. */
   readonly canChoose: (adapter: string, what: 'model' | 'effort') => boolean;
 }
 

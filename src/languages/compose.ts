@@ -44,7 +44,7 @@ export function checkWorkflow(language: Language, location: Location, around: Su
   return language.validate(load(language, location, around, null), parts.context(null, ''));
 }
 
-/** Whether what is at a path is a workflow that others may enter. */
+/** Whether the path is a workflow that others may enter. */
 export function detectLanguage(reader: SourceReader, path: string, sure: 'yes' | 'maybe'): Language | null {
   if (reader.kindOf(path) === null) return null;
   const detected = LANGUAGES.map((language) => ({ language, is: language.detect(reader, path) }));
@@ -58,7 +58,7 @@ function load(language: Language, location: Location, { reader }: Surroundings, 
 
 const NO_VALUES: Readonly<Record<string, Json>> = {};
 
-/** The workflows that are entered, each compiled once for each way to hear of its failure. */
+/** The entered workflows, each compiled once per way of reporting its failure. */
 class Parts implements OtherWorkflows {
   readonly #around: Surroundings;
   readonly #entered = new Map<string, Entered>();
@@ -88,12 +88,12 @@ class Parts implements OtherWorkflows {
     const known = this.#entered.get(key);
     if (known !== undefined) return known;
     const symbol = partSymbol((this.#symbols += 1));
-    // Workflows may enter each other in a circle: whoever does so meanwhile has the symbol.
+    // Workflows may enter each other in a cycle: meanwhile callers get the symbol.
     this.#entered.set(key, { kind: 'found', entry: symbol, required: [], visited: [] });
     const before = { parts: this.#parts, keys: new Set(this.#entered.keys()) };
     const entered = this.#compile(path, workflow, failedStop, symbol);
     if (entered.kind === 'refused') {
-      // What was compiled on the way may name it, and is compiled again if it is entered from elsewhere.
+      // Parts compiled meanwhile may refer to it, and are compiled again if entered from elsewhere.
       this.#parts = before.parts;
       for (const later of this.#entered.keys()) if (!before.keys.has(later)) this.#entered.delete(later);
     }

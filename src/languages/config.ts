@@ -1,5 +1,5 @@
-// `.meow/config.toml`: how a project (or, in the home folder, a person) wants runs to be. Every key is checked. A file is
-// read over what holds without it, so that a project's file goes over a person's.
+// `.meow/config.toml`: settings of a project or, in the home folder, of a person. Every key is checked. A file
+// overrides a base, so that a project's file overrides a person's.
 
 import type { Diagnostic } from '../base/diagnostic.ts';
 import { hasErrors } from '../base/diagnostic.ts';
@@ -19,22 +19,22 @@ import { describeToml } from './toml-tree.ts';
 
 export interface Config {
   readonly limits: Limits;
-  /** What runs the scripts of steps, as `SHELL -c SCRIPT`. */
+  /** The shell for scripts of steps, run as `SHELL -c SCRIPT`. */
   readonly shell: string;
-  /** The adapter of agents that name none; null leaves the choice to meow. */
+  /** Default adapter; null: MEOW's default. */
   readonly defaultAdapter: string | null;
-  /** How agents are talked to that do not say; null leaves the choice to their adapters. */
+  /** Default channel of agents; null: the adapter's preferred one. */
   readonly channel: Channel | null;
-  /** Where terminals are: in a server of our own, or in the user's. */
+  /** tmux server for terminals: our own, or the user's. */
   readonly tmux: 'private' | 'shared';
   readonly conductor: ConductorConfig;
   readonly gates: GatesConfig;
 }
 
 export interface GatesConfig {
-  /** A command that tells people of a gate that is open; null: nobody is told. */
+  /** Command that notifies people of an open gate; null: none. */
   readonly remind: string | null;
-  /** It is told again that often while it stays open; null: once. */
+  /** Repeats the notification at this interval while the gate is open; null: once. */
   readonly remindEveryMs: number | null;
 }
 
@@ -52,11 +52,11 @@ export interface ConfigInput {
   /** Path as the user knows it. */
   readonly file: string;
   readonly text: string;
-  /** What holds where the file says nothing. */
+  /** Values for absent keys. */
   readonly base?: Config;
 }
 
-/** The config is null where a diagnostic is an error. */
+/** The config is null if a diagnostic is an error. */
 export function readConfig({ file, text, base = DEFAULT_CONFIG }: ConfigInput): {
   readonly config: Config | null;
   readonly diagnostics: readonly Diagnostic[];

@@ -1,4 +1,4 @@
-// A table of names and texts that a process finds in its environment.
+// A table of environment variables.
 
 import type { Text } from '../ir/text.ts';
 import type { Report } from './report.ts';

@@ -1,4 +1,4 @@
-// A Markdown text and what stands before it between two lines of `---`: its front matter, as YAML.
+// A Markdown text and its front matter: YAML between two lines of `---`.
 
 import type { Place } from '../base/source.ts';
 import type { Report } from './report.ts';
@@ -6,17 +6,17 @@ import type { YamlMap } from './yaml-tree.ts';
 import { describeYaml, readYaml } from './yaml-tree.ts';
 
 export interface FrontMatter {
-  /** Null where there is none, or none that can be read. */
+  /** Null if absent or invalid. */
   readonly map: YamlMap | null;
-  /** Where the text is. */
+  /** Range of the text after it. */
   readonly body: Place;
-  /** It is there, and cannot be read. */
+  /** Present but invalid. */
   readonly isBroken: boolean;
 }
 
 const EMPTY: YamlMap = { kind: 'map', place: { from: 0, to: 1 }, entries: new Map() };
 
-/** `example`: a key and a value, for whoever wrote something else. */
+/** `example`: a key and a value, for the error message. */
 export function readFrontMatter(report: Report, example: string): FrontMatter {
   const { text } = report.source;
   const [opened] = /^---[ \t]*\r?\n/.exec(text) ?? [];
@@ -25,7 +25,7 @@ export function readFrontMatter(report: Report, example: string): FrontMatter {
   closing.lastIndex = opened.length;
   const closed = closing.exec(text);
   if (closed === null) {
-    // A line of dashes may just be one.
+    // A line of dashes may be just that.
     if (/^[A-Za-z_]+:(?:\s|$)/.test(text.slice(opened.length)))
       report.error(
         'unclosed-front-matter',

@@ -1,5 +1,5 @@
-// What every workflow language offers, and what it is handed. A language is pure: it reads files only through a
-// SourceReader, which the application implements over the file system and an editor over its buffers.
+// Interface of workflow languages. A language is pure: it reads files only through a SourceReader, which the
+// application implements over the file system and an editor over its buffers.
 //
 // To add a language: implement `Language` in a folder of its own, and add a line to languages/registry.ts.
 
@@ -10,27 +10,27 @@ import type { Program, Source } from '../ir/program.ts';
 import type { AdapterCatalog } from './adapter-catalog.ts';
 import type { Config } from './config.ts';
 
-/** `S`: a workflow as it was read, with every file that it refers to in its own language. */
+/** `S`: a workflow as read, with every file that it refers to in its own language. */
 export interface Language<S = unknown> {
   readonly name: Source['language'];
-  /** Whether a file holds several workflows, which are named behind `#`. */
+  /** Whether a file may contain several workflows, named after `#`. */
   readonly hasSections: boolean;
-  /** Looks at a file or folder that exists. */
+  /** Checks a file or folder that exists. */
   detect(reader: SourceReader, path: string): Detection;
   load(reader: SourceReader, location: Location, values: Readonly<Record<string, Json>>): S;
   compile(source: S, context: CompileContext): Compiled;
-  /** Every problem of the source, whichever part of it a run would use. */
+  /** Reports every problem of the source, whichever part a run would use. */
   validate(source: S, context: CompileContext): Validated;
 }
 
 /** `maybe`: no other language has such files, but an incomplete one of this language may look like this. */
 export type Detection = 'yes' | 'maybe' | 'no';
 
-/** Where a workflow is written. */
+/** Position of a workflow. */
 export interface Location {
   /** Absolute. */
   readonly path: string;
-  /** As messages name the path. */
+  /** The path in messages. */
   readonly file: string;
   /** The name after `#`; null is the main workflow of the file. */
   readonly workflow: string | null;
@@ -40,22 +40,22 @@ export interface Compiled {
   /** Null if a diagnostic is an error. */
   readonly program: Program | null;
   readonly diagnostics: readonly Diagnostic[];
-  /** Variables of the run whose value is the path of a file, and means its text. */
+  /** Variables of the run whose value is the path of a file and means its text. */
   readonly fileVariables: readonly string[];
 }
 
 export interface Validated {
   readonly diagnostics: readonly Diagnostic[];
-  /** Facts found outside of the file, one sentence each: which command a validator runs. */
+  /** Facts from outside of the file, one sentence each, such as the command that a validator runs. */
   readonly notes: readonly string[];
 }
 
 export interface CompileContext {
   readonly config: Config;
   readonly adapters: AdapterCatalog;
-  /** What the run is given; null if nothing will run, and everything that is required counts as given. */
+  /** Variables of the run; null if nothing will run, and every required one counts as given. */
   readonly given: Given | null;
-  /** Stands before the ids of steps that are numbered by their visits; empty unless another workflow enters this one. */
+  /** Prefix of step ids that count visits; empty unless another workflow enters this one. */
   readonly idPrefix: string;
   readonly others: OtherWorkflows;
 }
@@ -68,20 +68,20 @@ export interface Given {
 
 /** Workflows that this one enters and whose blocks the linker adds to its Program. */
 export interface OtherWorkflows {
-  /** The language of what is at an absolute path; null if nothing is there, or nothing that can be entered. */
+  /** Language of an absolute path; null if nothing is there that can be entered. */
   languageAt(path: string): string | null;
-  /** Compiles the workflow at a path that has a language. `failedStop`: what the caller wants to hear of a failure. */
+  /** Compiles the workflow at a path. `failedStop`: how the caller receives a failure. */
   enter(path: string, workflow: string | null, failedStop: FailedStop): Entered;
 }
 
 export type Entered =
   | {
       readonly kind: 'found';
-      /** The name of its first block, until it is linked. */
+      /** Name of its first block, until it is linked. */
       readonly entry: string;
-      /** Variables without a default that it must be passed. */
+      /** Required variables without a default. */
       readonly required: readonly string[];
-      /** Ids of its steps that are numbered by their visits alone (`fix#2`). */
+      /** Ids of steps that are only numbered by visit (`fix#2`). */
       readonly visited: readonly string[];
     }
   | Refused;
@@ -93,19 +93,19 @@ export interface Refused {
   readonly hint: string;
 }
 
-/** Files as languages see them. Paths are absolute. What cannot be read throws an error with its remedy. */
+/** Files as languages see them. Paths are absolute. Reading errors are thrown with a hint. */
 export interface SourceReader {
   resolve(folder: string, path: string): string;
   folderOf(path: string): string;
-  /** As messages name a path: short, and it can be pasted. */
+  /** The path in messages: short, and usable in a shell. */
   shown(path: string): string;
-  /** Without symbolic links. */
+  /** Resolves symbolic links. */
   realPath(path: string): string;
-  /** Null if nothing is there. What may not be looked at counts as a file: reading it says why. */
+  /** Null if nothing is there. An inaccessible path counts as a file: reading it reports the error. */
   kindOf(path: string): 'file' | 'folder' | null;
   /** The whole text of a file, which must be UTF-8. */
   text(path: string): string;
-  /** The text of a file that need not exist; null if it does not, or is not readable. */
+  /** The text of an optional file; null if absent or not readable. */
   optionalText(path: string): string | null;
   /** The regular files in a folder, by name. */
   files(folder: string): readonly FolderFile[];
@@ -122,15 +122,15 @@ export interface FolderFile {
 }
 
 export interface SourceFolders {
-  /** The folder that commands run in. */
+  /** The folder in which commands run. */
   readonly work: string;
-  /** The project, without symbolic links: the folder that `.meow` is in. */
+  /** The project, without symbolic links: the folder that contains `.meow`. */
   readonly project: string;
-  /** Searched for templates that are not named by a path. */
+  /** Search folders for templates without a path. */
   readonly templates: readonly string[];
-  /** Searched for prompts, after the folder `prompts` beside the workflow. */
+  /** Search folders for prompts, after the folder `prompts` next to the workflow. */
   readonly prompts: readonly string[];
-  /** What `lib/…` is relative to. */
+  /** Base of `lib/…`. */
   readonly library: string;
 }
 

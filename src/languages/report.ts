@@ -1,5 +1,5 @@
-// Collects what is wrong with a text while it is read. Nothing here ends the reading: whoever finds a problem says so
-// and goes on with the best that can be made of the rest.
+// Collects diagnostics while a text is read. A problem never ends the reading: the reader reports it and continues as
+// well as possible.
 
 import type { Diagnostic } from '../base/diagnostic.ts';
 import { nearest } from '../base/nearest.ts';
@@ -10,7 +10,7 @@ export interface Report {
   readonly source: Source;
   readonly error: Complain;
   readonly warning: Complain;
-  /** All of them in the order of the text. */
+  /** All diagnostics in text order. */
   readonly diagnostics: () => readonly Diagnostic[];
 }
 
@@ -18,14 +18,14 @@ export type Complain = (
   code: string,
   place: Place,
   message: string,
-  /** A function where it takes a search: of many problems most are not shown. */
+  /** A function if it needs a search: most hints are never shown. */
   hint: string | (() => string),
   related?: readonly { readonly message: string; readonly place: Place }[],
 ) => void;
 
-/** A text that is wrong all over is not made clearer by its ten-thousandth problem. */
+/** More diagnostics of one text would not help. */
 const DIAGNOSTICS_MAX = 500;
-/** Messages quote the text, where a name may have a million letters. */
+/** Messages quote the text, which may contain very long names. */
 const MESSAGE_MAX = 1_000;
 
 export function createReport(source: Source): Report {
@@ -35,7 +35,7 @@ export function createReport(source: Source): Report {
   const complain =
     (severity: Diagnostic['severity']): Complain =>
     (code, place, message, hint, related = []) => {
-      // One mistake met on two ways (a shared default, a step read twice) is still one mistake.
+      // The same mistake found twice (a shared default, a step read twice) is reported once.
       const key = `${String(place.from)}:${code}:${bounded(message)}`;
       if (seen.has(key)) return;
       if (found.length >= DIAGNOSTICS_MAX) {
@@ -78,7 +78,7 @@ function bounded(text: string): string {
   return text.length <= MESSAGE_MAX ? text : `${text.slice(0, MESSAGE_MAX)}…`;
 }
 
-/** `Did you mean "build"?`, or else what there is to choose from. */
+/** `Did you mean "build"?`, or else the alternatives. */
 export function suggest(wanted: string, known: Iterable<string>, otherwise: string): string {
   const close = nearest(wanted, known);
   return close === null ? otherwise : `Did you mean "${close}"?`;

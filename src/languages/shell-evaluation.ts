@@ -1,36 +1,36 @@
-// Where bash evaluates a word after its quotes are gone: as arithmetic, as the name of a variable, or once more as text.
-// There a value like `a[$(reboot)]` is run however well it is quoted. This says which holes of a command stand so; dash
-// evaluates nothing of the kind. Whatever is not plain is refused.
+// Where bash evaluates a word after removing its quotes: as arithmetic, as a variable name, or as text again. There a
+// value like `a[$(reboot)]` is executed however well it is quoted. This file finds such placeholders of a command; dash
+// evaluates nothing of the kind. Anything unusual is refused.
 //
-// What a script does with its own variables, and with what its commands print, is beyond this: `n={{n}}; echo $((n))`.
+// What a script does with its own variables, or with output of its commands, is out of scope: `n={{n}}; echo $((n))`.
 
 import { HOLE } from './shell-heredoc.ts';
 
 /** A word without its quotes. */
 export interface Word {
-  /** Holes are in it as `HOLE`, in their order; everything else that is only known when the script runs as `DYNAMIC`. */
+  /** Contains placeholders as `HOLE`, in order; other parts known only at run time as `DYNAMIC`. */
   readonly text: string;
-  /** The holes of the word itself, not those of a `$(…)` in it. */
+  /** Placeholders of the word itself, not those of a `$(…)` in it. */
   readonly holes: readonly number[];
 }
 
-/** An expansion; behind it stand the holes that are part of it, as in `${x:-…}`. */
+/** An expansion; the placeholders inside it follow, as in `${x:-…}`. */
 export const DYNAMIC = '\u0001';
 
 export type Finding =
   | { readonly kind: 'refused'; readonly hole: number; readonly reason: string; readonly hint: string }
-  /** Only an integer may stand there. */
+  /** Only an integer is allowed. */
   | { readonly kind: 'integer'; readonly hole: number }
-  /** Must not be without quotes there. */
+  /** Must be quoted. */
   | { readonly kind: 'quoted'; readonly hole: number }
-  /** Declared for this name: to be refused if that is an array anywhere in the script. */
+  /** Declared for this name: refused if the name is an array anywhere in the script. */
   | { readonly kind: 'declared'; readonly hole: number; readonly name: string }
-  /** Names an array; null where the name is not known. */
+  /** Names an array; null if the name is unknown. */
   | { readonly kind: 'array'; readonly name: string | null }
-  /** No hole of the script is safe. */
+  /** No placeholder of the script is safe. */
   | { readonly kind: 'lost'; readonly reason: string; readonly hint: string };
 
-/** Where the environment, which is the way elsewhere, is none. */
+/** Used where the environment is not an alternative. */
 export const NO_CURE =
   'The environment would not help: bash evaluates "$NAME" there too. Write the name into the script, and have only data come from outside.';
 
@@ -39,7 +39,7 @@ export const ARRAY_VALUE = {
   hint: 'Assign it without declaring it again: x={{…}}, or x=({{…}}).',
 };
 
-/** Assignments to these are calculated, or expanded when they are used. */
+/** Assignments to these are arithmetic, or are expanded on use. */
 const SPECIAL = /^(?:BASH\w+|DIRSTACK|EPOCH\w+|HISTCMD|LINENO|OPTIND|PS[0-9]|RANDOM|SECONDS|SRANDOM)$/;
 
 const NAMING = new Set(['compgen', 'complete', 'getopts', 'let', 'mapfile', 'read', 'readarray', 'unset', 'wait']);
@@ -55,7 +55,7 @@ function refuseAll(words: readonly (Word | undefined)[], reason: string, hint: s
 
 const isKnown = ({ text }: Word): boolean => !text.includes(HOLE) && !text.includes(DYNAMIC);
 
-/** The holes within the first characters of the word, and those behind them. */
+/** Placeholders within the first characters of the word, and those after them. */
 function split(word: Word, length: number): readonly [Word, Word] {
   const before = word.text.slice(0, length);
   const count = before.split(HOLE).length - 1;
@@ -65,7 +65,7 @@ function split(word: Word, length: number): readonly [Word, Word] {
   ];
 }
 
-/** To the last of all ends that a subscript may have. */
+/** Up to the last possible end of a subscript. */
 const ASSIGNMENT = /^([A-Za-z_]\w*)(\[[^]*\])?\+?=/;
 const SUBSCRIPT = 'bash evaluates the subscript of an array';
 
@@ -73,7 +73,7 @@ export function isAssignment({ text }: Word): boolean {
   return ASSIGNMENT.test(text);
 }
 
-/** The name of the array that is in the brackets behind it, as in `name=(…)`; null where there is none. */
+/** The name of the array whose parentheses follow, as in `name=(…)`; null if none. */
 export function arrayBefore({ text }: Word): string | null {
   const matched = ASSIGNMENT.exec(text);
   return matched?.[0] === text ? (matched[1] ?? null) : null;
@@ -87,14 +87,14 @@ function arraysIn(words: readonly Word[]): readonly Finding[] {
   }));
 }
 
-/** Whether bash reads on over spaces, to the `]` of the subscript. */
+/** Whether bash reads past spaces to the `]` of the subscript. */
 export function hasOpenSubscript({ text }: Word): boolean {
   return /^[A-Za-z_]\w*\[/.test(text) && (isOpen(text) || !ASSIGNMENT.test(text));
 }
 
 const isOpen = (text: string): boolean => text.split('[').length > text.split(']').length;
 
-/** A word where a command may begin that is an assignment. */
+/** An assignment at the start of a command. */
 export function judgeAssignment(word: Word): readonly Finding[] {
   const [matched = '', name = '', subscript] = ASSIGNMENT.exec(word.text) ?? [];
   const [target, value] = split(word, matched.length);
@@ -114,13 +114,13 @@ export function judgeElement(word: Word): readonly Finding[] {
   return refuseAll([target], SUBSCRIPT);
 }
 
-/** The word behind `>&` and `<&`. */
+/** The word after `>&` and `<&`. */
 export function judgeDuplicate(word: Word): readonly Finding[] {
   const reason = 'bash expands what stands behind >& a second time';
   return refuseAll([word], reason, 'Write > {{…}} 2>&1 instead.');
 }
 
-/** What stands directly before `<` or `>`, as in `2>` and `{fd}>`; null where that is an ordinary word. */
+/** The word directly before `<` or `>`, as in `2>` and `{fd}>`; null if it is an ordinary word. */
 export function judgeDescriptor(word: Word): readonly Finding[] | null {
   if (/^\d+$/.test(word.text)) return [];
   return /^\{[A-Za-z_]\w*(?:\[[^]*\])?\}$/.test(word.text) ? refuseAll([word], SUBSCRIPT) : null;
@@ -128,12 +128,12 @@ export function judgeDescriptor(word: Word): readonly Finding[] | null {
 
 // ── Commands ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A simple command, without the assignments and redirections of it. */
+/** A simple command, without its assignments and redirections. */
 export function judgeCommand(words: readonly Word[]): readonly Finding[] {
   const at = commandAt(words);
   const [first] = words.slice(at);
   if (first === undefined) return [];
-  // What an expansion adds may be nothing.
+  // An expansion may be empty.
   const name = first.text.replaceAll(DYNAMIC, '');
   const rest = words.slice(at + 1);
   if (NAMING.has(name)) return judgeNaming(name, rest);
@@ -145,7 +145,7 @@ export function judgeCommand(words: readonly Word[]): readonly Finding[] {
   return [];
 }
 
-/** Which word names the command: behind `command` and `builtin`, and behind expansions, which may come to nothing. */
+/** Index of the command name: after `command` and `builtin`, and after expansions, which may be empty. */
 function commandAt(words: readonly Word[]): number {
   let at = 0;
   let isOptional = false;
@@ -189,7 +189,7 @@ function judgeDeclaration(name: string, words: readonly Word[]): readonly Findin
   return isArray ? [...arraysIn(words), ...findings] : findings;
 }
 
-/** `test` and `[` compare without calculating; but `-v` takes a name, also where a value says `-v`. */
+/** `test` and `[` compare without arithmetic; but `-v` takes a name, even if a value is `-v`. */
 function judgeTest(words: readonly Word[]): readonly Finding[] {
   return words.flatMap((word, at) => {
     const before = words[at - 1];
@@ -201,7 +201,7 @@ function judgeTest(words: readonly Word[]): readonly Finding[] {
   });
 }
 
-/** `printf -v NAME`, also where the format itself says `-v`. */
+/** `printf -v NAME`, even if the format itself is `-v`. */
 function judgePrintf(words: readonly Word[]): readonly Finding[] {
   const reason = nameReason('printf -v');
   const findings: Finding[] = [];
@@ -226,7 +226,7 @@ function judgeLoop([name, ...words]: readonly Word[]): readonly Finding[] {
   return [...refuseAll([name], reason), ...(SPECIAL.test(name.text) ? refuseAll(words, reason) : [])];
 }
 
-/** What stands in `[[ … ]]`, operators included. */
+/** The words of `[[ … ]]`, including operators. */
 export function judgeCondition(words: readonly Word[]): readonly Finding[] {
   return words.flatMap((word, at): readonly Finding[] => {
     const before = words[at - 1]?.text ?? '';

@@ -1,20 +1,20 @@
-// Here-documents as lines of text: where their delimiter is named, where they end, and what stands beside each hole.
-// Whatever is not plain is null, and for the caller to refuse.
+// Here-documents as lines of text: the delimiter, the end, and the text around each placeholder. Anything unusual is
+// null, for the caller to refuse.
 
 import type { HeredocPlace } from '../ir/quote.ts';
 
-/** Stands in a script for a {{…}}; scripts have no NUL of their own. */
+/** Stands for a {{…}}; scripts contain no other NUL. */
 export const HOLE = '\0';
 
 export interface Heredoc {
   readonly delimiter: string;
-  /** Whether its delimiter is quoted, so that its body is taken as it is. */
+  /** The delimiter is quoted, so the body is literal. */
   readonly raw: boolean;
-  /** `<<-` removes the tabs that a line begins with. */
+  /** `<<-` removes leading tabs. */
   readonly tabs: 'kept' | 'stripped';
 }
 
-/** The word behind `<<`. */
+/** The word after `<<`. */
 export function readDelimiter(
   text: string,
   start: number,
@@ -39,7 +39,7 @@ export function readDelimiter(
   return end > first && isWhole ? { delimiter, raw, end } : null;
 }
 
-/** Where the body that begins here ends, and where the script goes on behind the delimiter's line. */
+/** The end of the body that starts here, and the start of the script after the delimiter's line. */
 export function findHeredocEnd(
   text: string,
   start: number,
@@ -61,7 +61,7 @@ export function findHeredocEnd(
 
 type Surroundings = Pick<HeredocPlace, 'lead' | 'tail'>;
 
-/** What stands on the line of each hole before and behind it; null where values could make the delimiter together. */
+/** Text before and after each placeholder on its line; null if values could form the delimiter. */
 export function textAroundHoles(body: string, { delimiter, raw, tabs }: Heredoc): readonly (Surroundings | null)[] {
   const holes: (Surroundings | null)[] = [];
   let lineStart = 0;
@@ -80,7 +80,7 @@ export function textAroundHoles(body: string, { delimiter, raw, tabs }: Heredoc)
   return holes;
 }
 
-/** Whether the line that begins here continues the one before, which ends in a backslash. */
+/** Whether the line continues the previous one, which ends in a backslash. */
 function isJoined(text: string, start: number, lineStart: number): boolean {
   let backslashes = 0;
   while (lineStart - 2 - backslashes >= start && text[lineStart - 2 - backslashes] === '\\') backslashes += 1;

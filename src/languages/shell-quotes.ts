@@ -1,4 +1,4 @@
-// Quotes, expansions and the bodies of here-documents: what is a part of a word, and what is text.
+// Quotes, expansions and bodies of here-documents.
 
 import type { QuoteLayer } from '../ir/quote.ts';
 import { NO_CURE } from './shell-evaluation.ts';
@@ -18,12 +18,12 @@ import {
   refuseFound,
 } from './shell-scan.ts';
 
-/** Within what a `$` or a backtick stands: decides what quotes mean inside `${…}`. */
+/** Context of a `$` or a backtick: decides what quotes mean inside `${…}`. */
 type Around = 'bare' | 'double' | 'heredoc' | 'arithmetic';
 
 // ── Quotes and expansions ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** At the opening '. Gives what stands between the quotes. */
+/** At the opening '. Returns the quoted text. */
 export function readSingle(s: Scan): string {
   s.at += 1;
   const from = s.at;
@@ -39,7 +39,7 @@ export function readSingle(s: Scan): string {
   return '';
 }
 
-/** At the opening ". Gives what stands between the quotes, as the text of a word. */
+/** At the opening ". Returns the quoted text, as text of a word. */
 export function readDouble(s: Scan): string {
   let text = '';
   s.at += 1;
@@ -74,7 +74,7 @@ export function readDouble(s: Scan): string {
   return text;
 }
 
-/** At a `$`, with what belongs to it. */
+/** At a `$`; reads its whole expansion. */
 export function readDollar(s: Scan, around: Around): void {
   const next = s.text[s.at + 1];
   if (s.text.startsWith('$((', s.at)) {
@@ -146,7 +146,7 @@ function readBraces(s: Scan, around: Around): void {
     switch (s.text[s.at]) {
       case '}':
         s.at += 1;
-        // Also those in quotes, which do not help where bash calculates.
+        // Even quoted ones: quotes do not help in bash arithmetic.
         if (operator === '') for (const hole of holesSince(s, first)) refuseFound(s, hole, untold);
         return;
       case HOLE:
@@ -194,8 +194,8 @@ function readBracesHole(s: Scan, around: Around, operator: string, untold: Refus
 }
 
 /**
- * At a " within "${…}". Shells agree on where it closes, if it holds no brace or stands in a pattern; and on what a
- * value in it would mean they do not.
+ * At a " inside "${…}". Shells agree on its end if it contains no brace or is in a pattern, but not on the meaning of a
+ * value in it.
  */
 function readInnerDouble(s: Scan, isPattern: boolean): void {
   const start = s.at;
@@ -208,7 +208,7 @@ function readInnerDouble(s: Scan, isPattern: boolean): void {
   }
 }
 
-/** Behind `$((` or `((`. */
+/** After `$((` or `((`. */
 export function readArithmetic(s: Scan): void {
   let brackets = 0;
   let quoted = false;
@@ -253,8 +253,8 @@ export function readArithmetic(s: Scan): void {
 }
 
 /**
- * At the opening backtick. The shell takes the text up to the next one that is not escaped, removes one level of
- * backslashes, and reads what is left as a script.
+ * At the opening backtick. The shell takes the text up to the next unescaped one, removes one level of backslashes, and
+ * reads the rest as a script.
  */
 export function readBackticks(s: Scan, around: Around): void {
   let script = '';
@@ -266,7 +266,7 @@ export function readBackticks(s: Scan, around: Around): void {
       continue;
     }
     const next = s.text[at + 1] ?? '';
-    // The value is escaped for the backticks, and this backslash would take away the first of its own.
+    // The value is escaped for the backticks, and this backslash would consume its first escape.
     if (next === HOLE) return giveUp(s, 'it stands behind a backslash within backticks');
     const removed = '$`\\'.includes(next) || (next === '"' && around === 'double');
     if (next === '"' && around === 'heredoc')
@@ -282,7 +282,7 @@ export function readBackticks(s: Scan, around: Around): void {
   if (nested.lost !== null) giveUp(s, nested.lost.reason, nested.lost.hint);
 }
 
-/** At a backslash outside of single quotes. Gives what it escapes; a line end is not there at all. */
+/** At a backslash outside of single quotes. Returns the escaped character; a line end disappears. */
 export function readBackslash(s: Scan): string {
   s.at += 1;
   const escaped = s.text[s.at] ?? '';
@@ -294,7 +294,7 @@ export function readBackslash(s: Scan): string {
 
 // ── Here-documents ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** At the beginning of the body's first line: reads to behind the delimiter's line. */
+/** At the start of the body's first line; reads past the delimiter's line. */
 export function readHeredoc(s: Scan, heredoc: Heredoc): void {
   const end = findHeredocEnd(s.text, s.at, heredoc);
   if (end === null)
@@ -305,7 +305,7 @@ export function readHeredoc(s: Scan, heredoc: Heredoc): void {
 
 function readHeredocBody(s: Scan, heredoc: Heredoc, body: string): void {
   const { delimiter, raw, tabs } = heredoc;
-  // The body itself needs the escaping of its kind; what stands in a $(…) of it needs only to leave the lines alone.
+  // The body needs the escaping of its kind; a $(…) inside it must only keep the lines intact.
   const anywhere = { delimiter, tabs, lead: null, tail: '' } as const;
   const layer: QuoteLayer = { kind: raw ? 'heredoc-raw' : 'heredoc', ...anywhere };
   const outerLayer: QuoteLayer = { kind: 'heredoc-raw', ...anywhere };

@@ -1,4 +1,4 @@
-// What is known while a shell script is read: how far, which holes were found, and what was decided about them.
+// State of reading a shell script: the position, the placeholders found, and the decisions about them.
 
 import type { QuoteLayer } from '../ir/quote.ts';
 import type { Finding } from './shell-evaluation.ts';
@@ -11,27 +11,27 @@ export type HoleContext =
 
 export interface Refusal {
   readonly reason: string;
-  /** How else to do it; null where the environment is the way. */
+  /** An alternative; null if the environment is the alternative. */
   readonly hint: string | null;
 }
 
 export interface Scan {
   readonly text: string;
   at: number;
-  /** What the shell does to this text before it reads it as a script: backticks, here-documents. */
+  /** Processing by the shell before it reads this text as a script: backticks, here-documents. */
   readonly around: readonly QuoteLayer[];
   readonly found: HoleContext[];
-  /** In how many scripts within scripts each hole stands, and what is being read now: `$(…)`, backticks, here-documents. */
+  /** Nesting depth of scripts for each placeholder, and for the current text: `$(…)`, backticks, here-documents. */
   readonly scripts: number[];
   readonly script: number;
-  /** Holes that are declared as the value of a name, which must be no array. */
+  /** Placeholders declared as the value of a name, which must not be an array. */
   readonly declared: Map<number, string>;
-  /** Arrays of the whole script; null among them stands for any name. */
+  /** Arrays of the whole script; null stands for any name. */
   readonly arrays: Set<string | null>;
   readonly depth: number;
-  /** Why the script cannot be followed. */
+  /** Why the script cannot be read. */
   lost: Refusal | null;
-  /** Reads commands to the end of the text, or behind the `)` that closes a `$(`. */
+  /** Reads commands to the end of the text, or after the `)` that closes a `$(`. */
   readonly readCommands: (s: Scan, close: ')' | null) => void;
 }
 
@@ -39,14 +39,14 @@ export const DEPTH_MAX = 50;
 
 // ── Holes ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** At a hole: its value goes in with this layer, and goes on behind it. */
+/** At a placeholder: accepts it with this layer, and continues after it. */
 export function place(s: Scan, layer: QuoteLayer): void {
   s.found.push({ kind: 'placed', layers: [layer, ...s.around] });
   s.scripts.push(s.script);
   s.at += 1;
 }
 
-/** At a hole: refuses it, and goes on behind it. */
+/** At a placeholder: refuses it, and continues after it. */
 export function refuse(s: Scan, refusal: Refusal): void {
   s.found.push({ kind: 'refused', ...refusal });
   s.scripts.push(s.script);
@@ -58,19 +58,19 @@ export function giveUp(s: Scan, reason: string, hint: string | null = null): voi
   s.at = s.text.length;
 }
 
-/** Behind the beginning of something whose rest may stand on the next line: a joint that shells see through. */
+/** After the start of a construct that a line continuation may split. */
 export function giveUpAtJoint(s: Scan): void {
   if (s.text.startsWith('\\\n', s.at)) giveUp(s, 'a sign of the shell is cut in two by the end of a line');
 }
 
-/** The holes found since then that belong to this script, and not to a `$(…)` within it. */
+/** Placeholders found since then in this script, without those in a nested `$(…)`. */
 export function holesSince(s: Scan, from: number): readonly number[] {
   const holes: number[] = [];
   for (let hole = from; hole < s.found.length; hole++) if (s.scripts[hole] === s.script) holes.push(hole);
   return holes;
 }
 
-/** What an expansion is in the text of a word. */
+/** An expansion as text of a word. */
 export function expansion(s: Scan, from: number): string {
   return DYNAMIC + HOLE.repeat(holesSince(s, from).length);
 }
@@ -98,7 +98,7 @@ export function apply(s: Scan, findings: readonly Finding[]): void {
   }
 }
 
-/** An integer is harmless wherever it stands. */
+/** An integer is harmless everywhere. */
 export function refuseFound(s: Scan, hole: number, { reason, hint }: Refusal): void {
   const context = s.found[hole];
   if (context?.kind === 'placed' && context.layers[0]?.kind !== 'integer') {
@@ -119,7 +119,7 @@ function tighten(s: Scan, hole: number, kind: 'integer' | 'quoted'): void {
   s.found[hole] = { kind: 'placed', layers: [...layers, ...around] };
 }
 
-/** At the end of the script. */
+/** Called at the end of the script. */
 export function resultsOf({ found, lost, text, arrays, declared }: Scan): readonly HoleContext[] {
   if (lost !== null) {
     return text
@@ -136,12 +136,12 @@ export function resultsOf({ found, lost, text, arrays, declared }: Scan): readon
 
 // ── Texts within texts ──────────────────────────────────────────────────────────────────────────────────────────────
 
-/** A text of its own within the script. */
+/** A separate text inside the script. */
 export function inner(s: Scan, text: string, around: readonly QuoteLayer[]): Scan {
   return { ...s, text, at: 0, around, script: s.script + 1, depth: s.depth + 1 };
 }
 
-/** Reads on in the same text, one level down; `script`: whether as a script of its own. */
+/** Continues in the same text, one level deeper; `script`: whether as a script of its own. */
 export function nested(s: Scan, read: (nested: Scan) => void, script: 'same' | 'own' = 'same'): void {
   if (s.depth >= DEPTH_MAX) return giveUp(s, 'it stands too deep in the script');
   const nested: Scan = { ...s, depth: s.depth + 1, script: script === 'own' ? s.script + 1 : s.script };

@@ -1,5 +1,5 @@
-// `{{path.to.value}}` in a text. Spaces inside the braces do not matter; `{{{{` is a pair of braces that stands for
-// itself. Everything else between two pairs of braces is a mistake and is said to be one: nothing is passed over.
+// `{{path.to.value}}` in a text. Spaces inside the braces do not matter; `{{{{` is a literal pair of braces. Anything
+// else between two pairs of braces is reported as an error.
 
 import type { QuoteLayer } from '../ir/quote.ts';
 import type { Part, Text } from '../ir/text.ts';
@@ -11,13 +11,13 @@ import type { TomlString } from './toml-tree.ts';
 
 export interface Hole {
   readonly path: readonly string[];
-  /** Offsets in the text, braces included. */
+  /** Offsets in the text, including the braces. */
   readonly from: number;
   readonly to: number;
 }
 
 export interface Template {
-  /** Texts and holes in turn, as they stand. */
+  /** Texts and placeholders, alternating. */
   readonly parts: readonly (string | Hole)[];
   readonly problems: readonly TemplateProblem[];
 }
@@ -29,7 +29,7 @@ export interface TemplateProblem {
   readonly hint: string;
 }
 
-/** What to say to somebody whose text has braces of its own: docker's and Go's formats, GitHub's expressions. */
+/** Hint for texts with braces of their own: formats of docker and Go, expressions of GitHub. */
 export const LITERAL_BRACES = 'Braces that are no reference are written {{{{.';
 
 export function parseTemplate(text: string): Template {
@@ -47,7 +47,7 @@ export function parseTemplate(text: string): Template {
       continue;
     }
     if (text[open + 2] === '{') {
-      // A brace of the text's own before a reference, as in `{a,{{b}}}` turned around.
+      // A literal brace before a reference, as in a reversed `{a,{{b}}}`.
       plain += '{';
       at = open + 1;
       continue;
@@ -81,10 +81,10 @@ function notAPath(path: string): { readonly message: string; readonly hint: stri
   return { message: `"${path}" is no reference`, hint };
 }
 
-// Strings with {{…}} → Text of the IR. What a reference may name is for each language to say; what is no reference at all,
-// and how a value must be quoted where it stands in a script, is found here.
+// Lowers strings with {{…}} to Text of the IR. Each language checks its references; this file reports anything that is
+// not a reference, and finds the quoting in scripts.
 
-/** Texts and references in turn; what is neither is reported. */
+/** Texts and references, alternating; anything else is reported. */
 export function readTemplate(report: Report, string: TomlString): readonly (string | Hole)[] {
   const { parts, problems } = parseTemplate(string.value);
   for (const { from, to, message, hint } of problems) {
@@ -93,20 +93,20 @@ export function readTemplate(report: Report, string: TomlString): readonly (stri
   return parts;
 }
 
-/** A path, a name, a value: references go in as they are. */
+/** A path, a name, a value: references are inserted unchanged. */
 export function verbatimText(parts: readonly (string | Hole)[]): Text {
   return toText(parts, () => []);
 }
 
-/** What a language has to say about the references of a script. */
+/** A language's checks of the references in a script. */
 export interface ScriptReferences {
-  /** Told of each that can be put where it stands. */
+  /** Called for each reference that can be inserted. */
   readonly placed?: (hole: Hole, layers: readonly QuoteLayer[]) => void;
-  /** How else the script can have a value that cannot. */
+  /** An alternative for a value that cannot be inserted. */
   readonly cure: (hole: Hole) => string;
 }
 
-/** A shell script: each value is quoted so that it arrives as data. `parts`: those of the string. */
+/** A shell script: each value is quoted so that it arrives as data. `parts`: the parts of the string. */
 export function scriptText(
   report: Report,
   string: TomlString,
@@ -129,7 +129,7 @@ export function scriptText(
       placed?.(hole, context.layers);
     }
     if (context?.kind === 'refused' && !reasons.has(context.reason)) {
-      // A script that cannot be followed refuses all its references for one reason: once is enough.
+      // An unreadable script refuses all references for one reason, which is reported once.
       reasons.add(context.reason);
       const message = `{{${hole.path.join('.')}}} cannot be put here as data: ${context.reason}`;
       report.error('shell-context', placeWithin(string, hole.from, hole.to), message, context.hint ?? cure(hole));

@@ -1,5 +1,5 @@
-// The keys of a table, each asked for with the type it must have. A key that is absent is null; one of the wrong type
-// is reported, and null as well, so that reading goes on.
+// Typed access to the keys of a table. An absent key is null; one of the wrong type is reported and null too, so that
+// reading continues.
 
 import type { Place } from '../base/source.ts';
 import { DURATION_MAX_MS, parseDuration } from '../base/time.ts';
@@ -90,7 +90,7 @@ export function duration(report: Report, key: string, value: TomlValue): number 
   return null;
 }
 
-/** Whether an unknown key is an error or a warning is for the caller to say. */
+/** The caller decides whether an unknown key is an error or a warning. */
 export function checkKeys(
   report: Report,
   table: TomlTable,

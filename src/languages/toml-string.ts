@@ -1,7 +1,6 @@
-// The four kinds of TOML strings, read from their opening quotes. Line ends within a string become `\n`, so that a
-// script written on Windows reaches the shell as it was meant. A backslash in a string of several lines that begins no
-// escape (the `\(` of a regular expression) stands for itself: TOML forbids it, and everybody who puts a script between
-// three quotes means it so. It is told, as a warning.
+// The four kinds of TOML strings, read from their opening quotes. Line ends become `\n`, so that a script written on
+// Windows works in the shell. In a multi-line string, a backslash that starts no escape (the `\(` of a regular
+// expression) is literal: TOML forbids it, but authors of scripts mean it so. It is a warning.
 
 import type { Place } from '../base/source.ts';
 import type { Seam } from './toml-tree.ts';
@@ -12,7 +11,7 @@ export type StringRead =
       readonly value: string;
       readonly seams: readonly Seam[];
       readonly end: number;
-      /** Backslashes that stand for themselves. */
+      /** Literal backslashes. */
       readonly literal: readonly StringFault[];
     }
   | ({ readonly ok: false } & StringFault);
@@ -35,7 +34,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
 
-/** `at` is the first quote. Multi-line strings are no keys: `multiline` says whether they are looked for. */
+/** `at` is the first quote. Keys cannot be multi-line strings: `multiline` says whether they are allowed. */
 export function readString(text: string, at: number, multiline: boolean): StringRead {
   const mark = text[at] === '"' ? '"' : "'";
   const long = multiline && text.startsWith(mark.repeat(3), at);
@@ -88,7 +87,7 @@ function readLong(text: string, start: number, mark: '"' | "'"): StringRead {
     at = found.index;
     const matched = found[0];
     if (matched.startsWith(mark)) {
-      // Up to two quotes may stand right before the closing three.
+      // Up to two quotes may precede the closing three.
       if (matched.length > 5)
         return fault(
           at,
@@ -124,7 +123,7 @@ type EscapeRead =
   | { readonly ok: true; readonly value: string; readonly end: number }
   | Extract<StringRead, { ok: false }>;
 
-/** Whether what follows the backslash is a letter that TOML has an escape for, be it a wrong one. */
+/** Whether a letter follows for which TOML has an escape, even an invalid one. */
 function isEscape(text: string, at: number): boolean {
   const letter = text[at + 1] ?? '';
   return ESCAPES[letter] !== undefined || HEX_DIGITS[letter] !== undefined;
@@ -162,7 +161,7 @@ function fault(from: number, to: number, message: string, hint: string): Extract
   return { ok: false, place: { from, to: Math.max(from + 1, to) }, message, hint };
 }
 
-/** A value in the making, which remembers where its parts came from. */
+/** A value under construction, with the source of its parts. */
 class Built {
   readonly #parts: string[] = [];
   readonly #seams: Seam[] = [];
@@ -178,7 +177,7 @@ class Built {
     this.#length += to - from;
   }
 
-  /** Something else stands in the value than in the source, which goes on at `sourceEnd`. */
+  /** The value differs from the source, which continues at `sourceEnd`. */
   replace(value: string, sourceEnd: number): void {
     this.#parts.push(value);
     this.#length += value.length;

@@ -1,4 +1,4 @@
-// What a TOML text says: values and keys, each with its place.
+// A TOML text as values and keys, each with its position.
 
 import type { Json } from '../base/json.ts';
 import type { Place } from '../base/source.ts';
@@ -9,7 +9,7 @@ export interface TomlString {
   readonly kind: 'string';
   readonly place: Place;
   readonly value: string;
-  /** Where the value and the source run in step: from each seam on, one character of the one is one of the other. */
+  /** Where value and source are aligned: from each seam on, one character of the one is one of the other. */
   readonly seams: readonly Seam[];
 }
 
@@ -56,13 +56,13 @@ export interface TomlEntry {
   readonly value: TomlValue;
 }
 
-/** A part of a string's value, found again in the source. */
+/** Source range of a part of a string's value. */
 export function placeWithin(text: TomlString, from: number, to: number): Place {
   const start = sourceOffset(text, from);
   return { from: start, to: Math.max(start + 1, sourceOffset(text, to)) };
 }
 
-/** Moments become their text: JSON has no others. Null where a number has no JSON form. */
+/** Moments become text, since JSON has none. Null if a number has no JSON form. */
 export function tomlToJson(value: TomlValue): Json {
   switch (value.kind) {
     case 'list':
@@ -71,7 +71,7 @@ export function tomlToJson(value: TomlValue): Json {
       return Object.fromEntries([...value.entries.values()].map((entry) => [entry.key, tomlToJson(entry.value)]));
     case 'integer':
     case 'float':
-      // JSON has one zero.
+      // JSON has no negative zero.
       return Number.isFinite(value.value) ? value.value + 0 : null;
     case 'string':
     case 'boolean':

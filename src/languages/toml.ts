@@ -1,15 +1,14 @@
-// TOML text → tree with places, for workflows and configuration alike. Texts that are no text at all (empty, huge, with
-// NUL bytes) are answered before anything is parsed.
+// Reads TOML with positions, for workflows and configuration. Empty, huge or binary texts are reported before parsing.
 
 import type { Place } from '../base/source.ts';
 import type { Report } from './report.ts';
 import { readString } from './toml-string.ts';
 import type { TomlEntry, TomlList, TomlTable, TomlValue } from './toml-tree.ts';
 
-/** More than this is no workflow that somebody wrote. */
+/** Limit on the size of a file. */
 const TOML_LENGTH_MAX = 10_000_000;
 
-/** Null where the report says why. */
+/** Null if an error is reported. */
 export function readToml(report: Report): TomlTable | null {
   const { text } = report.source;
   if (text.length > TOML_LENGTH_MAX) {
@@ -33,14 +32,14 @@ export function readToml(report: Report): TomlTable | null {
 
 const START = { from: 0, to: 1 };
 
-// TOML 1.1 → tree. Our own reader, because a workflow author wants every mistake at once: it goes on behind a broken
-// statement, takes strings of any length, and knows the source of every character of a string.
+// Parses TOML 1.1. Our own parser, because authors want every mistake at once: it continues after a broken statement,
+// accepts strings of any length, and knows the source of every character of a string.
 //
-//   - A broken statement is reported, the text up to the next line that looks like a statement is skipped, and the
-//     tree counts as damaged: what would be concluded from it is noise.
-//   - A key defined twice is reported, the first definition stands, and the tree is as good as any.
+//   - A broken statement is reported, and the text up to the next line that looks like a statement is skipped. The tree
+//   counts as damaged: conclusions from it would be noise.
+//   - A duplicate key is reported, the first definition wins, and the tree is valid.
 
-/** Null where the text is damaged; the report then says how. */
+/** Null if the text is damaged; that is reported. */
 function parseToml(report: Report): TomlTable | null {
   const { text } = report.source;
   const root = makeTable({ from: 0, to: 1 });
@@ -69,13 +68,13 @@ interface Parser {
   readonly report: Report;
   at: number;
   readonly root: GrowingTable;
-  /** Where assignments go: the table of the last header. */
+  /** Target of assignments: the table of the last header. */
   current: GrowingTable;
-  /** How a table came to be decides who may add to it. */
+  /** The origin of a table decides who may add to it. */
   readonly origins: Map<TomlTable, 'implied' | 'header' | 'dotted' | 'inline'>;
-  /** Lists made by `[[…]]`, which a later `[[…]]` may add to. */
+  /** Lists made by `[[…]]`, which a later `[[…]]` may extend. */
   readonly headerLists: Set<TomlList>;
-  /** The brackets and braces around the value that is being read. */
+  /** Open brackets and braces around the current value. */
   readonly open: ('[' | '{')[];
   damaged: boolean;
 }
@@ -120,7 +119,7 @@ function readHeader(p: Parser): boolean {
   return true;
 }
 
-/** Makes the table that a header names the current one. */
+/** Makes the table of a header the current one. */
 function openTable(p: Parser, path: readonly KeyPart[], isList: boolean, place: Place): void {
   const last = path.at(-1);
   if (last === undefined) return;
@@ -128,7 +127,7 @@ function openTable(p: Parser, path: readonly KeyPart[], isList: boolean, place: 
   for (const part of path.slice(0, -1)) {
     const inner = stepInto(p, table, part);
     if (inner === null) {
-      // What follows belongs nowhere; it is read all the same, for its own mistakes.
+      // The following assignments belong to no table; they are read only for their own mistakes.
       p.current = makeTable(place);
       return;
     }
@@ -155,7 +154,7 @@ function openTable(p: Parser, path: readonly KeyPart[], isList: boolean, place: 
   }
 }
 
-/** The table under a part of a header that is not its last; null where something else is there. */
+/** The table under an inner part of a header; null if something else is there. */
 function stepInto(p: Parser, table: GrowingTable, part: KeyPart): GrowingTable | null {
   const known = table.entries.get(part.name);
   if (known === undefined) {
@@ -282,7 +281,7 @@ function readValue(p: Parser): TomlValue | null {
     p.open.push(first);
     p.at += 1;
     const value = first === '[' ? readList(p, start) : readInlineTable(p, start);
-    // After a mistake they stay open, and tell `recover` where it was made.
+    // After a mistake they stay open, and tell `recover` its position.
     if (value !== null) p.open.pop();
     return value;
   }
@@ -290,7 +289,7 @@ function readValue(p: Parser): TomlValue | null {
     const read = readString(p.text, start, true);
     if (!read.ok) {
       broken(p, read.place, read.message, read.hint);
-      // Without its end nothing tells where the next statement begins.
+      // Without its end, the start of the next statement is unknown.
       if (p.text.startsWith((first ?? '').repeat(3), start)) p.at = p.text.length;
       return null;
     }
@@ -366,7 +365,7 @@ function readInlineTable(p: Parser, start: number): TomlValue | null {
   return table;
 }
 
-/** Tables that dotted keys made within braces are as closed as the braces. */
+/** Tables made by dotted keys inside braces are closed with the braces. */
 function sealed(p: Parser, value: TomlValue): void {
   if (value.kind !== 'table' || p.origins.get(value) === 'inline') return;
   p.origins.set(value, 'inline');
@@ -384,7 +383,7 @@ function skipSpace(p: Parser): void {
   matchHere(p, /[ \t]*/y);
 }
 
-/** Blank space, line ends and comments. */
+/** Blanks, line ends and comments. */
 function skipBlankLines(p: Parser): void {
   for (;;) {
     matchHere(p, /(?:[ \t\n]|\r\n)*/y);
@@ -402,7 +401,7 @@ function skipComment(p: Parser): void {
   broken(p, { from: at, to: at + 1 }, 'a control character stands in this comment', 'Delete it.');
 }
 
-/** What may stand behind a statement on its line: space and a comment. */
+/** What may follow a statement on its line: blanks and a comment. */
 function readLineEnd(p: Parser): boolean {
   skipSpace(p);
   if (p.text[p.at] === '#') skipComment(p);
@@ -419,12 +418,11 @@ const KEY = `(?:[A-Za-z0-9_-]+|"[^"\\n]*"|'[^'\\n]*')`;
 const PATH = `${KEY}(?:[ \\t]*\\.[ \\t]*${KEY})*`;
 const ASSIGNMENT = `${PATH}[ \\t]*=`;
 const HEADER = `\\[{1,2}[ \\t]*${PATH}[ \\t]*\\]{1,2}[ \\t]*(?:#[^\\n]*)?\\r?(?:\\n|$)`;
-/** What a line must look like to be taken for a statement, by what is open: there it may be a part of the value too. */
+/** How a line must look to count as a statement, depending on what is open: it may be part of the value too. */
 const STATEMENT = { nothing: `\\[|${ASSIGNMENT}`, brackets: `${HEADER}|${ASSIGNMENT}`, braces: HEADER } as const;
 
 /**
- * On to the next line that looks like a statement. It may be the line that the reader stumbled over, where the mistake
- * is a missing bracket before it.
+ * Skips to the next line that looks like a statement. That may be the current line, if a bracket is missing before it.
  */
 function recover(p: Parser, start: number): void {
   const open = p.open.includes('{') ? 'braces' : p.open.length > 0 ? 'brackets' : 'nothing';
@@ -436,14 +434,16 @@ function recover(p: Parser, start: number): void {
   p.at = next === null ? p.text.length : statement.lastIndex;
 }
 
-/** Always false: the statement is not fine. */
+/** Always returns false, for a broken statement. */
 function broken(p: Parser, place: Place, message: string, hint: string): false {
   p.damaged = true;
   p.report.error('syntax', place, message, hint);
   return false;
 }
 
-/** The character the reader stands at; at the end of a line or of the text the one before, so that there is something to point at. */
+/**
+ * The current character; at the end of a line or of the text the one before, so that there is something to underline.
+ */
 function here(p: Parser): Place {
   const atEnd = p.at >= p.text.length || p.text[p.at] === '\n' || p.text[p.at] === '\r';
   return atEnd && p.at > 0 && p.text[p.at - 1] !== '\n' ? { from: p.at - 1, to: p.at } : { from: p.at, to: p.at + 1 };

@@ -1,5 +1,5 @@
-// The keys of a map, each asked for with the type it must have. A key that is absent is null; one of the wrong type is
-// reported, and null as well, so that reading goes on.
+// Typed access to the keys of a map. An absent key is null; one of the wrong type is reported and null too, so that
+// reading continues.
 
 import { DURATION_MAX_MS, parseDuration } from '../base/time.ts';
 import type { Report } from './report.ts';
@@ -7,7 +7,7 @@ import { listed, suggest } from './report.ts';
 import type { YamlEntry, YamlList, YamlMap, YamlScalar, YamlValue } from './yaml-tree.ts';
 import { describeYaml } from './yaml-tree.ts';
 
-/** Numbers and truth values are texts as well, as they are written: the name of a model may look like one. */
+/** Numbers and booleans count as text, as written: the name of a model may look like one. */
 export function textAt(report: Report, map: YamlMap, key: string): YamlScalar | null {
   const entry = entryAt(map, key);
   if (entry === null) return null;
@@ -35,7 +35,7 @@ export function countAt(report: Report, map: YamlMap, key: string, least: number
   return wrongType(report, entry, `an integer of at least ${String(least)}`, `For example ${key}: 3.`);
 }
 
-/** In milliseconds. A number counts seconds; 0 is no limit. */
+/** In milliseconds. A number counts seconds; 0 is unlimited. */
 export function durationAt(report: Report, map: YamlMap, key: string): number | null {
   const entry = entryAt(map, key);
   if (entry === null) return null;
@@ -61,7 +61,7 @@ export function listAt(map: YamlMap, key: string): YamlList | null {
   return value.kind === 'list' ? value : { kind: 'list', place: value.place, items: [value] };
 }
 
-/** An unknown key does no harm, and is worth a word. */
+/** An unknown key is harmless, so it is a warning. */
 export function checkKeys(report: Report, map: YamlMap, known: readonly string[], what: string): void {
   for (const { key, keyPlace } of map.entries.values()) {
     if (known.includes(key)) continue;
@@ -70,7 +70,7 @@ export function checkKeys(report: Report, map: YamlMap, known: readonly string[]
   }
 }
 
-/** A key without a value is as good as absent. */
+/** A key without a value counts as absent. */
 function entryAt(map: YamlMap, key: string): YamlEntry | null {
   const entry = map.entries.get(key);
   return entry === undefined || entry.value.kind === 'nothing' ? null : entry;

@@ -1,4 +1,4 @@
-// YAML text → values and keys, each with its place. What is wrong with the text is reported, and then there is no tree.
+// Reads YAML as values and keys, each with its position. After an error there is no tree.
 
 import type { Document, Node } from 'yaml';
 import { isAlias, isMap, isScalar, isSeq, parseDocument } from 'yaml';
@@ -10,7 +10,7 @@ export type YamlValue = YamlScalar | YamlNothing | YamlList | YamlMap;
 export interface YamlScalar {
   readonly kind: 'string' | 'number' | 'boolean';
   readonly place: Place;
-  /** A number or a truth value as it is written. */
+  /** A number or boolean as written. */
   readonly text: string;
 }
 
@@ -52,10 +52,10 @@ export function describeYaml(value: YamlValue): string {
   }
 }
 
-/** A part of the report's text. Null where it cannot be read. */
+/** A part of the report's text. Null after an error. */
 export function readYaml(report: Report, { from, to }: Place): YamlValue | null {
   const text = report.source.text.slice(from, to);
-  // What the parser says with an excerpt we say with a place.
+  // We report positions instead of the parser's excerpts.
   const document = parseDocument(text, { prettyErrors: false });
   for (const { pos, code, message } of document.errors) {
     const place = onItsLine(text, pos);
@@ -73,7 +73,7 @@ export function readYaml(report: Report, { from, to }: Place): YamlValue | null 
   return null;
 }
 
-/** What is wrong at the end of a line is shown at its last character. */
+/** An error at the end of a line is shown at its last character. */
 function onItsLine(text: string, [from, to]: readonly [number, number]): Place {
   const last = text.slice(0, from).replace(/[\r\n]+$/, '').length;
   const start = from > 0 && /^[\r\n]?$/.test(text.slice(from, from + 1)) ? Math.max(0, Math.min(from, last) - 1) : from;
@@ -92,7 +92,7 @@ function sentence(message: string): string {
   return `${message.slice(0, 1).toLowerCase()}${message.slice(1)}`;
 }
 
-/** Aliases can make much of little. */
+/** Limit on nodes: aliases can expand to very many. */
 const NODES_MAX = 100_000;
 const DEPTH_MAX = 100;
 
@@ -108,7 +108,7 @@ class Converter {
     this.text = text;
   }
 
-  /** Null where it is too much. */
+  /** Null above the limit. */
   value(node: unknown, depth: number): YamlValue | null {
     this.nodes += 1;
     if (this.nodes > NODES_MAX || depth > DEPTH_MAX) return null;

@@ -1,5 +1,5 @@
-// Values that only adapters have: lists of texts, patterns, keys of a terminal, words of which one must be chosen. As in
-// toml-fields.ts, what is absent is null and what is wrong is reported.
+// Field readers for adapters: lists of texts, patterns, terminal keys, enumerations. As in toml-fields.ts, absent
+// fields are null and errors are reported.
 
 import type { StopWays } from '../../ir/adapter.ts';
 import { keyName } from '../../ir/prompt-text.ts';
@@ -17,7 +17,7 @@ export function filledAt(report: Report, table: TomlTable, key: string): TomlStr
   return null;
 }
 
-/** The same, of a key that the section cannot do without. */
+/** The same, for a required key. */
 export function neededAt(
   report: Report,
   table: TomlTable,
@@ -29,7 +29,7 @@ export function neededAt(
   return filledAt(report, table, key);
 }
 
-/** A list of texts; one alone needs no brackets. */
+/** A list of texts; a single text needs no brackets. */
 export function textsAt(report: Report, table: TomlTable, key: string): readonly TomlString[] | null {
   const entry = table.entries.get(key);
   if (entry === undefined) return null;
@@ -66,7 +66,7 @@ export function wordsAt<Word extends string>(
   return (textsAt(report, table, key) ?? []).flatMap((string) => word(report, key, string, words) ?? []);
 }
 
-/** What a process is asked to end with. */
+/** The signal that asks a process to exit. */
 export function signalAt(report: Report, table: TomlTable): StopWays['signal'] {
   return wordAt(report, table, 'signal', ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) ?? 'SIGTERM';
 }
@@ -75,7 +75,7 @@ export function patternsAt(report: Report, table: TomlTable, key: string): reado
   return (textsAt(report, table, key) ?? []).flatMap((string) => pattern(report, string) ?? []);
 }
 
-/** The flags that every pattern is read with. */
+/** Flags of every pattern. */
 const FLAGS = 'mu';
 
 /** The source of a regular expression. */
@@ -99,18 +99,18 @@ function problemOf(source: string): string | null {
   }
 }
 
-/** How many groups a pattern has. */
+/** Number of groups in a pattern. */
 export function groupsIn(source: string): number {
   return (new RegExp(`${source}|`, FLAGS).exec('')?.length ?? 1) - 1;
 }
 
-/** Names of keys, as tmux has them. */
+/** Key names as in tmux. */
 export function keysAt(report: Report, table: TomlTable, key: string): readonly string[] | null {
   const texts = textsAt(report, table, key);
   return texts === null ? null : texts.flatMap((string) => pressed(report, string) ?? []);
 }
 
-/** For somebody who wrote another. */
+/** Shown after an unknown key name. */
 const KEYS = 'Enter Escape Tab BTab Space BSpace Up Down Left Right Home End PageUp PageDown DC IC C-c C-d C-u'.split(
   ' ',
 );

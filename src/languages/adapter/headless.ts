@@ -1,4 +1,4 @@
-// Ways to talk to an agent without a terminal: one process for each prompt (`[headless]`), or a protocol (`[acp]`).
+// Channels without a terminal: one process per prompt (`[headless]`), or a protocol (`[acp]`).
 
 import type { AcpProfile, HeadlessProfile, Hole } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
@@ -23,7 +23,7 @@ const KEYS = [
   'signal',
 ];
 
-/** What an agent prints that prints its answer, and nothing else. */
+/** Output format of an agent that prints only its answer. */
 const PLAIN = 'text';
 
 export function readHeadless(texts: Texts, root: TomlTable, readers: readonly string[]): HeadlessProfile | null {

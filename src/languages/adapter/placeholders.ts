@@ -1,5 +1,5 @@
-// Texts of an adapter with {{…}} in them: commands of a shell, and values that go in as they are. What a hole may stand
-// for depends on where it stands; the list of all is in ir/adapter.ts.
+// Texts of an adapter with {{…}}: shell commands, and plain values. Which placeholders are allowed depends on the
+// position; ir/adapter.ts lists them all.
 
 import type { Hole as Name } from '../../ir/adapter.ts';
 import { PLACEHOLDERS } from '../../ir/adapter.ts';
@@ -13,10 +13,10 @@ import type { TomlString, TomlTable } from '../toml-tree.ts';
 import { placeWithin } from '../toml-tree.ts';
 import { filledAt } from './fields.ts';
 
-/** What is known of every start. */
+/** Known for every start. */
 const ALWAYS: readonly Name[] = ['agent', 'workflow_id', 'workdir', 'folder', 'meow', 'hook', 'socket', 'inbox'];
 
-/** Where the others have a value. */
+/** Where the other placeholders have a value. */
 const ELSEWHERE: Readonly<Partial<Record<Name, string>>> = {
   session_id: 'It is known where a session is gone on with or forked, and where we choose it: session_id = "chosen".',
   new_session_id: 'It is the new session of a fork, where we choose it: session_id = "chosen".',
@@ -31,11 +31,11 @@ export interface Texts {
   readonly report: Report;
   /** Whether there is a home folder. */
   readonly home: boolean;
-  /** Names that were used so far. */
+  /** Names used so far. */
   readonly used: Set<string>;
 }
 
-/** A command, or a part of one. `more`: holes that have a value here beside those that always have. */
+/** A command, or a part of one. `more`: additional placeholders allowed here. */
 export function commandAt(texts: Texts, table: TomlTable, key: string, more: readonly Name[] = []): Text | null {
   const string = filledAt(texts.report, table, key);
   if (string === null) return null;
@@ -43,7 +43,7 @@ export function commandAt(texts: Texts, table: TomlTable, key: string, more: rea
   return scriptText(texts.report, string, readParts(texts, string, more), { cure: () => cure });
 }
 
-/** A value of the environment, a path, a text. */
+/** An environment value, a path, a text. */
 export function value(texts: Texts, string: TomlString): Text {
   return verbatimText(readParts(texts, string, []));
 }

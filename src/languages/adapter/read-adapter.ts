@@ -1,5 +1,5 @@
-// `adapter.toml` → Adapter. Every key is checked, and every problem reported: an unknown key is a warning, for adapters
-// travel between versions; whatever else is wrong is an error. Docs: docs/adapters.md.
+// Reads `adapter.toml` as an Adapter. Checks every key and reports every problem. An unknown key is a warning, because
+// adapters move between versions; everything else is an error. Docs: docs/adapters.md.
 
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
@@ -21,11 +21,11 @@ export interface AdapterInput {
   /** Path as the user knows it. */
   readonly file: string;
   readonly text: string;
-  /** What reads the output of headless agents, by name. */
+  /** Names of the readers for output of headless agents. */
   readonly readers: readonly string[];
 }
 
-/** The adapter is null where a diagnostic is an error. */
+/** The adapter is null if a diagnostic is an error. */
 export function readAdapter({ file, text, readers }: AdapterInput): {
   readonly adapter: Adapter | null;
   readonly diagnostics: readonly Diagnostic[];
@@ -131,7 +131,7 @@ function checkChannels(report: Report, root: TomlTable, adapter: Adapter): void 
   report.error('no-channel', place, 'the adapter has no way to start an agent', hint);
 }
 
-/** Hooks that are named must be called. */
+/** Named hooks must be called. */
 function checkHook(report: Report, root: TomlTable, { used }: Texts): void {
   const hooks = root.entries.get('hooks');
   if (hooks === undefined || used.has('hook')) return;
@@ -180,7 +180,7 @@ function readHooks(report: Report, root: TomlTable): HookNames | null {
   };
 }
 
-/** It is an argument of {{hook}}, and becomes a part of the name of a file. */
+/** It is an argument of {{hook}} and part of a file name. */
 function hookName(report: Report, { value, place }: TomlString): string | null {
   if (/^[A-Za-z0-9_-]+$/.test(value)) return value;
   const hint = 'It is made of letters, digits, "-" and "_": what the agent says behind {{hook}}.';

@@ -1,4 +1,4 @@
-// Commands that begin a session, go on with one, or fork one; and who says the id of a new one.
+// Commands that start, resume or fork a session, and who chooses the id of a new one.
 
 import type { Hole, TerminalProfile } from '../../ir/adapter.ts';
 import type { Text } from '../../ir/text.ts';
@@ -14,15 +14,15 @@ export interface SessionCommands {
   readonly sessionId: TerminalProfile['sessionId'];
 }
 
-/** What they are called where they stand. */
+/** Their key names in the section. */
 export interface SessionKeys {
   readonly section: string;
   readonly resume: string;
   readonly fork: string;
-  /** Whether the agent itself can tell its session there, and why not. */
+  /** Whether the agent itself can report its session there; if not, why. */
   readonly canTell: boolean;
   readonly untold: string;
-  /** Holes that have a value in all three. */
+  /** Placeholders with a value in all three. */
   readonly more: readonly Hole[];
 }
 
@@ -58,7 +58,7 @@ export function readSessionCommands(texts: Texts, table: TomlTable, keys: Sessio
     report[severity]('missing-hole', entry.value.place, message, hint);
   };
   if (declared === 'chosen') need('command', command, 'session_id');
-  // There are agents with one session for each folder.
+  // Some agents have one session per folder.
   need(keys.resume, resume, 'session_id', 'warning');
   need(keys.fork, fork, 'session_id');
   if (sessionId === 'chosen') need(keys.fork, fork, 'new_session_id');

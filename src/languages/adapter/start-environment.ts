@@ -1,4 +1,4 @@
-// What an agent finds when it is started: its environment, a home folder of its own, files that were written for it.
+// Start environment of an agent: environment variables, a home folder of its own, and files written for it.
 
 import { hasErrors } from '../../base/diagnostic.ts';
 import { makeSource } from '../../base/source.ts';
@@ -62,7 +62,7 @@ function formatOf(path: string): AdapterFile['format'] {
   return FORMATS.find((format) => path.endsWith(`.${format}`)) ?? 'text';
 }
 
-/** A hole stands within a string there, where its value cannot end it. */
+/** A placeholder there is inside a string, which its value cannot end. */
 function checkContent(report: Report, string: TomlString, format: AdapterFile['format'], text: Text): void {
   const filled =
     typeof text === 'string' ? text : text.parts.map((part) => (typeof part === 'string' ? part : 'x')).join('');
@@ -89,7 +89,7 @@ function problemOfToml(text: string): string | null {
   return first === undefined ? null : `line ${String(first.span.line)}: ${first.message}`;
 }
 
-/** `root`: what it may begin with beside. */
+/** `root`: a prefix that is allowed too. */
 function relativePath(report: Report, { value, place }: TomlString, root?: RegExp): string | null {
   const inside = root === undefined ? value : value.replace(root, '');
   const leaves = inside.startsWith('/') || inside.startsWith('~') || inside.split('/').includes('..');

@@ -1,4 +1,4 @@
-// How an agent lives in a terminal: `[spawn]`, and what belongs to it.
+// Reads the terminal profile of an agent: `[spawn]` and related sections.
 
 import type {
   Acknowledgement,
@@ -18,7 +18,7 @@ import { filledAt, keysAt, neededAt, pattern, patternsAt, signalAt, tablesAt, wo
 import type { Texts } from './placeholders.ts';
 import { readSessionCommands } from './session.ts';
 
-/** These say nothing about an agent that has no terminal. */
+/** Sections without meaning for an agent without a terminal. */
 const PARTS = ['ready', 'prompt_injection', 'acknowledge', 'dialogs', 'liveness', 'graceful_stop'];
 
 export const TERMINAL_SECTIONS: readonly string[] = ['spawn', ...PARTS];
@@ -95,7 +95,7 @@ const INJECTION_KEYS = [
   'misread',
 ];
 const ALTERATIONS: readonly Alteration[] = ['tabs', 'carriage-returns', 'controls', 'invisibles', 'composition'];
-/** What is typed is taken in key by key, and a key that submits it must not be taken for a part of it. */
+/** Typed text is read key by key; the delay keeps the submitting key from becoming part of it. */
 const POST_MS: Readonly<Record<Injection['method'], number>> = { paste: 100, literal: 300, keys: 300 };
 
 function readInjection(report: Report, root: TomlTable): Injection {
@@ -180,5 +180,5 @@ function readStop(report: Report, root: TomlTable): StopWays {
   };
 }
 
-/** A section that was left out. */
+/** Stands for an absent section. */
 const EMPTY: TomlTable = { kind: 'table', place: { from: 0, to: 1 }, entries: new Map() };

@@ -36,7 +36,7 @@ export interface ConductorInput {
 }
 
 export interface CompiledConductor {
-  /** Null where a diagnostic is an error. */
+  /** Null if a diagnostic is an error. */
   readonly program: Program | null;
   readonly diagnostics: readonly Diagnostic[];
   /** Without a slash at its end. */

@@ -20,7 +20,7 @@ import { OPCODES } from './syntax.ts';
 export interface DocumentSyntax {
   readonly id: string;
   readonly description: string;
-  /** Null where it is not said. */
+  /** Null if absent. */
   readonly artifactsDir: string | null;
   readonly defaults: Omit<Defaults, 'policy'>;
   /** In which the policy of all steps is named. */

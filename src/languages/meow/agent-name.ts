@@ -1,4 +1,4 @@
-// `agent = "worker-{{i}}"`: which agent a step is about.
+// `agent = "worker-{{i}}"`: the agent of a step.
 
 import type { Text } from '../../ir/text.ts';
 import { missing, stringAt } from '../toml-fields.ts';
@@ -6,7 +6,7 @@ import type { TomlTable } from '../toml-tree.ts';
 import type { Scope } from './scope.ts';
 import { lowerText } from './text.ts';
 
-/** Null where none is named; the report says so. */
+/** Null if none is named; that is reported. */
 export function lowerAgent(scope: Scope, step: TomlTable, hint: string): Text | null {
   const { report } = scope;
   const agent = stringAt(report, step, 'agent');

@@ -1,5 +1,5 @@
-// What a block sees of those that lead to it. Whoever is led to sees all that its caller sees, and what it is handed. Where
-// several lead to a block, what any of them brings counts as there: a mistake is only what is one on every way.
+// What a block sees of its callers: everything that its caller sees, and what is passed to it. With several callers, a
+// name that any of them provides counts as present, so that only errors on every path are reported.
 
 import type { Call, Linked } from './link.ts';
 import type { Around, Order } from './needs.ts';
@@ -7,7 +7,7 @@ import { checkNeeds } from './needs.ts';
 import type { Openness, CallerScope } from './scope.ts';
 import type { BlockSyntax, StepSyntax } from './syntax.ts';
 
-/** Where a run can begin: what it is given beside what the block declares, and who else may lead there. */
+/** A possible start of a run: variables given besides the declared ones, and whether others may call it. */
 export interface Root {
   readonly block: BlockSyntax;
   readonly given: readonly string[];
@@ -48,7 +48,7 @@ export function callerScopes(linked: Linked, roots: readonly Root[]): CallerScop
   };
 }
 
-/** A step, and the call through which it is seen. */
+/** A step, and the call through which it is visible. */
 interface SeenStep {
   readonly step: StepSyntax;
   readonly call: Call;
@@ -62,7 +62,7 @@ interface View {
 const NOTHING: View = { names: new Set(), openness: 'closed' };
 const OPENNESS: readonly Openness[] = ['closed', 'called'];
 
-/** What is known around a block goes on to those that it leads to, until nothing changes any more. */
+/** Propagates scopes to called blocks until nothing changes. */
 function propagate(linked: Linked, roots: readonly Root[]): ReadonlyMap<BlockSyntax, View> {
   const views = new Map<BlockSyntax, { readonly names: Set<string>; openness: Openness }>();
   const callsFrom = groupBy(linked.calls, ({ from }) => from);
@@ -77,7 +77,7 @@ function propagate(linked: Linked, roots: readonly Root[]): ReadonlyMap<BlockSyn
     if (isNew) open.add(block);
   };
   for (const { block, given, openness } of roots) bring(block, given, openness);
-  // What a reference with holes may come to may be meant for others; unless it is known to be entered as well.
+  // A reference with placeholders may not mean this block, unless the block is certainly entered too.
   const entered = new Set([
     ...roots.map(({ block }) => block),
     ...linked.calls.filter(({ isCertain }) => isCertain).map(({ to }) => to),
@@ -98,14 +98,14 @@ function rank(openness: Openness): number {
   return OPENNESS.indexOf(openness);
 }
 
-/** Steps of that id in the blocks that lead here, the nearest of each way. */
+/** Steps with that id in calling blocks, the nearest on each path. */
 function* searchCallers(
   callsTo: ReadonlyMap<BlockSyntax, readonly Call[]>,
   stepsOf: ReadonlyMap<BlockSyntax, ReadonlyMap<string, StepSyntax>>,
   block: BlockSyntax,
   id: string,
 ): Generator<SeenStep> {
-  // A set gives what is added while it is walked through.
+  // Iterating a set includes elements added meanwhile.
   const open = new Set([block]);
   for (const inner of open) {
     for (const call of callsTo.get(inner) ?? []) {

@@ -1,5 +1,5 @@
-// That agents are started before they are prompted, and not ended in between, as far as that can be told from their names.
-// Names may have holes: two of them can be the same agent unless what stands around the holes differs.
+// Checks that agents are started before they are prompted, and not killed in between, as far as their names show. Names
+// may contain placeholders: two names can mean the same agent unless their fixed parts differ.
 
 import { segmentMatcher } from '../../base/segment-pattern.ts';
 import { suggest } from '../report.ts';
@@ -14,7 +14,7 @@ interface AgentStep {
   readonly block: BlockSyntax;
   readonly step: StepSyntax;
   readonly name: TomlString;
-  /** With `*` for each hole. */
+  /** With `*` for each placeholder. */
   readonly pattern: string;
 }
 
@@ -30,7 +30,7 @@ export function checkAgents(linked: Linked, sight: CallerScopes): void {
         checkOrder(prompt, possible, sight.orderOf(block));
         checkEnded(linked, prompt, kills, possible, sight.orderOf(block));
       } else {
-        // Once for each agent and file: many steps may be about the same one.
+        // Once per agent and file: many steps may use the same agent.
         const names = told.get(block.report) ?? new Set();
         told.set(block.report, names);
         if (!names.has(prompt.name.value)) reportNowhere(prompt, spawns);
@@ -48,8 +48,8 @@ function reportNowhere({ block, name }: AgentStep, spawns: readonly AgentStep[])
 }
 
 /**
- * An agent that is started in the same block, and nowhere else, must be started before. One that is started after the
- * step, and so once more, was started by somebody else the first time.
+ * An agent started only in this block must be started before the step. If the block starts it after the step, a caller
+ * must have started it first.
  */
 function checkOrder({ block, step, name }: AgentStep, possible: readonly AgentStep[], order: Order): void {
   const [first] = possible;
@@ -62,7 +62,7 @@ function checkOrder({ block, step, name }: AgentStep, possible: readonly AgentSt
   block.report.error('agent-not-spawned', name.place, message, `Add it: needs = [${needs}].`, related);
 }
 
-/** An agent that a step before this one ends must be started again in between, beside them or below a step there. */
+/** If an earlier step kills the agent, a step in between, or below one, must start it again. */
 function checkEnded(
   { calls }: Linked,
   { block, step, name, pattern }: AgentStep,
@@ -74,7 +74,7 @@ function checkEnded(
   const ending = kills.filter((kill) => kill.pattern === pattern && order.isBefore(kill.step.id, step));
   if (ending.length === 0) return;
   const starting = new Set(possible.filter((spawn) => spawn.block === block).map((spawn) => spawn.step));
-  // A set gives what is added while it is walked through.
+  // Iterating a set includes elements added meanwhile.
   const blocks = new Set(possible.map((spawn) => spawn.block));
   for (const inner of blocks) {
     for (const { from, step: leading, to } of calls) {
@@ -104,7 +104,7 @@ function stepsWith(block: BlockSyntax, executor: 'spawn' | 'agent' | 'kill'): re
   });
 }
 
-/** Most names have no holes, and are the same only as themselves. */
+/** Most names have no placeholders and match only themselves. */
 function indexByPattern(spawns: readonly AgentStep[]): (pattern: string) => readonly AgentStep[] {
   const open = spawns.filter(({ pattern }) => pattern.includes('*'));
   const exact = new Map<string, AgentStep[]>();
@@ -120,7 +120,7 @@ function indexByPattern(spawns: readonly AgentStep[]): (pattern: string) => read
 function couldBeSame(one: string, other: string): boolean {
   if (!one.includes('*')) return segmentMatcher(other)(one);
   if (!other.includes('*')) return segmentMatcher(one)(other);
-  // Both have holes: what stands before the first and behind the last must agree as far as both have it.
+  // Both have placeholders: their fixed prefixes and suffixes must agree as far as both have them.
   const starts = [one.slice(0, one.indexOf('*')), other.slice(0, other.indexOf('*'))] as const;
   const ends = [one.slice(one.lastIndexOf('*') + 1), other.slice(other.lastIndexOf('*') + 1)] as const;
   return (

@@ -1,5 +1,5 @@
-// What one workflow hands to another: everything that is needed, and nothing that nobody asked for. And that workflows do
-// not lead to one another without end.
+// Checks the variables passed between workflows: all required ones, and no unknown ones. Also checks that workflows do
+// not call each other endlessly.
 
 import { coerce, typeError } from '../../ir/output.ts';
 import type { Report } from '../report.ts';
@@ -51,7 +51,7 @@ function namesOf({ variables }: BlockSyntax): readonly string[] {
   return variables.map(({ name }) => name);
 }
 
-/** What is written out must have the type that is declared; a reference shows when it is filled. */
+/** A literal must have the declared type; a reference is checked when it is filled. */
 function checkPassedType(report: Report, value: TomlValue, { name, type }: VariableSyntax): void {
   if (value.kind === 'string' && value.value.includes('{{')) return;
   const wrong = value.kind === 'string' ? coerce(value.value, type) : typeError(tomlToJson(value), type);
@@ -91,7 +91,7 @@ function reportMissing(
   from.report[required && isCertain ? 'error' : 'warning']('variable-not-passed', target.place, message, hint, related);
 }
 
-/** Only what leads on whatever happens is without end: a condition, a list that may be empty and a failure are not. */
+/** Only unconditional calls are endless: a condition, a possibly empty list or a failure ends the recursion. */
 function checkEndless({ blocks, calls }: Linked): void {
   const always = new Map<BlockSyntax, Call[]>();
   for (const call of calls) {

@@ -1,5 +1,5 @@
-// Steps that can never start although there is all that they need: a branch goes one way only, and a list has no more
-// iterations than items. Patterns keep nobody from starting, for one that fits nothing is met.
+// Finds steps that can never start although their needs exist: a branch takes one way, and a list has as many
+// iterations as items. A pattern never prevents a start, since one without matches is met.
 
 import { coerce } from '../../ir/output.ts';
 import type { Linked } from './link.ts';
@@ -8,26 +8,26 @@ import type { LinkedTargets } from './linked-targets.ts';
 import type { BlockSyntax, NeedSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
 import type { TomlTable } from '../toml-tree.ts';
 
-/** What must be so for a step to start: the ways that branches must have gone, by their ids. */
+/** Conditions for a step to start: the ways that branches must have taken, by id. */
 type BranchChoices = ReadonlyMap<string, Way>;
 
 interface Way {
   readonly keys: ReadonlySet<string>;
-  /** Why. */
+  /** The need that requires it. */
   readonly need: NeedSyntax;
 }
 
 interface Footing {
   readonly ways: BranchChoices;
-  /** Those of them that the steps need which it needs. */
+  /** Conditions inherited from needed steps. */
   readonly inherited: BranchChoices;
-  /** `stuck`: it can never start, and fails when that shows. `behind`: it needs one that never starts, and is skipped. */
+  /** `stuck`: it can never start, and fails. `behind`: it needs a stuck step, and is skipped. */
   readonly fate: 'starts' | 'stuck' | 'behind';
 }
 
 const NONE: BranchChoices = new Map();
 const UNKNOWN: Footing = { ways: NONE, inherited: NONE, fate: 'starts' };
-/** Of how many branches at once is kept track; those that were named last. */
+/** Maximum of tracked branches; the most recent are kept. */
 const WAYS_MAX = 30;
 
 export function checkReach(linked: Linked): void {
@@ -80,7 +80,7 @@ function checkStep(
       const elsewhere = [one, other].filter((way) => way.need !== need);
       const related = elsewhere.map((way) => ({ message: `needs "${way.need.text}"`, place: way.need.place }));
       report.error('unreachable-step', need.place, `${never}: ${cause}`, hint, related);
-      // One of two that it needs fails in any case.
+      // Two of its needs exclude each other, so one fails in any case.
       const isSkipped = clashOf(inherited, handed) !== null;
       return { ways: NONE, inherited: NONE, fate: isSkipped ? 'behind' : 'stuck' };
     }
@@ -94,13 +94,13 @@ function only({ keys, need }: Way): string {
   return `"${need.text}" comes only by ${[...keys].join(' or ')}`;
 }
 
-/** A step that cannot start fails, which its on_error may make good for; one that is skipped stays so. */
+/** A step that cannot start fails, which `on_error` may handle; a skipped step stays skipped. */
 function blocks({ step, footing: { fate } }: Needed, [below]: readonly string[]): boolean {
   if (fate !== 'stuck') return fate === 'behind';
   return below === undefined ? !isMadeGoodFor(step) : below !== 'recover';
 }
 
-/** What is certain of the branches when a step, or something below it, is there to be needed. */
+/** Branch choices that are certain once a step, or a step below it, exists. */
 function certainAfter({ step, footing }: Needed, [below]: readonly string[]): BranchChoices {
   const mayHaveFailed = below === undefined ? isMadeGoodFor(step) : below === 'recover';
   return mayHaveFailed ? footing.inherited : footing.ways;
@@ -144,7 +144,7 @@ function merged(some: BranchChoices, more: BranchChoices): BranchChoices {
   return all;
 }
 
-/** Each step behind those that it needs by name. */
+/** Topological order by named needs. */
 function inOrder(steps: readonly StepSyntax[], byId: ReadonlyMap<string, StepSyntax>): ReadonlySet<StepSyntax> {
   const order = new Set<StepSyntax>();
   const entered = new Set<StepSyntax>();
@@ -164,12 +164,12 @@ function inOrder(steps: readonly StepSyntax[], byId: ReadonlyMap<string, StepSyn
   return order;
 }
 
-// What must have happened for an id below a step to exist: which way each branch went. And iterations that there never are.
+// Branch choices required for an id below a step to exist, and iterations that never exist.
 
 export interface BranchPaths {
-  /** Of each branch above it, by its id: the keys by which it may have come into being. */
+  /** For each branch above it, by id: the keys that may create it. */
   readonly ways: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Why it can never come into being; null where it can, or where that is reported as an unknown need. */
+  /** Why it can never exist; null if it can, or if an unknown need is reported. */
   readonly absent: MissingIteration | null;
 }
 
@@ -179,19 +179,19 @@ export interface MissingIteration {
 }
 
 const NOT_FOLLOWED: BranchPaths = { ways: new Map(), absent: null };
-/** Ids of more parts than this are not followed. */
+/** Limit on the segments of an id. */
 const SEGMENTS_MAX = 100;
 
-/** `segments`: the parts of the id behind that of the step, without patterns. */
+/** `segments`: the id after that of the step, without patterns. */
 function branchPaths(links: LinkedTargets, step: StepSyntax, segments: readonly string[]): BranchPaths {
   if (segments.length === 0 || segments.length > SEGMENTS_MAX) return NOT_FOLLOWED;
   const idAt = (at: number): string => [step.id, ...segments.slice(0, at)].join('.');
   const seen = segments.map(() => new Map<StepSyntax, boolean>());
-  // Null where something else than a branch may stand there.
+  // Null if something other than a branch may be there.
   const keysAt = new Map<number, Set<string> | null>();
   let absent: MissingIteration | null = null;
 
-  /** Whether what is named may come into being below a step, with so many segments used up. */
+  /** Whether the named step may exist below a step after that many segments. */
   const leads = (from: StepSyntax, at: number): boolean => {
     const known = at === segments.length ? true : seen[at]?.get(from);
     if (known !== undefined) return known;
@@ -226,7 +226,7 @@ function branchPaths(links: LinkedTargets, step: StepSyntax, segments: readonly 
   return { ways: new Map(ways), absent: exists ? null : absent };
 }
 
-/** Null where the list may have it: iterations are counted from 0, unless a key names them. */
+/** Null if the list may have it: iterations count from 0 unless a key names them. */
 function missingIteration(foreach: TomlTable, id: string, iteration: string): MissingIteration | null {
   if (foreach.entries.has('key')) return null;
   const count = countItems(foreach);
@@ -239,7 +239,7 @@ function missingIteration(foreach: TomlTable, id: string, iteration: string): Mi
   return { message: `"${id}" brings only "${id}.0"${more}`, hint };
 }
 
-/** Null where that shows only when it runs. */
+/** Null if unknown before it runs. */
 function countItems(foreach: TomlTable): number | null {
   const items = foreach.entries.get('items')?.value;
   if (items?.kind === 'list') return items.items.length;

@@ -1,5 +1,4 @@
-// What shell and branch have in common: a script in a shell, the folder and the environment it runs in, and what is kept
-// of it.
+// Common parts of shell and branch: a script, its folder and environment, and its outputs.
 
 import type { CommandSpec } from '../../ir/effect.ts';
 import type { Text } from '../../ir/text.ts';
@@ -41,8 +40,8 @@ export function lowerCommand(
 }
 
 /**
- * Who does nothing but ask for a gate is told by status 2 that it could not be asked for, which is no decision. In any
- * other script 2 can mean anything.
+ * A script that only requests a gate reports by status 2 that the request failed, which is not a verdict. In other
+ * scripts 2 can mean anything.
  */
 function errorsOf(script: string, verdict: CommandSpec<Text>['verdict']): readonly number[] {
   const text = script.trim();

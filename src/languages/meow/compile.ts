@@ -1,5 +1,5 @@
-// MEOW text → Program. The way: files → TOML trees → workflows as syntax → links between them → what each sees of the others
-// → IR. Every problem of the text is reported; a Program is made only where none of them is an error.
+// Compiles MEOW text to a Program: files → TOML trees → workflows as syntax → links between them → scopes → IR. Every
+// problem is reported; a Program is made only without errors.
 
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
@@ -29,38 +29,38 @@ export interface MeowInput {
   readonly text: string;
   /** The name after `#`; null is `main`. */
   readonly workflow: string | null;
-  /** Names of the variables that the run is given; null where nothing will run, and all that are required count as given. */
+  /** Names of the run's variables; null if nothing will run, and every required variable counts as given. */
   readonly given: readonly string[] | null;
-  /** Their values, as far as they can name a template. */
+  /** Their values, if they can name a template. */
   readonly values?: Readonly<Record<string, Json>>;
   readonly limits?: Limits;
   readonly others?: OtherFiles;
   readonly adapters?: Adapters;
 }
 
-/** Every file that a reference leads to, and which name in which file leads to which. */
+/** All referenced files, and which name in which file means which of them. */
 export interface OtherFiles {
   readonly files: readonly MeowFile[];
-  /** The `file` of one of them, or of the one that is compiled; null where there is none of that name. */
+  /** The `file` of one of them, or of the compiled one; null if the name is unknown. */
   readonly find: (from: string, name: string) => string | null;
   /** Workflows of other languages. */
   readonly foreign?: FindOtherWorkflow;
 }
 
 export interface Adapters {
-  /** In place of all that the workflow says; null leaves it the choice. */
+  /** Overrides every choice of the workflow; null does not. */
   readonly forced: string | null;
-  /** Where the workflow says nothing. */
+  /** Used if the workflow names none. */
   readonly fallback: () => string;
-  /** Why nothing can be started with one, which is a warning; left out where that does not matter here. */
+  /** Why an adapter cannot be used, reported as a warning; absent if that does not matter. */
   readonly refusal?: AdapterChoice['refusal'];
 }
 
 const DRAIN_MS = 600_000;
-/** Where nobody says which there are, nothing will be started. */
+/** Without a catalog nothing will be started. */
 const NO_ADAPTERS: Adapters = { forced: null, fallback: () => 'sim' };
 
-/** The workflow that is asked for, and all that it leads to. What is wrong with others does not matter to it. */
+/** Compiles the requested workflow and everything it refers to. Errors in other workflows do not matter. */
 export function compileMeow(input: MeowInput): Compiled {
   const { file, workflow, given, values = {}, limits = DEFAULT_LIMITS } = input;
   const library = openLibrary(input);
@@ -93,13 +93,13 @@ export function compileMeow(input: MeowInput): Compiled {
   return { program, diagnostics, fileVariables };
 }
 
-/** Every workflow of the file, whoever runs it, and all that they lead to. */
+/** Checks every workflow of the file, and everything they refer to. */
 export function validateMeow(input: Pick<MeowInput, 'file' | 'text' | 'others' | 'adapters'>): readonly Diagnostic[] {
   const library = openLibrary(input);
   const { entry } = library;
   const all = entry.sections.flatMap(({ name }) => entry.block(name) ?? []);
   const visible = all.filter(({ workflow }) => workflow.internal === null);
-  // What is internal is judged by how it is used; only what nobody uses is looked at for itself.
+  // Internal workflows are checked through their callers; unused ones by themselves.
   const reached = new Set(linkBlocks(library, visible, {}).blocks);
   const roots = all.filter((block) => block.workflow.internal === null || !reached.has(block)).map(rootOf);
   const whole = look(library, roots, {});
@@ -110,7 +110,7 @@ export function validateMeow(input: Pick<MeowInput, 'file' | 'text' | 'others' |
   return diagnosticsOf(library);
 }
 
-/** Anybody may call what is not internal; `main` is there to be run. */
+/** Anyone may call a workflow that is not internal; `main` is there to be run. */
 function rootOf(block: BlockSyntax): Root {
   return { block, given: [], openness: block.workflow.name === 'main' ? 'closed' : 'called' };
 }
@@ -129,12 +129,12 @@ function openLibrary({ file, text, others }: Pick<MeowInput, 'file' | 'text' | '
   return { entry, modules, find: others?.find ?? (() => null), foreign, touched: new Set([entry]) };
 }
 
-/** All of the files that matter, the first one first. */
+/** Diagnostics of all files involved, the first file first. */
 function diagnosticsOf({ touched }: Opened): readonly Diagnostic[] {
   return [...touched].flatMap(({ report }) => report.diagnostics());
 }
 
-/** All that a compilation is about. */
+/** Everything that belongs to one compilation. */
 interface Compilation {
   readonly linked: Linked;
   readonly sight: CallerScopes;
@@ -152,7 +152,7 @@ function look(library: Library, roots: readonly Root[], values: Readonly<Record<
   return { linked, sight: callerScopes(linked, roots), used };
 }
 
-/** `entry`: the block that the run begins with; null where nothing is run. */
+/** `entry`: the first block of the run; null if nothing will run. */
 function settings(
   { linked, used }: Compilation,
   { given, adapters = NO_ADAPTERS }: Partial<Pick<MeowInput, 'given' | 'adapters'>>,
@@ -185,7 +185,7 @@ function checkAll({ linked, sight, used }: Compilation): void {
   checkReach(linked);
 }
 
-/** What matters only where a workflow is run by its name. */
+/** Checks that apply only to a workflow run by name. */
 function checkEntry(entry: BlockSyntax, { used }: Compilation, given: readonly string[] | null): void {
   const { report, workflow, variables } = entry;
   if (workflow.internal !== null) {

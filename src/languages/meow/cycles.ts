@@ -1,6 +1,6 @@
-// Rings in a graph, each as the edges that make it.
+// Finds cycles in a graph, each as its edges.
 
-/** One ring for each knot: curing it either frees the knot or shows the next. */
+/** One cycle per strongly connected part: fixing it either resolves the part or shows the next cycle. */
 export function findCycles<Node, Edge extends { readonly to: Node }>(
   nodes: Iterable<Node>,
   edgesOf: (node: Node) => readonly Edge[],

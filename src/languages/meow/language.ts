@@ -1,4 +1,4 @@
-// MEOW as one of the languages: a TOML file, and the files that its templates lead to.
+// MEOW as a language: a TOML file, and the files that its templates refer to.
 
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import type { Json } from '../../base/json.ts';
@@ -13,9 +13,9 @@ import { isPlaced, spellingsOf } from './target.ts';
 import { createSearch } from './search.ts';
 
 export interface MeowSource extends Required<Pick<MeowInput, 'file' | 'text' | 'workflow' | 'others' | 'values'>> {
-  /** Paths that a name in a file may mean, if it is not the name of a MEOW workflow. */
+  /** Paths that a name in a file may mean, if it is not a MEOW workflow. */
   readonly candidates: (from: string, name: string) => readonly string[];
-  /** It leads to more files than are read. */
+  /** It refers to more files than are read. */
   readonly tooMany: boolean;
 }
 
@@ -45,7 +45,7 @@ export const meow: Language<MeowSource> = {
   validate(source, context) {
     if (source.tooMany) return { diagnostics: tooManyFiles(source), notes: [] };
     const input = inputFrom(source, context);
-    // With #WORKFLOW what it would take to run that one; variables that a run would have to be given are no problem.
+    // With #WORKFLOW, checks what a run of it would need; missing variables are not a problem.
     const diagnostics =
       source.workflow === null ? validateMeow(input) : compileMeow({ ...input, given: null }).diagnostics;
     return { diagnostics, notes: [] };
@@ -60,7 +60,7 @@ function inputFrom(source: MeowSource, { adapters, given, others }: CompileConte
   return { ...source, others: { ...source.others, foreign }, adapters: adaptersFor(adapters, given === null) };
 }
 
-/** `refuses`: adapters that cannot be used are problems of the file; a run is refused later, with what to do. */
+/** `refuses`: unusable adapters are errors of the file; otherwise the run is refused later, with a hint. */
 function adaptersFor(adapters: AdapterCatalog, refuses: boolean): Adapters {
   return {
     forced: adapters.forced,
@@ -69,7 +69,7 @@ function adaptersFor(adapters: AdapterCatalog, refuses: boolean): Adapters {
   };
 }
 
-/** A workflow that leads through more files than this has lost its way. */
+/** Limit on referenced files. */
 const FILES_MAX = 1_000;
 
 function tooManyFiles({ file, text }: MeowSource): readonly Diagnostic[] {
@@ -79,7 +79,7 @@ function tooManyFiles({ file, text }: MeowSource): readonly Diagnostic[] {
   return report.diagnostics();
 }
 
-/** Reads the files that the references of a file may mean, and those of these files, until there are no more. */
+/** Reads the files that references may mean, and theirs, until there are no more. */
 function readOthers(
   reader: SourceReader,
   entry: MeowFile,
@@ -107,7 +107,7 @@ function readOthers(
   return { others: { files, find: (from, name) => found.get(keyOf(from, name)) ?? null }, tooMany: false };
 }
 
-/** Relative to the file that the name stands in; else in the folders that are searched, the built-in library last. */
+/** Relative to the referring file; else in the search folders, the built-in library last. */
 function locateTemplate(reader: SourceReader, folder: string, name: string): string | null {
   const { templates, library } = reader.folders;
   const searched = isPlaced(name) ? [folder] : [folder, ...templates, ...(name.startsWith('lib/') ? [library] : [])];

@@ -1,5 +1,5 @@
-// From what a workflow leads to by name to the blocks themselves: all that can be reached from where a run begins, and who
-// leads to whom. What cannot be found is reported where it is named.
+// Resolves names to blocks: all blocks reachable from the start of a run, and their callers. Unknown names are reported
+// at their position.
 
 import type { Json } from '../../base/json.ts';
 import { segmentMatcher } from '../../base/segment-pattern.ts';
@@ -18,29 +18,29 @@ import type { BlockSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
 /** The files of a compilation, and which of them a name in one of them means. */
 export interface Library {
   readonly modules: ReadonlyMap<string, Module>;
-  /** Null where there is no such file. */
+  /** Null if there is no such file. */
   readonly find: (from: string, name: string) => string | null;
-  /** A workflow of another language that a name in a file means; null where there is none. */
+  /** A workflow of another language that a name in a file means; null if there is none. */
   readonly foreign: FindOtherWorkflow;
-  /** Those that something led to. */
+  /** Modules that something refers to. */
   readonly touched: Set<Module>;
 }
 
 export type FindOtherWorkflow = (from: string, name: string) => Entered | null;
 
 export interface Linked extends LinkedTargets {
-  /** Each block once, in the order in which they are met. */
+  /** Each block once, in order of discovery. */
   readonly blocks: readonly BlockSyntax[];
   readonly calls: readonly Call[];
 }
 
-/** A step that leads to a block. */
+/** A step that enters a block. */
 export interface Call {
   readonly from: BlockSyntax;
   readonly step: StepSyntax;
   readonly target: TargetSyntax;
   readonly to: BlockSyntax;
-  /** Whether it does so, or a reference with holes may come to it. */
+  /** False if a reference with placeholders only may mean it. */
   readonly isCertain: boolean;
 }
 
@@ -53,7 +53,7 @@ export function linkBlocks(
   const links = new Map<TargetSyntax, LinkedTarget>();
   const calls: Call[] = [];
   const blocks = new Set(roots);
-  // A set gives what is added while it is walked through.
+  // Iterating a set includes elements added meanwhile.
   for (const from of blocks) {
     for (const step of from.steps) {
       for (const target of step.targets) {
@@ -103,7 +103,7 @@ function knownBlock(block: BlockSyntax): Found {
   return { link: { kind: 'known', block }, leadsTo: [block] };
 }
 
-/** A reference with holes may come to any workflow of the file, and to whatever its variables are known to be. */
+/** A reference with placeholders may mean any workflow of the file, and every static value of its variables. */
 function openLink(
   library: Library,
   known: StaticValues,
@@ -123,7 +123,7 @@ function openLink(
     }
   }
   for (const { text, file: writtenIn } of known.textsOf(parts)) {
-    // Named from the file that it is used in; else from the one that its author had before them.
+    // Resolved from the file that uses it; else from the file that contains the value.
     const [resolved] = [file, writtenIn].flatMap((base) => {
       const tried = base === null ? null : resolve(library, base, text);
       return tried?.kind === 'found' ? [tried] : [];
@@ -151,7 +151,7 @@ function whereOf({ report }: BlockSyntax): string {
 type Resolved =
   | { readonly kind: 'found'; readonly block: BlockSyntax }
   | { readonly kind: 'missing'; readonly code: string; readonly message: string; readonly hint: string }
-  /** The file is there and cannot be read, which it says itself. */
+  /** The file exists but has errors, which are reported there. */
   | { readonly kind: 'broken' };
 
 function resolve(library: Library, from: string, text: string): Resolved {

@@ -1,29 +1,29 @@
-// What a target leads to, once every file is read: the answer to all questions about what is below or around a step.
+// Targets of steps after linking. Answers all questions about what is below or around a step.
 
 import { segmentMatcher } from '../../base/segment-pattern.ts';
 import { listed, suggest } from '../report.ts';
 import type { BlockSyntax, StepSyntax, TargetSyntax } from './syntax.ts';
 
 export interface LinkedTargets {
-  /** Null where it leads nowhere, which has been reported. */
+  /** Null if it was not found, which is reported. */
   readonly of: (target: TargetSyntax) => LinkedTarget | null;
 }
 
 export type LinkedTarget =
   | { readonly kind: 'known'; readonly block: BlockSyntax }
-  /** A workflow of another language: the block that it begins with. */
+  /** A workflow of another language: its first block. */
   | { readonly kind: 'foreign'; readonly entry: string }
-  /** The reference has holes: what it may come to, as far as that can be known. */
+  /** A reference with placeholders: the blocks it may mean, as far as known. */
   | { readonly kind: 'open'; readonly names: ReadonlyMap<string, BlockSyntax> };
 
-/** The steps that an id below a step may name, `*` included; null where that cannot be known beforehand. */
+/** Steps that an id below a step may name, including `*`; null if that is unknown at compile time. */
 export function stepsBelow(
   links: LinkedTargets,
   step: StepSyntax,
   segments: readonly string[],
 ): readonly StepSyntax[] | null {
   let isCertain = true;
-  // By how many segments are used up, each step once: a pattern in a workflow that leads to itself has no end of ways.
+  // By number of consumed segments, each step once: recursion would make a pattern endless.
   const reached = segments.map(() => new Set<StepSyntax>());
   const found = new Set<StepSyntax>();
   const follow = (from: StepSyntax, at: number): void => {
@@ -50,7 +50,7 @@ export function stepsBelow(
   return isCertain ? [...found] : null;
 }
 
-/** For hints: what stands below a step, and what may have been meant. */
+/** For hints: steps below a step, and the nearest name. */
 export function knownBelow(links: LinkedTargets, step: StepSyntax, wanted: string): string {
   const ids = step.targets.flatMap((target) => {
     const link = links.of(target);
@@ -62,7 +62,7 @@ export function knownBelow(links: LinkedTargets, step: StepSyntax, wanted: strin
   return suggest(wanted, there, `Below "${step.id}" ${there.size === 1 ? 'is' : 'are'} ${listed(there)}.`);
 }
 
-/** How many segments stand before the ids of a block's own steps; null where they name something else. */
+/** Number of segments before the ids of a block's own steps; null if they name something else. */
 export function prefixLength({ kind }: TargetSyntax, [first = '', second]: readonly string[]): number | null {
   switch (kind) {
     case 'expand':

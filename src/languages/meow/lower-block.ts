@@ -1,4 +1,4 @@
-// A block as syntax → a block of the IR.
+// Lowers a block from syntax to IR.
 
 import type { CommandSpec } from '../../ir/effect.ts';
 import type { Block, Parameter, Program } from '../../ir/program.ts';
@@ -11,7 +11,7 @@ import type { CallerScopes } from './caller-scope.ts';
 import type { BlockSyntax, VariableSyntax } from './syntax.ts';
 import { lowerDefault, lowerScript } from './text.ts';
 
-/** What is the same for every text of a block. */
+/** Parts of the scope that all texts of a block share. */
 export type Setting = Pick<Scope, 'passed' | 'adapter' | 'links' | 'onUse'>;
 
 export function lowerBlock(block: BlockSyntax, sight: CallerScopes, setting: Setting): Block {
@@ -51,7 +51,7 @@ function scopeOf(block: BlockSyntax, sight: CallerScopes, setting: Setting): Sco
   };
 }
 
-/** A default sees what stands before it: variables get their values in the order in which they are declared. */
+/** A default sees earlier variables: they get their values in order of declaration. */
 function lowerParameters(scope: Scope, variables: readonly VariableSyntax[]): readonly Parameter[] {
   const before = new Set<string>();
   return variables.map(({ name, type, required, fallback, description }) => {

@@ -1,5 +1,5 @@
 // A file of workflows: `[name]` tables, or the older form of a single one with `[[steps]]` at the top. Finds the
-// sections; what is in them is read by workflow.ts.
+// sections; workflow.ts reads them.
 
 import { hasErrors } from '../../base/diagnostic.ts';
 import type { Place } from '../../base/source.ts';
@@ -61,7 +61,7 @@ export function readModule(report: Report, root: TomlTable): readonly Section[] 
   return [...sections.values()];
 }
 
-/** The workflow that `#name` asks for, or `main`. Null is reported. */
+/** The workflow named by `#name`, or `main`. Null is reported. */
 export function findSection(report: Report, sections: readonly Section[], wanted: string | null): Section | null {
   const name = (wanted ?? 'main').replace(/^\./, '');
   const section = sections.find((candidate) => candidate.name === name);
@@ -84,7 +84,7 @@ function isPartOfSingle({ key, value }: TomlEntry, single: boolean): boolean {
   );
 }
 
-/** `[meta]` holds what `[main]` would. */
+/** `[meta]` contains the keys of `[main]`. */
 function singleWorkflow(root: TomlTable): Section {
   const meta = root.entries.get('meta')?.value;
   const steps = root.entries.get('steps');

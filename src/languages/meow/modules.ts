@@ -1,5 +1,5 @@
-// The files of a compilation: each is parsed once, and its workflows are read when somebody leads to them, so that what is
-// wrong with others does not matter.
+// The files of a compilation. Each is parsed once; its workflows are read only if something refers to them, so errors
+// in others do not matter.
 
 import { hasErrors } from '../../base/diagnostic.ts';
 import { makeSource } from '../../base/source.ts';
@@ -11,7 +11,7 @@ import { readModule } from './module.ts';
 import type { BlockSyntax } from './syntax.ts';
 import { readWorkflow } from './workflow.ts';
 
-/** A file and its text; the name is what messages call it, and no two files have the same. */
+/** A file and its text; its name, used in messages, is unique. */
 export interface MeowFile {
   readonly file: string;
   readonly text: string;
@@ -21,13 +21,13 @@ export interface Module {
   readonly file: string;
   readonly report: Report;
   readonly sections: readonly Section[];
-  /** Whether it could not be read at all: then there is no saying what it lacks. */
+  /** It could not be read at all, so missing sections are not reported. */
   readonly isBroken: boolean;
-  /** Its workflow of that name; null where there is none. */
+  /** Its workflow of that name; null if there is none. */
   readonly block: (name: string) => BlockSyntax | null;
 }
 
-/** `prefix` goes before the names of its blocks. */
+/** `prefix`: prefix of the names of its blocks. */
 export function openModule({ file, text }: MeowFile, prefix: string): Module {
   const report = createReport(makeSource(file, text));
   const tree = readToml(report);

@@ -1,5 +1,5 @@
-// Which steps wait for which: every need names something that exists or can come to exist, and nothing waits for
-// itself. The order that results is asked for by whoever refers to another step's outputs.
+// Checks needs: each must name a step that exists or can exist, and no step may wait for itself. Also answers which
+// steps have finished before another, for references to outputs.
 
 import { segmentMatcher } from '../../base/segment-pattern.ts';
 import type { Place } from '../../base/source.ts';
@@ -12,7 +12,7 @@ import type { BlockSyntax, NeedSyntax, StepSyntax } from './syntax.ts';
 import { isPlaceholder } from './syntax.ts';
 
 export interface Order {
-  /** Whether `id` has ended whenever `step` begins. */
+  /** Whether `id` has always finished before `step` starts. */
   readonly isBefore: (id: string, step: StepSyntax) => boolean;
 }
 
@@ -23,7 +23,7 @@ interface Edge {
 
 type Graph = ReadonlyMap<StepSyntax, readonly Edge[]>;
 
-/** `around`: what a step of that id is to this block, which has none. */
+/** `around`: the role of a step with that id outside of this block. */
 export function checkNeeds(
   { report, steps }: BlockSyntax,
   links: LinkedTargets,
@@ -35,7 +35,7 @@ export function checkNeeds(
   return { isBefore: (id, step) => reaches(graph, step, id) };
 }
 
-/** A step that leads to a block, one beside such a step, or none at all. */
+/** A step that enters this block, a step beside such a step, or none. */
 export type Around = 'leads-here' | 'around' | 'nothing';
 
 interface Block {
@@ -45,7 +45,7 @@ interface Block {
   readonly byId: ReadonlyMap<string, StepSyntax>;
 }
 
-/** The steps of this block that a need waits for; whatever is wrong with it is reported. */
+/** Steps of this block that a need waits for; errors are reported. */
 function resolve(block: Block, step: StepSyntax, need: NeedSyntax): readonly Edge[] {
   const { report, byId } = block;
   const { text, place } = need;
@@ -102,14 +102,14 @@ function unknownNeed({ report, around, byId }: Block, step: StepSyntax, wanted: 
   }
 }
 
-/** A step cannot need itself, so it is not what was meant. */
+/** A step cannot need itself, so it is not suggested. */
 function suggestOther(byId: ReadonlyMap<string, StepSyntax>, step: StepSyntax, wanted: string): string {
   const others = [...byId.keys()].filter((id) => id !== step.id && !isPlaceholder(id));
   const there = others.length === 0 ? 'There is no other step here.' : `Other steps here are ${listed(others)}.`;
   return suggest(wanted, others, there);
 }
 
-/** A pattern never means the step that it is written in. */
+/** A pattern never matches its own step. */
 function matching(byId: ReadonlyMap<string, StepSyntax>, pattern: string, self: StepSyntax): readonly StepSyntax[] {
   const fits = segmentMatcher(pattern);
   return [...byId.values()].filter((step) => step !== self && fits(step.id));

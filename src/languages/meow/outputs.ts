@@ -1,5 +1,5 @@
-// `outputs` of a step that runs a command: what is kept of it, and under which name. `shell_outputs` is the same key.
-// `name = { source = "stdout", … }`, or in short `name = "stdout"`.
+// `outputs` of a command: which values are captured, and under which names. `shell_outputs` is the same key. `name = {
+// source = "stdout", … }`, or short `name = "stdout"`.
 
 import type { Capture } from '../../ir/output.ts';
 import type { Text } from '../../ir/text.ts';
@@ -13,7 +13,7 @@ import type { OutputType } from './syntax.ts';
 import { lowerTail } from './text.ts';
 import { findType, readType } from './value-type.ts';
 
-/** What every command leaves behind, asked for or not. */
+/** Outputs that every command has. */
 const IMPLICIT: readonly (readonly [string, OutputType])[] = [
   ['outcome', 'string'],
   ['exit_code', 'integer'],
@@ -23,7 +23,7 @@ const SOURCES = ['stdout', 'stderr', 'exit_code', 'file:PATH'] as const;
 const EXAMPLE = 'For example: path = { source = "stdout" }.';
 const NAME = /^[A-Za-z0-9_-]+$/;
 
-/** Names and types, as far as they can be read; what is wrong with them is said when they are lowered. */
+/** Names and types as far as readable; errors are reported during lowering. */
 export function commandOutputs(step: TomlTable): ReadonlyMap<string, OutputType> {
   const declared = ['outputs', 'shell_outputs'].flatMap((key) => {
     const value = step.entries.get(key)?.value;

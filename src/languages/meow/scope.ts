@@ -1,11 +1,11 @@
-// The names that a reference may use where it stands, and what is said of one that is not among them.
+// Names that a reference may use, and the errors for others.
 //
-//   - A name that the workflow declares, the run was given, or is built in, is fine; so is one that whoever leads here
-//     declares or hands over.
-//   - `step.outputs.field` must name a step that is certain to have finished: one that is needed, directly or through
-//     others, or that was finished before this block was entered. Waiting is never inferred from a reference; it is
-//     written in `needs`.
-//   - Where not everybody is known who may lead here, an unknown name is only a warning.
+//   - Allowed are names that the workflow declares, that the run was given, that are built in, or that a caller
+//     declares or passes.
+//   - `step.outputs.field` must name a step that has certainly finished: one that is needed, directly or indirectly, or
+//     that finished before this block was entered. Waiting is never inferred from a reference; it must be written in
+//     `needs`.
+//   - If not all callers are known, an unknown name is only a warning.
 
 import type { Place } from '../../base/source.ts';
 import { nearest } from '../../base/nearest.ts';
@@ -21,14 +21,14 @@ import { isPlaceholder } from './syntax.ts';
 export interface Scope {
   readonly report: Report;
   readonly workflow: WorkflowSyntax;
-  /** What the block declares, and what is added where the text stands. */
+  /** Variables declared by the block, and those added at this position. */
   readonly variables: ReadonlySet<string>;
   readonly declared: readonly VariableSyntax[];
-  /** Names that were passed without having been declared. */
+  /** Names passed without a declaration. */
   readonly passed: ReadonlySet<string>;
   readonly builtins: readonly string[];
   readonly steps: ReadonlyMap<string, StepSyntax>;
-  /** The step that the text belongs to; null in a cleanup script. */
+  /** The step that contains the text; null in a cleanup script. */
   readonly step: StepSyntax | null;
   /** Whether a step has finished by then. */
   readonly isFinished: (id: string) => boolean;
@@ -36,37 +36,37 @@ export interface Scope {
   readonly ownOutputs: boolean;
   readonly around: CallerScope;
   readonly links: LinkedTargets;
-  /** What an agent is started with that names no adapter. */
+  /** Default adapter of agents. */
   readonly adapter: AdapterChoice;
   readonly onUse: (name: string) => void;
 }
 
-/** What is in sight of a block through those that lead to it. */
+/** What a block sees through its callers. */
 export interface CallerScope {
   readonly names: ReadonlySet<string>;
-  /** The nearest step of that id. */
+  /** The nearest step with that id. */
   readonly findStep: (id: string) => { readonly step: StepSyntax; readonly isFinished: boolean } | null;
   readonly openness: Openness;
 }
 
-/** `closed`: everybody who leads here is known. `called`: somebody unknown may lead here, with names and steps of their own. */
+/** `closed`: all callers are known. `called`: unknown callers may exist, with names and steps of their own. */
 export type Openness = 'closed' | 'called';
 
 export interface AdapterChoice {
-  /** Stands for every other; null where each may choose. */
+  /** Overrides every choice; null does not. */
   readonly forced: string | null;
-  /** Where nothing else is said. */
+  /** Used if nothing else is given. */
   readonly fallback: () => string;
-  /** Whether a variable `default_adapter` is certain to have a value here. */
+  /** Whether a variable `default_adapter` certainly has a value here. */
   readonly hasVariable: boolean;
-  /** Why nothing can be started with an adapter; null where it can, or where that does not matter. */
+  /** Why an adapter cannot be used; null if it can, or if that does not matter. */
   readonly refusal: (adapter: string) => AdapterRefusal | null;
 }
 
 export const WORKFLOW_BUILTINS = ['workflow_id', 'timestamp', 'date', 'time'] as const;
 export const STEP_BUILTINS = [...WORKFLOW_BUILTINS, 'step_id', '__step_prefix__'] as const;
 
-/** What a workflow that makes good for a failed step is told of it. */
+/** Variable of a recovery workflow that describes the failed step. */
 export const FAILED_STEP = '_failed_step';
 const FAILED_STEP_FIELDS = [
   'id',
@@ -87,7 +87,7 @@ export function checkReference(scope: Scope, path: readonly string[], place: Pla
   else checkName(scope, name, path, place);
 }
 
-/** The type that the value will have, as far as it is declared; null where nothing is known of it. */
+/** The declared type of the value; null if unknown. */
 export function typeOfReference(scope: Scope, path: readonly string[]): OutputType | null {
   const [name = '', word, field] = path;
   if (scope.variables.has(name)) {
@@ -169,14 +169,14 @@ function checkOutput(scope: Scope, path: readonly string[], outputs: number, pla
     const message = `"${id}" may not have finished when this script runs, and the script would then not run`;
     return report.warning('uncertain-output', place, message, 'Use variables here, which always have a value.');
   }
-  // What is wrong among the needs is reported there, and not to be copied from here.
+  // Errors in needs are reported there, so the hint must not repeat them.
   const sound = scope.step.needs.map(({ text }) => text).filter((text) => namesStep(steps, text));
   const needs = [...sound, id].map((text) => `"${text}"`).join(', ');
   const message = `"${id}" may not have finished by then: it is not among the needs`;
   report.error('output-not-needed', place, message, `Add it: needs = [${needs}].`);
 }
 
-/** No step of this block: one of those around it, or none. */
+/** Not a step of this block: one of a caller, or none. */
 function checkOutputAround(scope: Scope, path: readonly string[], outputs: number, place: Place): void {
   const { report, steps, around } = scope;
   const [id = ''] = path;
@@ -204,7 +204,7 @@ function namesStep(steps: ReadonlyMap<string, StepSyntax>, need: string): boolea
   return head.includes('*') || steps.has(head);
 }
 
-/** An expansion is over when its steps are there: whoever uses what they leave behind must need them themselves. */
+/** An expansion is done when its steps exist, so users of their outputs must need those steps themselves. */
 function checkBelowNeeded(scope: Scope, step: StepSyntax, path: readonly string[], place: Place): void {
   if (step.executor !== 'expand') return;
   const needs = [...scope.steps.values()].flatMap((other) => other.needs.map(({ text }) => text));
@@ -214,7 +214,7 @@ function checkBelowNeeded(scope: Scope, step: StepSyntax, path: readonly string[
   scope.report.warning('output-not-needed', place, message, `Need the step itself: "${below}".`);
 }
 
-/** The step itself, or the one below it that the path names, must have the output. False where something is wrong. */
+/** The step, or the step below it that the path names, must have the output. False after an error. */
 function checkFields(scope: Scope, step: StepSyntax, path: readonly string[], outputs: number, place: Place): boolean {
   if (outputs === 1) return checkField(scope, step, path.slice(2), place);
   const { report } = scope;

@@ -1,5 +1,4 @@
-// Which other files a file's references may mean. Whoever reads files adds them here one by one, and is told what to look
-// for next, until there is nothing more.
+// Finds the files that references may mean. The caller adds files one by one and receives the names to look for next.
 
 import type { Json } from '../../base/json.ts';
 import { parseTemplate } from '../template.ts';
@@ -12,18 +11,18 @@ import type { Section } from './module.ts';
 import { fileOf, namesRecovery, parseReference } from './target.ts';
 import { stepTables, targetTables } from './step-tables.ts';
 
-/** A file that is named `name` in the file `from`. */
+/** A file named `name` in the file `from`. */
 export interface Wanted {
   readonly from: string;
   readonly name: string;
 }
 
 export interface Search {
-  /** What has become of interest by this file, each once. */
+  /** New names to look for, each once. */
   readonly add: (file: MeowFile) => readonly Wanted[];
 }
 
-/** `given`: what the run is given, for references that are named by a variable. */
+/** `given`: variables of the run, for references that contain a variable. */
 export function createSearch(given: Readonly<Record<string, Json>>): Search {
   const modules: { readonly file: string; readonly sections: readonly Section[] }[] = [];
   const told = new Set<string>();
@@ -46,7 +45,7 @@ export function createSearch(given: Readonly<Record<string, Json>>): Search {
   };
 }
 
-/** What a file must contain to lead to others: a key that does, or an escape that may spell one. Most do not, and are not read. */
+/** Only files that match can refer to others: they contain such a key, or an escape that may spell one. */
 const MAY_REFER = /template|on_error|\\[uUx]/;
 
 function* wantedBy(

@@ -1,5 +1,5 @@
-// What variables are known to be before anything runs: what the run is given, defaults, and what templates are handed.
-// By name alone, over all files: a value too many costs nothing, for it only says what a reference might come to.
+// Values of variables known at compile time: those given to the run, defaults, and those passed to templates. Collected
+// by name over all files: a value too many is harmless, since it only widens what a reference might mean.
 
 import type { Json } from '../../base/json.ts';
 import { isJsonMap } from '../../base/json.ts';
@@ -10,22 +10,22 @@ import { tomlToJson } from '../toml-tree.ts';
 import type { Section } from './module.ts';
 import { stepTables, targetTables } from './step-tables.ts';
 
-/** A value, and the file that it is written in; null where it was given to the run. */
+/** A value and the file that contains it; null if it was given to the run. */
 export interface StaticValue {
   readonly value: Json;
   readonly file: string | null;
 }
 
 export interface StaticValues {
-  /** Every text that a text with holes may come to, with the files that its values stand in. */
+  /** Every text that a text with placeholders may become, with the files of its values. */
   readonly textsOf: (
     parts: readonly (string | Hole)[],
   ) => readonly { readonly text: string; readonly file: string | null }[];
 }
 
-/** One text with several holes can come to very many; more than this nobody meant. */
+/** Limit on combinations of a text with several placeholders. */
 const TEXTS_MAX = 500;
-/** A variable may stand for another one, and that for a third; more than this are going in circles. */
+/** Limit on variables that refer to other variables; more would be a cycle. */
 const NAMES_MAX = 200;
 
 export function collectStaticValues(
@@ -50,7 +50,7 @@ export function collectStaticValues(
       }
     }
   }
-  // A variable is often handed on under its own name, so each name is looked at once.
+  // A variable is often passed under its own name, so each name is visited once.
   const valuesAt = (path: readonly string[]): readonly StaticValue[] => {
     const found: StaticValue[] = [];
     const seen = new Set<string>();
@@ -108,7 +108,7 @@ function* passedBy(step: TomlTable): Generator<readonly [string, TomlValue]> {
   }
 }
 
-/** The items of a list that is written out are what its item is known to be. */
+/** The items of a literal list are the possible values of its item variable. */
 function* itemsOf(step: TomlTable): Generator<readonly [string, TomlValue]> {
   const items = step.entries.get('items')?.value;
   const name = step.entries.get('item_var')?.value;

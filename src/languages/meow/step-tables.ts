@@ -1,5 +1,5 @@
-// The steps of a workflow as bare tables, those inline within others included. For looking around in a file before
-// anything of it is read: nothing is checked, and nothing reported.
+// The steps of a workflow as raw tables, including inline steps. For a first look at a file: checks and reports
+// nothing.
 
 import type { TomlList, TomlTable } from '../toml-tree.ts';
 import type { Section } from './module.ts';
@@ -24,7 +24,7 @@ export function stepTables({ table }: Section): readonly TomlTable[] {
   return found;
 }
 
-/** The tables of a step that can hold `template` and `variables`: its own, and those below `on_…`. */
+/** Tables of a step that may contain `template` and `variables`: its own, and those below `on_…`. */
 export function targetTables(step: TomlTable): readonly TomlTable[] {
   return [step, ...waysOf(step)];
 }

@@ -1,5 +1,5 @@
-// One step: the keys that every executor shares. Reading finds what others must know of it (its id, its needs, its
-// outputs); lowering makes the step of the IR.
+// One step: the keys that all executors share. Reading finds its id, needs and outputs; lowering makes the step of the
+// IR.
 
 import { nearest } from '../../base/nearest.ts';
 import type { OnError, Retry, Step } from '../../ir/program.ts';
@@ -22,11 +22,11 @@ import { lowerScript, lowerText } from './text.ts';
 const COMMON_KEYS = ['id', 'executor', 'needs', 'on_error', 'retry', 'description'];
 const RETRY_KEYS = ['max_attempts', 'attempts', 'delay', 'backoff', 'jitter', 'description'] as const;
 const BACKOFFS = ['none', 'linear', 'exponential'] as const;
-/** What `jitter = true` means: a delay may be up to half shorter or longer. */
+/** `jitter = true`: a delay varies by up to half. */
 const JITTER = 0.5;
 const NEEDS_EXAMPLE = 'Write a list of step ids: needs = ["build", "test"].';
 
-/** `index` names a step that has no id, for the time being. `readBelow` reads the steps that stand inline in it. */
+/** `index` names a step without an id for now. `readBelow` reads its inline steps. */
 export function readStep(
   report: Report,
   table: TomlTable,
@@ -51,7 +51,7 @@ export function readStep(
   };
 }
 
-/** Null where the step cannot be made; the report says why. */
+/** Null if the step cannot be lowered; that is reported. */
 export function lowerStep(scope: Scope, syntax: StepSyntax): Step | null {
   const { report } = scope;
   const { id, table } = syntax;
@@ -82,8 +82,8 @@ export function lowerStep(scope: Scope, syntax: StepSyntax): Step | null {
 }
 
 /**
- * An expand is done when its steps are there, but who starts or ends an agent behind it means their work: hooks are set up
- * before an agent starts, and an agent is not ended under its work.
+ * An expand is done when its steps exist. A step that starts or kills an agent after it waits for their work: hooks are
+ * set up before the start, and an agent is not killed during its work.
  */
 function lowerNeeds({ steps }: Scope, { executor, needs }: StepSyntax): readonly string[] {
   const named = needs.map(({ text }) => text);
@@ -116,7 +116,7 @@ function readId(report: Report, table: TomlTable, index: number): string {
   return id.value;
 }
 
-/** The one that is named, or seems to be meant, so that the rest of the step can be checked. */
+/** The named executor, or the likely one, so that the rest of the step can be checked. */
 function readExecutor(report: Report, table: TomlTable): string | null {
   const executor = stringAt(report, table, 'executor');
   if (executor === null) {
@@ -132,7 +132,7 @@ function readExecutor(report: Report, table: TomlTable): string | null {
   return nearest(name, EXECUTOR_NAMES);
 }
 
-/** What a step seems to be that does not say: each of these keys belongs to one executor. */
+/** Keys that belong to one executor, for steps that do not name theirs. */
 const GUESSES: readonly (readonly [string, string])[] = [
   ['command', 'shell'],
   ['prompt', 'agent'],
@@ -151,7 +151,7 @@ function readNeeds(report: Report, table: TomlTable): readonly NeedSyntax[] {
   return needs;
 }
 
-/** `on_error = ".name"`: a workflow that makes good for the step. */
+/** `on_error = ".name"`: a recovery workflow. */
 function readRecovery(report: Report, table: TomlTable): TargetSyntax | null {
   const reference = stringAt(report, table, 'on_error');
   if (reference === null || !namesRecovery(reference.value)) return null;
@@ -222,14 +222,14 @@ function readJitter(report: Report, retry: TomlTable): number {
   return 0;
 }
 
-/** Keys whose text a shell reads. */
+/** Keys that contain shell scripts. */
 const SCRIPTS: readonly string[] = ['command', 'condition'];
-/** Keys that name a variable for what is below the step. */
+/** Keys that name a variable for the steps below. */
 const NAMING: readonly string[] = ['item_var', 'index_var'];
-/** What agents leave behind is described, and not filled in. */
+/** Descriptions of expected outputs, which have no placeholders. */
 const DESCRIPTIONS: readonly string[] = ['outputs'];
 
-/** `common`: the keys of every step, which are checked elsewhere. */
+/** `common`: keys of every step, which are checked elsewhere. */
 function checkWithoutExecutor(scope: Scope, step: TomlTable, common: readonly string[]): void {
   const named = NAMING.map((key) => step.entries.get(key)?.value).flatMap((value) =>
     value?.kind === 'string' ? [value.value] : [],
@@ -242,7 +242,7 @@ function checkWithoutExecutor(scope: Scope, step: TomlTable, common: readonly st
   }
 }
 
-/** Lists are left alone: they hold steps with a scope of their own. */
+/** Lists are skipped: they contain steps with a scope of their own. */
 function checkTexts(scope: Scope, value: TomlValue): void {
   if (value.kind === 'string') lowerText(scope, value);
   else if (value.kind === 'table') for (const entry of value.entries.values()) checkTexts(scope, entry.value);

@@ -1,4 +1,4 @@
-// A workflow as it was written: what lowering needs to know of all its parts before it lowers any, with places.
+// A workflow as written, with positions: what lowering must know of all parts before it lowers any.
 
 import type { Json } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
@@ -6,26 +6,26 @@ import type { ValueType } from '../../ir/output.ts';
 import type { Report } from '../report.ts';
 import type { TomlEntry, TomlString, TomlTable } from '../toml-tree.ts';
 
-/** A list of steps that can be entered: a workflow, or the steps that stand inline where a branch leads. */
+/** A list of steps that can be entered: a workflow, or inline steps. */
 export interface BlockSyntax {
   /** Its name in the Program. */
   readonly name: string;
   /** Where its problems are reported. */
   readonly report: Report;
-  /** The workflow that it is, or stands in. */
+  /** The workflow that it is or belongs to. */
   readonly workflow: WorkflowSyntax;
   readonly place: Place;
-  /** Empty where it stands inline: all that it sees is around it. */
+  /** Empty for inline steps, which see everything around them. */
   readonly variables: readonly VariableSyntax[];
   readonly steps: readonly StepSyntax[];
 }
 
-/** What is said of a workflow as a whole. */
+/** Properties of a whole workflow. */
 export interface WorkflowSyntax {
   readonly name: string;
   /** Its header. */
   readonly place: Place;
-  /** `internal = true`, where it says so. */
+  /** Position of `internal = true`; null if absent. */
   readonly internal: Place | null;
   readonly cleanup: {
     readonly success: TomlString | null;
@@ -33,7 +33,7 @@ export interface WorkflowSyntax {
     readonly stop: TomlString | null;
   };
   readonly drainMs: number | null;
-  /** The adapter of agents that name none. */
+  /** Default adapter of its agents. */
   readonly defaultAdapter: TomlString | null;
 }
 
@@ -41,10 +41,10 @@ export interface VariableSyntax {
   readonly name: string;
   readonly place: Place;
   readonly type: ValueType;
-  /** Whether its value is the path of a file whose text is meant. */
+  /** Its value is the path of a file and means its text. */
   readonly isFile: boolean;
   readonly required: boolean;
-  /** Whether one stands there, be it right or wrong. */
+  /** Whether a default is written, valid or not. */
   readonly hasDefault: boolean;
   readonly fallback: FallbackSyntax | null;
   readonly description: string | null;
@@ -58,19 +58,19 @@ export type FallbackSyntax =
 export interface StepSyntax {
   readonly id: string;
   readonly place: Place;
-  /** Who runs it, or seems to be meant where that has been reported; null where it cannot be told. */
+  /** Its executor, or the likely one after an error; null if unknown. */
   readonly executor: string | null;
   readonly needs: readonly NeedSyntax[];
   /** All its keys, for its executor to read. */
   readonly table: TomlTable;
-  /** Its outputs and their types; null where they cannot be known before it has run. */
+  /** Its outputs and their types; null if unknown before it has run. */
   readonly outputs: ReadonlyMap<string, OutputType> | null;
-  /** Where it may lead. */
+  /** Its targets. */
   readonly targets: readonly TargetSyntax[];
   readonly canGrow: boolean;
 }
 
-/** The id of a step that has none, so that it can be told from others. */
+/** Id of a step without one, to tell it from others. */
 export function placeholderId(index: number): string {
   return `?${String(index)}`;
 }
@@ -86,16 +86,16 @@ export interface NeedSyntax {
   readonly place: Place;
 }
 
-/** A block that a step leads to, and what it is handed. */
+/** A block that a step enters, with the passed variables. */
 export interface TargetSyntax {
   readonly kind: 'expand' | 'branch' | 'each' | 'recover';
-  /** The key that it stands under: `on_true`, `template`, `on_error`. */
+  /** The key it is written under: `on_true`, `template`, `on_error`. */
   readonly key: string;
   readonly place: Place;
   readonly to:
     | { readonly kind: 'template'; readonly reference: TomlString }
     | { readonly kind: 'inline'; readonly block: BlockSyntax };
   readonly variables: readonly TomlEntry[];
-  /** Names that it sees beside those that are handed to it: the item of a foreach. */
+  /** Variables besides those passed: the item of a foreach. */
   readonly brings: readonly string[];
 }

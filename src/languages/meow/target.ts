@@ -1,5 +1,5 @@
-// Where a step leads: `template = "…"` or `inline = […]`, with `variables` for it. Reading finds every target before
-// anything is lowered, so that all blocks are known; lowering fills in what they are handed.
+// Targets of a step: `template = "…"` or `inline = […]`, with `variables`. Reading finds every target first, so that
+// all blocks are known; lowering fills in the passed variables.
 
 import type { ValueTemplate } from '../../ir/text.ts';
 import { targetOf } from '../../ir/transition.ts';
@@ -11,12 +11,12 @@ import type { Report } from '../report.ts';
 import { checkKeys, listAt, missing, stringAt, tableAt } from '../toml-fields.ts';
 import type { TomlEntry, TomlList, TomlTable } from '../toml-tree.ts';
 
-/** Reads the steps that stand inline under a key of a step. */
+/** Reads inline steps under a key of a step. */
 export type ReadInline = (key: string, steps: TomlList) => BlockSyntax;
 
 const EXAMPLE = 'For example { template = ".name", variables = { key = "value" } }, or { inline = [] }.';
 
-/** `on_true = { template = "…" }` or `{ inline = […] }`. Null where there is none, or none that can be followed. */
+/** `on_true = { template = "…" }` or `{ inline = […] }`. Null if absent or invalid. */
 export function readTarget(report: Report, step: TomlTable, key: string, readInline: ReadInline): TargetSyntax | null {
   const value = step.entries.get(key)?.value;
   const hint = value?.kind === 'string' ? `Write ${key} = { template = "${value.value}" }.` : EXAMPLE;
@@ -59,7 +59,7 @@ export function lowerTarget(scope: Scope, target: TargetSyntax): Target | null {
   const inside: Scope = {
     ...scope,
     variables: new Set([...scope.variables, ...target.brings]),
-    // What a condition has left behind can be handed on; an expansion or a list leaves nothing.
+    // A condition has outputs that can be passed; an expansion or a list has none.
     ownOutputs: target.kind === 'branch',
   };
   const variables: Readonly<Record<string, ValueTemplate>> = Object.fromEntries(
@@ -83,9 +83,9 @@ function readPassed(report: Report, table: TomlTable): readonly TomlEntry[] {
   });
 }
 
-// How a template is named: `.x` and `x` are a workflow of the same file, else the file x; `x#y` is the workflow y of the
-// file x, `#y` of the same one. A file is named with or without its ending, relative to where the name stands, or to a
-// folder that is searched.
+// References to templates: `.x` and `x` mean a workflow of the same file, or else the file x; `x#y` the workflow y of
+// the file x, `#y` of the same file. The extension may be omitted. Files are relative to the referring file or to a
+// search folder.
 
 export type Reference =
   | { readonly kind: 'local'; readonly name: string }
@@ -93,7 +93,7 @@ export type Reference =
   | { readonly kind: 'either'; readonly name: string }
   | { readonly kind: 'file'; readonly path: string; readonly workflow: string };
 
-/** Null where the text names nothing. */
+/** Null if the text is not a reference. */
 export function parseReference(text: string): Reference | null {
   const written = text.trim();
   const hash = written.lastIndexOf('#');
@@ -108,23 +108,23 @@ export function parseReference(text: string): Reference | null {
   return /^[./]*$/.test(path) ? null : { kind: 'file', path, workflow: 'main' };
 }
 
-/** Whether `on_error` names a workflow, and not what becomes of the run. */
+/** Whether `on_error` names a workflow instead of an action. */
 export function namesRecovery(onError: string): boolean {
   return onError !== 'fail' && onError !== 'continue';
 }
 
-/** The file that a reference may mean; null where it can only mean a workflow of its own file. */
+/** The file that a reference may mean; null if it can only mean a workflow of its own file. */
 export function fileOf(reference: Reference): string | null {
   if (reference.kind === 'local') return null;
   return reference.kind === 'file' ? reference.path : reference.name;
 }
 
-/** What a file may be called that is named without its ending. */
+/** Possible file names of a reference without extension. */
 export function spellingsOf(path: string): readonly string[] {
   return path.endsWith('.toml') ? [path] : [`${path}.meow.toml`, `${path}.toml`];
 }
 
-/** Whether a file is named by where it is, so that no folder is searched for it. */
+/** Whether the path is explicit, so that search folders are not used. */
 export function isPlaced(path: string): boolean {
   return /^(?:\.{1,2})?\//.test(path);
 }

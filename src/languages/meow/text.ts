@@ -1,4 +1,4 @@
-// Strings with {{…}} → Text of the IR: references checked, and in scripts each with the quoting of its place.
+// Lowers strings with {{…}} to Text of the IR: checks references, and adds quoting for their position in scripts.
 
 import type { Text, ValueTemplate } from '../../ir/text.ts';
 import { readEnvironment } from '../environment.ts';
@@ -11,12 +11,12 @@ import { placeWithin, tomlToJson } from '../toml-tree.ts';
 import type { Scope } from './scope.ts';
 import { articled, checkReference, typeOfReference } from './scope.ts';
 
-/** A path, a name, a value: references go in as they are. */
+/** A path, a name, a value: references are inserted unchanged. */
 export function lowerText(scope: Scope, string: TomlString): Text {
   return verbatimText(readParts(scope, string));
 }
 
-/** A value that is handed on: a reference that is a whole text keeps the type of what it refers to. */
+/** A passed value: a reference that is the whole text keeps its type. */
 export function lowerValue(scope: Scope, value: TomlValue): ValueTemplate {
   switch (value.kind) {
     case 'string': {
@@ -47,7 +47,7 @@ function isLiteral(template: ValueTemplate): template is Extract<ValueTemplate, 
   return template.kind === 'literal';
 }
 
-/** A variable's default. `before`: the variables that have their value by then. */
+/** Default of a variable. `before`: variables that have a value by then. */
 export function lowerDefault(scope: Scope, before: ReadonlySet<string>, string: TomlString): Text {
   const { report, builtins, declared } = scope;
   const later = new Set<string>();
@@ -63,7 +63,7 @@ export function lowerDefault(scope: Scope, before: ReadonlySet<string>, string: 
   return lowerText({ ...scope, variables: new Set([...before, ...later]) }, string);
 }
 
-/** As `lowerText`, without the first characters. */
+/** Like `lowerText`, without the first characters. */
 export function lowerTail(scope: Scope, string: TomlString, from: number): Text {
   const [first, ...rest] = readParts(scope, string);
   const tail = typeof first === 'string' ? [first.slice(from), ...rest].filter((part) => part !== '') : [];
@@ -80,7 +80,7 @@ export function lowerScript(scope: Scope, string: TomlString): Text {
   });
 }
 
-/** Where the shell calculates, only an integer can stand; what can never be one is a mistake. */
+/** In shell arithmetic only an integer is valid; a value that can never be one is an error. */
 function checkInteger(scope: Scope, string: TomlString, { path, from, to }: Hole): void {
   const type = typeOfReference(scope, path);
   if (type !== 'boolean' && type !== 'json' && type !== 'file_path') return;

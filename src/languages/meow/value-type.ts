@@ -1,4 +1,4 @@
-// The names of types in MEOW, and the types they stand for.
+// Names of types in MEOW.
 
 import type { Expectation, ValueType } from '../../ir/output.ts';
 import type { Report } from '../report.ts';
@@ -17,18 +17,18 @@ const TYPES: Readonly<Record<string, ValueType>> = {
 
 const EXPECTED: readonly Expectation['type'][] = ['string', 'number', 'boolean', 'json', 'file_path'];
 
-/** Null where there is none of that name. */
+/** Null if unknown. */
 export function findType(name: string): ValueType | null {
   return (Object.hasOwn(TYPES, name) ? TYPES[name] : undefined) ?? null;
 }
 
-/** The type of a command's output. `any` where none is named, or none that we know; the latter is reported. */
+/** Type of a command's output; `any` if absent or unknown, which is reported. */
 export function readType(report: Report, name: TomlString | null): ValueType {
   if (name === null) return 'any';
   return findType(name.value) ?? unknownType(report, name, Object.keys(TYPES), 'any');
 }
 
-/** The type of a variable, which may be the text of a file that it names. */
+/** Type of a variable, which may be the text of a file that it names. */
 export function readVariableType(
   report: Report,
   name: TomlString | null,
@@ -38,7 +38,7 @@ export function readVariableType(
   return { type: unknownType(report, name, [...Object.keys(TYPES), 'file'], 'any'), isFile: false };
 }
 
-/** The type of what an agent is asked for. */
+/** Type of an output expected from an agent. */
 export function readExpectedType(report: Report, name: TomlString | null): Expectation['type'] {
   if (name === null) return 'string';
   return EXPECTED.find((type) => type === name.value) ?? unknownType(report, name, EXPECTED, 'string');

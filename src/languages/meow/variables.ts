@@ -1,4 +1,4 @@
-// `[name.variables]`: what a workflow is given. `x = { required = true, … }`, or in short `x = "default"`.
+// `[name.variables]`: variables of a workflow. `x = { required = true, … }`, or short `x = "default"`.
 
 import type { ValueType } from '../../ir/output.ts';
 import { coerce, typeError } from '../../ir/output.ts';
@@ -55,7 +55,7 @@ function readVariable(report: Report, { key, keyPlace, value }: TomlEntry): Vari
   };
 }
 
-/** A default in quotes is read as `--var` would read it; other data must have the type. */
+/** A quoted default is read like `--var`; other data must have the type. */
 function readFallback(report: Report, value: TomlValue, type: ValueType): FallbackSyntax | null {
   if (value.kind === 'string') {
     if (value.value.includes('{{')) return { kind: 'text', text: value };

@@ -1,5 +1,5 @@
-// A section of a module → syntax: its properties, variables and steps, and the steps inline within steps. What the steps
-// do is read when they are lowered.
+// Reads a section of a module as syntax: properties, variables, steps and inline steps. Lowering reads what the steps
+// do.
 
 import type { Report } from '../report.ts';
 import { booleanAt, checkKeys, durationAt, listAt, missing, stringAt } from '../toml-fields.ts';
@@ -11,7 +11,7 @@ import type { BlockSyntax, StepSyntax, WorkflowSyntax } from './syntax.ts';
 import { placeholderId } from './syntax.ts';
 import { readVariables } from './variables.ts';
 
-/** `name`: what the block is called in the Program. */
+/** `name`: the block's name in the Program. */
 export function readWorkflow(report: Report, section: Section, name: string): BlockSyntax {
   const { place, table } = section;
   checkKeys(report, table, WORKFLOW_KEYS, `the workflow "${section.name}"`, 'warning');
@@ -50,7 +50,7 @@ function readSteps(
       report.error('wrong-type', item.place, 'a step must be a table', hint);
       continue;
     }
-    // One whose id is taken is checked like the others, under a name that nobody can mean.
+    // A step with a duplicate id is checked too, under a name that cannot be referenced.
     const own = (id: string): string => (steps.has(id) ? placeholderId(steps.size) : id);
     const step = readStep(report, item, steps.size, (id, key, inline): BlockSyntax => {
       const name = `${block}/${own(id)}.${key}`;

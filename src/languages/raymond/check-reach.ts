@@ -1,5 +1,5 @@
-// Where control can go, as far as it is told: states that nothing leads to, states that no result can follow, calls that
-// cannot return, and forks without end. A state that tells nothing may lead anywhere, and keeps nobody from anything.
+// Checks where control can go, as far as known: unreachable states, states that never reach a result, calls that cannot
+// return, and endless forks. A state without known exits may go anywhere and causes no error.
 
 import type { Place } from '../../base/source.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
@@ -26,7 +26,7 @@ function nodesOf({ workflows }: Linked): Nodes {
   return new Map(nodes);
 }
 
-/** States that can be entered, as far as it is told; all of a workflow where one of them may lead anywhere. */
+/** Reachable states; all of a workflow if one of them may go anywhere. */
 export function reachedStates(linked: Linked): ReadonlySet<StateSyntax> {
   const nodes = nodesOf(linked);
   const [first] = linked.workflows;
@@ -81,10 +81,10 @@ function isReset({ tag }: Exit): boolean {
   return tag === 'reset' || tag === 'reset-workflow';
 }
 
-/** States from which a result can be reached. `leads`: whether a result beyond an edge is one for the state before it. */
+/** States that can reach a result. `leads`: whether a result beyond an exit counts for the state before it. */
 function endingStates(nodes: Nodes, leads: (edge: Exit, node: Node) => boolean): ReadonlySet<string> {
   const ending = new Set<string>();
-  // What is of another language comes to its end by itself.
+  // A workflow of another language ends by itself.
   const ends = (id: string | null): boolean => id !== null && (ending.has(id) || !nodes.has(id));
   const comes = (node: Node, edge: Exit): boolean => {
     const { tag, to, back, next, late } = edge;
@@ -103,12 +103,12 @@ function endingStates(nodes: Nodes, leads: (edge: Exit, node: Node) => boolean):
   return ending;
 }
 
-/** A fork that leaves it to a goto beside it where to go on: the goto is an edge of its own. */
+/** A fork without `next` continues with the goto beside it, which is an exit of its own. */
 function forksBesideGoto(edges: readonly Exit[]): boolean {
   return edges.length > 0 && edges.every(({ tag, next }) => tag.startsWith('fork') && next === null);
 }
 
-/** A fork in a circle that nothing bounds begins one worker after another. */
+/** An unbounded fork in a cycle starts workers endlessly. */
 function checkForks(nodes: Nodes, reached: ReadonlySet<StateSyntax>): void {
   const ahead = workersAhead(nodes);
   for (const [id, { state, ways }] of nodes) {
@@ -135,7 +135,7 @@ function complain({ report, name }: StateSyntax, place: Place, why: string, cure
   report.warning('unbounded-fork', place, message, hint);
 }
 
-/** Where whoever forks goes on. */
+/** Where the forking agent continues. */
 function onwards({ edges }: StateExits, { next }: Exit): readonly string[] {
   if (next !== null) return [next];
   return edges.flatMap(({ tag, to }) => (tag === 'goto' && to !== null ? [to] : []));
@@ -153,22 +153,22 @@ function leadsTo(nodes: Nodes, from: readonly (string | null)[], to: string, ahe
   return false;
 }
 
-/** Where an agent may go from a state that it has not visited too often. */
+/** Next states of an agent below its visit limits. */
 function agentAhead({ ways }: Node): readonly (string | null)[] {
   return ways.edges
     .filter(({ isInstead }) => !isInstead)
     .flatMap((edge) => (isFork(edge) ? [edge.next] : [edge.to, edge.back, edge.next, edge.late]));
 }
 
-/** Where an agent may go that never ends: sooner or later it has visited too often what counts its visits. */
+/** Next states of an agent that never ends: sooner or later it reaches every visit limit. */
 function endlesslyAhead(node: Node): readonly (string | null)[] {
   return node.state.visits === null ? agentAhead(node) : [insteadOf(node)];
 }
 
 /**
- * Where an agent that begins may go, and the workers that it begins. Its visits count from nothing, so that it can enter
- * every state; what is entered instead it comes to only from a state that leads back to itself. Workflows that are
- * entered from within each other come to an end by themselves: they may be only so deep.
+ * Where a new agent may go, and the workers it starts. Its visits count from zero, so it can enter every state; it
+ * reaches a replacement state only from a state in a cycle. Nested workflows end by themselves, because their depth is
+ * limited.
  */
 function workersAhead(nodes: Nodes): Ahead {
   const wornOut = new Set<Node>();

@@ -1,5 +1,5 @@
-// What a text tells its agent to say, held against what there is and what its policy allows. An agent may do otherwise,
-// so a run begins in spite of it, with a warning; whoever has the workflow checked is told that it is wrong.
+// Compares the tags that a prompt mentions with the existing states and the policy. An agent may answer differently, so
+// a run starts with a warning; `meow validate` reports an error.
 
 import type { TransitionTag } from '../../ir/tags.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
@@ -13,7 +13,7 @@ import { BUILT_IN, placeholdersIn } from './placeholders.ts';
 import { overriding } from './settings.ts';
 import type { Named, MentionedTag, StateSyntax } from './syntax.ts';
 
-/** `error`: for whoever has it checked. `warning`: for whoever runs it. */
+/** `error`: for `meow validate`. `warning`: for `meow run`. */
 export type Severity = 'error' | 'warning';
 
 export function checkSaid(workflow: LinkedWorkflow, state: StateSyntax, severity: Severity): void {
@@ -27,7 +27,7 @@ export function checkSaid(workflow: LinkedWorkflow, state: StateSyntax, severity
     const named = [said.target, said.return, said.next, said.timeoutNext];
     for (const each of named) if (each?.kind === 'missing') missing(complain, workflow, said, each);
     checkParts(complain, state, said);
-    // Of a policy that allows nothing enough is said.
+    // A policy that allows nothing has been reported.
     if (state.policy !== null && state.policy.allowed.length > 0 && !isAllowed(workflow, state.policy.allowed, said)) {
       const message = `the text speaks of a <${said.tag}> that the policy of ${state.name} does not allow`;
       const related = [{ message: 'the policy', place: state.policy.place }];
@@ -47,7 +47,7 @@ function missing(
   complain('missing-target', place, `<${tag}>: ${message}`, hint);
 }
 
-/** Attributes that it must have, and those that it may not. */
+/** Required attributes, and attributes that are not allowed. */
 function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, next, place }: MentionedTag): void {
   const { requiredAttribute: wants, session } = TAG_RULES[tag];
   const besideGoto = state.mentionedTags.some((other) => other.tag === 'goto');
@@ -62,7 +62,7 @@ function checkParts(complain: Complain, state: StateSyntax, { tag, attributes, n
   }
 }
 
-/** Paths that lead to no workflow. What a policy names must be there. */
+/** Paths that are not workflows. Paths in a policy must exist. */
 export function checkPaths(workflow: LinkedWorkflow, severity: Severity): void {
   for (const [path, { message, hint }] of workflow.unknownPaths) {
     for (const { state, place, isPolicy } of placesOfPath(workflow, path)) {
@@ -86,7 +86,7 @@ export function checkPlaceholders(state: StateSyntax, given: readonly string[], 
   }
 }
 
-/** Names of attributes that texts hand to workers. */
+/** Names of attributes that texts pass to workers. */
 export function attributesIn(workflows: readonly LinkedWorkflow[]): readonly string[] {
   const forks = workflows.flatMap(({ states }) =>
     [...states.values()].flatMap(({ mentionedTags }) =>
@@ -96,7 +96,7 @@ export function attributesIn(workflows: readonly LinkedWorkflow[]): readonly str
   return [...new Set(forks.flatMap(({ attributes }) => attributes))];
 }
 
-/** `entered`: states that a run may come to, which is not to begin where one of them has nobody to work on it. */
+/** `entered`: states that a run may enter. It must not start if one of them has no usable adapter. */
 export function checkAdapters(
   workflow: LinkedWorkflow,
   adapters: AdapterKnowledge,
@@ -126,7 +126,7 @@ export function checkAdapters(
   }
 }
 
-/** A call goes on in a copy of its caller's session. */
+/** A call resumes a copy of its caller's session. */
 function checkForks({ report, mentionedTags, policy }: StateSyntax, adapter: string): void {
   const needs = (tag: TransitionTag): boolean => TAG_RULES[tag].session === 'fork';
   for (const { tag, place } of [...mentionedTags, ...(policy?.allowed ?? [])].filter((each) => needs(each.tag))) {

@@ -1,5 +1,5 @@
-// Prompts → Program. The way: files → states as syntax → the other workflows that they lead to → machines and blocks.
-// Every problem is reported; a Program is made only where none of them is an error.
+// Compiles prompts to a Program: files → states as syntax → other workflows they refer to → machines and blocks. Every
+// problem is reported; a Program is made only without errors.
 
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
@@ -16,25 +16,25 @@ import type { FindWorkflow, RaymondSource } from './source.ts';
 
 export interface RaymondInput {
   readonly source: RaymondSource;
-  /** Names of variables and metadata that the run is given. */
+  /** Names of the run's variables and metadata. */
   readonly given: readonly string[];
   readonly adapters: AdapterKnowledge;
-  /** How paths of other workflows are followed. */
+  /** Resolves paths of other workflows. */
   readonly find: FindWorkflow;
   readonly limits?: Limits;
-  /** Stands before the ids of its states, where another workflow enters it. */
+  /** Prefix of the ids of its states, if another workflow enters it. */
   readonly idPrefix?: string;
 }
 
 export interface CompiledRaymond {
-  /** Null where a diagnostic is an error. */
+  /** Null if a diagnostic is an error. */
   readonly program: Program | null;
   readonly diagnostics: readonly Diagnostic[];
 }
 
 const DRAIN_MS = 600_000;
 
-/** What stands in the way of a run is an error; what an agent would have to say first is a warning. */
+/** Problems that prevent a run are errors; problems that depend on an agent's answer are warnings. */
 export function compileRaymond(input: RaymondInput): CompiledRaymond {
   const { source, given, adapters, find, limits = DEFAULT_LIMITS } = input;
   const taken: TakenIds = new Set();
@@ -74,7 +74,7 @@ export function compileRaymond(input: RaymondInput): CompiledRaymond {
   return { program, diagnostics };
 }
 
-/** Every state, whoever enters it, and where control can go. */
+/** Checks every state, and where control can go. */
 export function validateRaymond(input: Omit<RaymondInput, 'given' | 'limits'>): readonly Diagnostic[] {
   const { source, adapters, find } = input;
   const linked = linkWorkflows(source, find, new Set(), '');

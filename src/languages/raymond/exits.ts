@@ -1,5 +1,5 @@
-// Where a state may lead, as far as its text and its policy tell: what a policy fixes, and what the text speaks of within
-// it. A state that tells nothing may lead anywhere.
+// Exits of a state, as far as its text and policy show: those that the policy fixes, and those that the text mentions
+// within it. A state without either may go anywhere.
 
 import type { Place } from '../../base/source.ts';
 import { own } from '../../base/json.ts';
@@ -12,21 +12,21 @@ export interface Exit {
   readonly tag: TransitionTag;
   /** For people: `goto REVIEW.md`. */
   readonly label: string;
-  /** What stands between its ends. */
+  /** Content of the tag. */
   readonly written: string;
-  /** Blocks; null where it leads back, or nothing is said. */
+  /** Blocks; null for a return, or if nothing is given. */
   readonly to: string | null;
   readonly back: string | null;
   readonly next: string | null;
   readonly late: string | null;
-  /** It is taken in place of its state, by whoever has visited that often enough. */
+  /** Taken instead of the state once its visit limit is reached. */
   readonly isInstead: boolean;
   readonly place: Place;
 }
 
 export interface StateExits {
   readonly edges: readonly Exit[];
-  /** It may lead somewhere that is not told. */
+  /** It may have further, unknown targets. */
   readonly isOpen: boolean;
 }
 
@@ -51,7 +51,7 @@ export function exitsOf(workflow: LinkedWorkflow, state: StateSyntax): StateExit
   return { edges: unique(edges), isOpen: madeUp || gone || untold };
 }
 
-/** Whether the policy allows what the text speaks of, as far as it says. Two paths may lead to the same block. */
+/** Whether the policy allows the mentioned tag, as far as known. Two paths may mean the same block. */
 export function isAllowed(workflow: LinkedWorkflow, allowed: readonly AllowedSyntax[], said: MentionedTag): boolean {
   const { otherWorkflows } = workflow;
   const agrees = (name: string | null, named: Named | null): boolean => {
@@ -69,7 +69,7 @@ export function isAllowed(workflow: LinkedWorkflow, allowed: readonly AllowedSyn
   );
 }
 
-/** Of a name that leads nowhere enough is said elsewhere. */
+/** An unknown name is reported elsewhere. */
 function isReportedElsewhere({ unknownPaths }: LinkedWorkflow, named: Named): boolean {
   switch (named.kind) {
     case 'state':
@@ -86,7 +86,7 @@ function leadsNowhere({ unknownPaths }: LinkedWorkflow, { tag, target }: Allowed
   return TAG_RULES[tag].target === 'workflow' && target !== null && unknownPaths.has(target);
 }
 
-/** Whether it says where it leads. */
+/** Whether it names its target. */
 function namesTarget({ tag, target, next }: AllowedSyntax): boolean {
   const { target: leadsTo, requiredAttribute: wants } = TAG_RULES[tag];
   return leadsTo === 'back' ? wants === null || next !== null : target !== null;
@@ -104,7 +104,7 @@ function namesOfAllowed({ target, return: back, next, timeoutNext }: AllowedSynt
   return { target, return: back, next, timeoutNext };
 }
 
-/** Null where it leads to nothing that there is. */
+/** Null if its target does not exist. */
 function exitOf(
   { names, otherWorkflows }: LinkedWorkflow,
   { tag, place }: { readonly tag: TransitionTag; readonly place: Place },
@@ -128,7 +128,7 @@ function exitOf(
   };
 }
 
-/** After so many visits another state is entered in its place. */
+/** After the limit of visits another state is entered instead. */
 function visitsExit(workflow: LinkedWorkflow, { place }: StateSyntax, { max, instead }: Visits): Exit | null {
   const parts = { target: instead, return: null, next: null, timeoutNext: null };
   const edge = exitOf(workflow, { tag: 'goto', place }, parts);

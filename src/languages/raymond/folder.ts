@@ -1,5 +1,5 @@
-// A folder of files → a workflow as syntax. Prompts are `.md` files, scripts are `.sh` files and whatever can be executed;
-// a README and hidden files are none of both. `workflow.yaml` speaks for all of them.
+// Reads a folder as a workflow. Prompts are `.md` files; scripts are `.sh` files and executables; a README and hidden
+// files are neither. `workflow.yaml` applies to all of them.
 
 import type { Place } from '../../base/source.ts';
 import { makeSource } from '../../base/source.ts';

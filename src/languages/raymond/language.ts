@@ -1,4 +1,4 @@
-// Raymond as one of the languages: a folder of prompts and scripts, or one YAML file with all states.
+// Raymond as a language: a folder of prompts and scripts, or one YAML file with all states.
 
 import { headlessKnowledge } from '../adapter-catalog.ts';
 import type { CompileContext, FolderFile, Language, SourceReader } from '../language.ts';
@@ -7,7 +7,7 @@ import type { RaymondInput } from './compile.ts';
 import { compileRaymond, validateRaymond } from './compile.ts';
 import type { FindWorkflow, RaymondFile, RaymondSource } from './source.ts';
 
-/** A workflow, and how it finds those that it names. */
+/** A workflow, and how it finds the workflows that it names. */
 interface RaymondFiles {
   readonly source: RaymondSource;
   readonly reader: SourceReader;
@@ -52,7 +52,7 @@ function readWorkflow(reader: SourceReader, path: string): RaymondSource {
   return readFolder(reader, reader.folderOf(path), baseName(path));
 }
 
-/** How paths in texts are followed: within the project of the first workflow. */
+/** Resolves paths in texts, within the project of the first workflow. */
 function findFrom(reader: SourceReader, first: RaymondSource, { others }: CompileContext): FindWorkflow {
   const folderOf = ({ kind, key }: RaymondSource): string => (kind === 'folder' ? key : reader.folderOf(key));
   const root = rootFor(reader, folderOf(first));
@@ -77,7 +77,7 @@ function findFrom(reader: SourceReader, first: RaymondSource, { others }: Compil
   };
 }
 
-/** The project; for workflows that are kept elsewhere, the folder that they are kept in. */
+/** The project; for workflows outside of it, the folder that contains them. */
 function rootFor(reader: SourceReader, first: string): string {
   const { project } = reader.folders;
   return isWithin(project, first) ? project : reader.folderOf(first);
@@ -98,10 +98,10 @@ function readFolder(reader: SourceReader, folder: string, start: string | null):
   return { kind: 'folder', key: real, name: reader.shown(folder), files, start };
 }
 
-/** What is larger is no prompt that an agent would take. */
+/** Limit on the size of a prompt. */
 const TEXT_BYTES_MAX = 10_000_000;
 
-/** Null if it is not text. What can be no part of a workflow is not read: it may be large, or private. */
+/** Null if it is not text. Files that cannot belong to a workflow are not read: they may be large or private. */
 function textOf(file: FolderFile): string | null {
   const { name, isExecutable, bytes } = file;
   return (isExecutable || /\.(?:md|sh|yaml)$/i.test(name)) && bytes <= TEXT_BYTES_MAX ? file.text() : null;
@@ -115,7 +115,7 @@ function isYaml(path: string): boolean {
   return /\.ya?ml$/i.test(path);
 }
 
-/** One file with all its states. A file with a workflow_id is of another language, whatever else is in it. */
+/** One file with all its states. A file with a workflow_id belongs to another language. */
 function isStates(reader: SourceReader, path: string): boolean {
   if (!isYaml(path)) return false;
   const text = reader.text(path);

@@ -1,5 +1,4 @@
-// The workflows that one leads to by paths in its texts and policies, and those that they lead to. Each is opened once,
-// however many ways lead to it.
+// Links a workflow with those that its texts and policies refer to, and theirs. Each is opened once.
 
 import type { Place } from '../../base/source.ts';
 import { TAG_RULES } from '../../ir/machine.ts';
@@ -14,25 +13,25 @@ import { findStart } from './start.ts';
 import type { OpenedWorkflow, StateSyntax, WorkflowSyntax } from './syntax.ts';
 
 export interface Linked {
-  /** The one that was asked for comes first. */
+  /** The requested workflow comes first. */
   readonly workflows: readonly LinkedWorkflow[];
   readonly reports: readonly Report[];
 }
 
 export interface LinkedWorkflow extends WorkflowSyntax {
-  /** What its machine is called in the Program. */
+  /** Name of its machine in the Program. */
   readonly machine: string;
-  /** What goes before its ids. */
+  /** Prefix of its ids. */
   readonly prefix: string;
-  /** Paths that stand in it, and the blocks that they mean. */
+  /** Blocks of other workflows, by path as written. */
   readonly otherWorkflows: ReadonlyMap<string, string>;
-  /** Paths that stand in it and lead nowhere, and why. */
+  /** Paths that were not found, and why. */
   readonly unknownPaths: ReadonlyMap<string, { readonly message: string; readonly hint: string }>;
 }
 
 const FIRST = 'main';
 
-/** `idPrefix`: stands before the ids of the first workflow. */
+/** `idPrefix`: prefix of the ids of the first workflow. */
 export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: TakenIds, idPrefix: string): Linked {
   const machines: TakenIds = new Set([FIRST, idPrefix.replace(/-$/, '')]);
   const opened = new Map<string, OpenedWorkflow>();
@@ -65,7 +64,7 @@ export function linkWorkflows(source: RaymondSource, find: FindWorkflow, taken: 
         const isKnown = opened.has(found.source.key);
         const named = isKnown ? '' : freeId(lastPart(found.source.name), machines);
         const other = enter(found.source, named, `${named}-`, depth + 1);
-        // A workflow that is reached in two ways may begin in two places. Of one without states enough is said.
+        // A workflow reached by two paths may start at two states. One without states has been reported.
         const start =
           other.states.size === 0 ? null : findStart(other.report, found.source.start, other.states, other.names);
         if (start !== null) otherWorkflows.set(path, start.id);
@@ -103,7 +102,7 @@ function lastPart(name: string): string {
   return stemOf(name.replace(/\/+$/, '').replace(/^.*\//, ''));
 }
 
-/** Where a path is written, for messages about it. */
+/** Positions of a path, for messages about it. */
 export function placesOfPath(
   { states }: WorkflowSyntax,
   path: string,

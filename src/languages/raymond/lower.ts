@@ -1,5 +1,5 @@
-// A workflow as syntax → its machine, and a block for each state: one step, a turn or a command, whose answer says what
-// follows. What comes along with a line of control are parameters of each block, with what holds where nobody says.
+// Lowers a workflow to its machine and one block per state. Each block has one step, a turn or a command, whose answer
+// contains the transition. Values that a lane keeps are parameters of each block, with defaults.
 
 import type { Json } from '../../base/json.ts';
 import type { Transition, Target } from '../../ir/transition.ts';
@@ -20,9 +20,9 @@ import { NO_SETTINGS, overriding } from './settings.ts';
 import type { AllowedSyntax, StateSyntax } from './syntax.ts';
 
 export interface AdapterChoice {
-  /** In place of all that workflows and tags say; null leaves them the choice. */
+  /** Overrides every choice of workflows and tags; null does not. */
   readonly forced: string | null;
-  /** Where they say nothing. */
+  /** Used if they name none. */
   readonly fallback: string;
 }
 
@@ -139,7 +139,7 @@ function lowerStep(workflow: LinkedWorkflow, state: StateSyntax, settings: Setti
   return { ...shared, executor: 'prompt', act: { kind: 'effect', effect }, repromptsMax: retries ?? RETRIES };
 }
 
-/** What a script finds beside the attributes of forks. */
+/** Environment of a script, besides the attributes of forks. */
 const ENVIRONMENT: Readonly<Record<string, Text>> = {
   MEOW_AGENT: hole(builtInName('agent_id')),
   RAYMOND_AGENT_ID: hole(builtInName('agent_id')),
@@ -148,7 +148,7 @@ const ENVIRONMENT: Readonly<Record<string, Text>> = {
   RAYMOND_RESULT: hole(LANE_VARIABLES.input),
 };
 
-/** An empty model or effort leaves the choice to the adapter, an empty folder is that of the run. */
+/** An empty model or effort means the adapter's default; an empty folder means that of the run. */
 function parametersOf({ adapter, model, effort }: Settings, { forced, fallback }: AdapterChoice): readonly Parameter[] {
   return [
     parameter(LANE_VARIABLES.input, ''),
@@ -164,7 +164,7 @@ function parameter(name: string, value: Json): Parameter {
   return { name, type: 'any', required: false, fallback: { kind: 'literal', value }, description: null };
 }
 
-/** What probably follows, for views: no answer takes these routes, for answers bring follows of their own. */
+/** Likely next states, for views only: answers contain their own transitions. */
 function routesOf(workflow: LinkedWorkflow, state: StateSyntax): Step['routes'] {
   const { edges } = exitsOf(workflow, state);
   const follows = edges.flatMap((edge): readonly (readonly [string, Transition])[] => {
@@ -207,7 +207,7 @@ function probableFollow({ tag, to, back, next }: Exit): Transition | null {
   }
 }
 
-/** A gate whose answer is what the next state is handed. */
+/** A gate whose answer is the input of the next state. */
 function askBlocks(asks: AskBlocks, states: readonly string[], adapters: AdapterChoice): readonly Block[] {
   const id = asks.open;
   const names = Object.fromEntries(states.map((state) => [state, state]));

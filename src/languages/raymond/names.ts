@@ -1,16 +1,16 @@
-// What states are called: in full as files are, in short without an extension, and as ids of steps.
+// Names of states: full names like file names, short names without extension, and step ids.
 
 import type { StateNames } from './syntax.ts';
 
-/** Ids that are taken in a Program. */
+/** Ids already used in a Program. */
 export type TakenIds = Set<string>;
 
-/** `1_START.md` is `1_START`; a name that is nothing but an extension stays. */
+/** `1_START.md` becomes `1_START`; a name that is only an extension stays. */
 export function stemOf(name: string): string {
   return name.replace(/(?<=.)\.[^.]*$/, '');
 }
 
-/** `prefix` goes before the ids; `short`: other ways to write a name. */
+/** `prefix`: prefix of the ids. `short`: other spellings of a name. */
 export function nameStates(
   names: readonly string[],
   prefix: string,
@@ -26,14 +26,14 @@ export function nameStates(
     states.set(name, freeId(`${prefix}${only ? stemOf(name) : name}`, taken));
     for (const spelling of short(name)) spellings.set(spelling, [...(spellings.get(spelling) ?? []), name]);
   }
-  // A full name means itself, unless another is as near.
+  // A full name means itself, unless another is equally close.
   for (const [spelling, meant] of spellings) {
     if (states.has(spelling) && !meant.includes(spelling)) meant.unshift(spelling);
   }
   return { states: Object.fromEntries(states), spellings: Object.fromEntries(spellings) };
 }
 
-/** Made of characters that ids may have, and taken by nobody before. */
+/** Made of valid id characters, and unique. */
 export function freeId(wanted: string, taken: TakenIds): string {
   const plain = wanted.replaceAll(/[^A-Za-z0-9_-]/g, '_') || '_';
   let id = plain;

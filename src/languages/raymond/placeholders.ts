@@ -1,17 +1,17 @@
-// `{{name}}` in a prompt. Only what looks like a name is a placeholder: other braces are text, as prompts may speak of
-// programs that have braces of their own. `{{{{` is a pair that stands for itself.
+// `{{name}}` in a prompt. Only text that looks like a name is a placeholder; other braces are plain text, because
+// prompts may contain code. `{{{{` is a literal pair of braces.
 
 import { LANE_VARIABLES } from '../../ir/answer-transitions.ts';
 import type { Part, Text } from '../../ir/text.ts';
 
 export interface Placeholder {
   readonly path: readonly string[];
-  /** Offsets in the text, braces included. */
+  /** Offsets in the text, including the braces. */
   readonly from: number;
   readonly to: number;
 }
 
-/** What every state can name. The others are variables of the run, its metadata, and attributes of forks. */
+/** Names that every state can use. Others are variables of the run, its metadata, and attributes of forks. */
 export const BUILT_IN: readonly string[] = [
   'input',
   'result',
@@ -25,7 +25,7 @@ export const BUILT_IN: readonly string[] = [
   'time',
 ];
 
-/** Who an agent is, and where: no variable takes their place. */
+/** The identity of an agent, which no variable may replace. */
 const IDENTITY = new Set(['workflow_id', 'agent_id', 'visit', 'step_id']);
 
 export function builtInName(name: string): string {
@@ -34,7 +34,7 @@ export function builtInName(name: string): string {
 
 const BRACES = /\{\{\{\{|\{\{[ \t]*([\w-]+(?:\.[\w-]+)*)[ \t]*\}\}/g;
 
-/** Texts and placeholders in turn. */
+/** Texts and placeholders, alternating. */
 function splitPlaceholders(text: string): readonly (string | Placeholder)[] {
   const parts: (string | Placeholder)[] = [];
   let plain = '';
@@ -59,7 +59,7 @@ export function placeholdersIn(text: string): readonly Placeholder[] {
   return splitPlaceholders(text).filter((part) => typeof part !== 'string');
 }
 
-/** `state`: what `{{state}}` is. What a state was handed has two names, and is one value. */
+/** `state`: value of `{{state}}`. The input of a state has two names for one value. */
 export function lowerText(text: string, state: string): Text {
   const parts = splitPlaceholders(text).map((part): Part => {
     if (typeof part === 'string') return part;

@@ -1,5 +1,5 @@
-// What a state may say, in either of two forms: `allowed_tags` with `allowed_targets`, and `allowed_transitions`. Where
-// both stand, a transition must satisfy both; what comes of it is one list.
+// Reads the allowed transitions of a state in two forms: `allowed_tags` with `allowed_targets`, and
+// `allowed_transitions`. If both are present, a transition must satisfy both; the result is one list.
 
 import type { Place } from '../../base/source.ts';
 import { findState, implicitTransition, plainPath, TAG_RULES } from '../../ir/machine.ts';
@@ -19,11 +19,11 @@ export const POLICY_KEYS = ['allowed_tags', 'allowed_targets', 'allowed_transiti
 interface Reading {
   readonly report: Report;
   readonly names: StateNames;
-  /** What `{{state}}` is. */
+  /** Value of `{{state}}`. */
   readonly stem: string;
 }
 
-/** Null where everything is allowed. */
+/** Null if everything is allowed. */
 export function readPolicy(given: Reading, map: YamlMap): Policy | null {
   const { report, hasErrors } = withErrorFlag(given.report);
   const reading: Reading = { ...given, report };
@@ -36,7 +36,7 @@ export function readPolicy(given: Reading, map: YamlMap): Policy | null {
     return null;
   }
   const allowed = second === undefined ? first : satisfyingBoth(first, second);
-  // Of one that is wrong enough is said.
+  // Errors have been reported already.
   if (allowed.length === 0 && !hasErrors()) {
     const contradicts = second !== undefined && first.length > 0 && second.length > 0;
     const message = contradicts ? 'no transition satisfies both forms of the policy' : 'the policy allows nothing';
@@ -49,7 +49,7 @@ export function readPolicy(given: Reading, map: YamlMap): Policy | null {
   return { place, allowed, forced };
 }
 
-/** The same report, and whether an error has been reported by way of it. */
+/** The same report, with a flag for errors reported through it. */
 function withErrorFlag(report: Report): { readonly report: Report; readonly hasErrors: () => boolean } {
   let noticed = false;
   const error: Report['error'] = (...problem) => {
@@ -112,7 +112,7 @@ function readTag(report: Report, value: YamlValue): { readonly tag: TransitionTa
   const written = value.kind === 'string' ? value.text.trim() : '';
   const tag = asTransitionTag(written);
   if (tag !== null) return { tag, place };
-  // It moves nothing, and so is always allowed.
+  // It is not a transition, so it is always allowed.
   if (written === 'print') return null;
   const got = value.kind === 'string' ? `"${written}"` : describeYaml(value);
   const hint = suggest(written, TRANSITION_TAGS, `Tags are ${listed(TRANSITION_TAGS)}.`);
@@ -201,7 +201,7 @@ function readParts(reading: Reading, tag: TransitionTag, map: YamlMap, targetKey
   };
 }
 
-/** As it is written: it stands for what an answer leaves out, and is read as if the answer had said it. */
+/** As written: it is a default for the answer and is read like one. */
 function readTimeout(report: Report, map: YamlMap): string | null {
   const isSaid = (key: string): boolean => (map.entries.get(key)?.value.kind ?? 'nothing') !== 'nothing';
   if (isSaid('timeout_next') && !isSaid('timeout')) {
@@ -260,7 +260,7 @@ function satisfyingBoth(first: readonly AllowedSyntax[], second: readonly Allowe
   return [...seen.values()];
 }
 
-/** Null where nothing can be both. */
+/** Null if nothing satisfies both. */
 function intersect(one: AllowedSyntax, other: AllowedSyntax): AllowedSyntax | null {
   if (one.tag !== other.tag) return null;
   const differs = PARTS.some(

@@ -1,24 +1,24 @@
-// What a workflow says of all its states, and a state of itself: who works, how hard and for how long.
+// Settings of a workflow or a state: adapter, model, effort and time limits.
 
 import type { Report } from '../report.ts';
 import { countAt, durationAt, textAt } from '../yaml-fields.ts';
 import type { YamlMap } from '../yaml-tree.ts';
 
-/** Null where it is not said. */
+/** Null if absent. */
 export interface Settings {
   readonly adapter: string | null;
   readonly model: string | null;
   readonly effort: string | null;
-  /** Of a turn in all, and of its silence; 0 is no limit. */
+  /** Limits on a turn's duration and silence; 0 is unlimited. */
   readonly timeoutMs: number | null;
   readonly idleMs: number | null;
-  /** How often an agent is told again what it may say. */
+  /** How often an invalid answer is corrected. */
   readonly retries: number | null;
 }
 
 export const SETTINGS_KEYS = ['adapter', 'model', 'effort', 'timeout', 'idle_timeout', 'retries'] as const;
 
-/** What can be said of a whole workflow. */
+/** Keys of a whole workflow. */
 export const WORKFLOW_KEYS: readonly string[] = [...SETTINGS_KEYS, 'id', 'name', 'description', 'reset'];
 
 export const NO_SETTINGS: Settings = {
@@ -42,7 +42,7 @@ export function readSettings(report: Report, map: YamlMap): Settings {
   };
 }
 
-/** What the first says, and where that says nothing, the second. */
+/** Fields of the first, with the second as defaults. */
 export function overriding(first: Settings, second: Settings): Settings {
   return {
     adapter: first.adapter ?? second.adapter,
@@ -54,7 +54,7 @@ export function overriding(first: Settings, second: Settings): Settings {
   };
 }
 
-/** `reset: keep-stack`: whether a reset leaves pending returns as they are. Null where it is not said. */
+/** `reset: keep-stack`: whether a reset keeps pending returns. Null if absent. */
 export function readReset(report: Report, map: YamlMap): boolean | null {
   const value = textAt(report, map, 'reset');
   if (value === null) return null;

@@ -1,5 +1,5 @@
-// One YAML file with all states → a workflow as syntax: `states: { NAME: { prompt: … } }`, or `sh: …` in place of the prompt,
-// and beside it the keys that would stand in front matter.
+// Reads one YAML file with all states as a workflow: `states: { NAME: { prompt: … } }`, or `sh: …` instead of the
+// prompt, and the keys of front matter beside it.
 
 import type { Place } from '../../base/source.ts';
 import { makeSource } from '../../base/source.ts';
@@ -72,7 +72,7 @@ function isStateName(report: Report, { key, keyPlace }: YamlEntry): boolean {
   return false;
 }
 
-/** A prompt may be called REVIEW.md and a script CHECK.sh, as if they were files. */
+/** A prompt may be called REVIEW.md and a script CHECK.sh, like files. */
 function spellingsOf(name: string, states: YamlMap): readonly string[] {
   if (/\.(?:md|sh)$/.test(name)) return [stemOf(name)];
   const value = states.entries.get(name)?.value;
@@ -114,7 +114,7 @@ function readEntry(report: Report, { key, keyPlace, value }: YamlEntry, names: S
   return readState({ name: key, report, place, body, script: read, keys: value, alsoKnown }, names);
 }
 
-/** It must have a word, as one that is a file; beside a script a key without a value is as good as absent. */
+/** It must not be empty; beside a script, a key without a value counts as absent. */
 function promptAt(report: Report, state: string, map: YamlMap): YamlScalar | null {
   const entry = map.entries.get('prompt');
   if (entry === undefined) return null;
@@ -130,7 +130,7 @@ function isAbsent(map: YamlMap, key: string): boolean {
   return (map.entries.get(key)?.value.kind ?? 'nothing') === 'nothing';
 }
 
-/** The same words in the source: which time they stand in the value, they stand there. */
+/** Finds the same occurrence of the words in the source. */
 function placesIn(report: Report, { place, text }: YamlScalar): PlaceOf {
   const source = report.source.text;
   return (from, to) => {
@@ -145,7 +145,7 @@ function placesIn(report: Report, { place, text }: YamlScalar): PlaceOf {
   };
 }
 
-/** Beside the state that it begins with, or at the top. */
+/** At its first state, or at the top. */
 function readStartReset(report: Report, states: YamlMap, start: StateSyntax | null): boolean | null {
   const value = start === null ? undefined : states.entries.get(start.name)?.value;
   return value?.kind === 'map' ? readReset(report, value) : null;

@@ -1,4 +1,4 @@
-// The state that a workflow begins with.
+// Finds the first state of a workflow.
 
 import { findState } from '../../ir/machine.ts';
 import type { Report } from '../report.ts';
@@ -8,7 +8,7 @@ import { WHOLE } from './syntax.ts';
 
 const START = /^(?:1_)?START$/;
 
-/** The state that is asked for, else the one that is called START. Null is reported. */
+/** The requested state, else START. Null is reported. */
 export function findStart(
   report: Report,
   wanted: string | null,

@@ -1,4 +1,4 @@
-// A state → syntax: its text, and the keys that stand before it or beside it.
+// Reads a state: its text, and the keys in front of it or beside it.
 
 import { own } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
@@ -13,7 +13,7 @@ import { POLICY_KEYS, readPolicy } from './policy.ts';
 import { NO_SETTINGS, readSettings, SETTINGS_KEYS } from './settings.ts';
 import type { Body, Named, PlaceOf, MentionedTag, StateNames, StateSyntax, Visits } from './syntax.ts';
 
-/** `reset` counts at the start alone, and is read by whoever knows which state that is. */
+/** `reset` applies only to the first state; its reader handles it. */
 const STATE_KEYS: readonly string[] = [
   ...SETTINGS_KEYS,
   ...POLICY_KEYS,
@@ -29,11 +29,11 @@ export interface StateText {
   readonly report: Report;
   readonly place: Place;
   readonly body: Body;
-  /** What a script prints, as far as it can be read; its own text where it is null. */
+  /** Text that a script prints, as far as readable; null means its own text. */
   readonly script: { readonly text: string; readonly placeOf: PlaceOf } | null;
-  /** Null where nothing is said of it. */
+  /** Null if it has none. */
   readonly keys: YamlMap | null;
-  /** Keys of the form that it is written in. */
+  /** Keys of its file format. */
   readonly alsoKnown: readonly string[];
 }
 
@@ -111,7 +111,7 @@ function tagsInText(text: string, names: StateNames, placeOf: PlaceOf): readonly
   });
 }
 
-/** In a script, quotes within quotes are escaped, and what begins with $ is made up when it runs. */
+/** In a script, inner quotes are escaped, and names that begin with $ are computed at run time. */
 function tagsInScript(text: string, names: StateNames, placeOf: PlaceOf): readonly MentionedTag[] {
   return tagsInText(text.replaceAll(/\\(["'])/g, ' $1'), names, placeOf);
 }
@@ -130,7 +130,7 @@ function namedWorkflow(written: string): Named {
   return isComputedName(path.replace('#', '.')) ? { kind: 'open' } : { kind: 'workflow', path: plainPath(path) };
 }
 
-/** `{{next}}`, `$NEXT`, `...`: no name that anything could have. */
+/** `{{next}}`, `$NEXT`, `...`: not a name that could exist. */
 function isComputedName(written: string): boolean {
   return !/^[\w./\\-]+$/.test(written.trim()) || /^\.{3,}$/.test(written.trim());
 }

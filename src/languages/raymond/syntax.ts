@@ -1,4 +1,4 @@
-// A workflow as it is written: states with their texts, settings and policies, before anything is made of them.
+// A workflow as written: states with their texts, settings and policies.
 
 import type { Place } from '../../base/source.ts';
 import type { AllowedTransition, Machine } from '../../ir/machine.ts';
@@ -6,23 +6,23 @@ import type { TransitionTag } from '../../ir/tags.ts';
 import type { Report } from '../report.ts';
 import type { Settings } from './settings.ts';
 
-/** A workflow, and the reports of its files in their order. */
+/** A workflow, and the reports of its files in order. */
 export interface OpenedWorkflow {
   readonly workflow: WorkflowSyntax;
   readonly reports: readonly Report[];
 }
 
-/** For what is wrong with a file as a whole. */
+/** Position for errors of a whole file. */
 export const WHOLE: Place = { from: 0, to: 1 };
 
 export interface WorkflowSyntax {
-  /** Tells it from all others. */
+  /** Identifies it. */
   readonly key: string;
   /** As the user knows it. */
   readonly name: string;
-  /** For what concerns the whole. */
+  /** For problems of the whole workflow. */
   readonly report: Report;
-  /** By their names in full. */
+  /** By full name. */
   readonly states: ReadonlyMap<string, StateSyntax>;
   /** Null is reported. */
   readonly start: StateSyntax | null;
@@ -31,24 +31,24 @@ export interface WorkflowSyntax {
   readonly keepsCallers: boolean;
 }
 
-/** What tags may call them, and the ids of their steps, which are the names of their blocks. */
+/** Names that tags may use, and the ids of their steps, which are also the names of their blocks. */
 export type StateNames = Pick<Machine, 'states' | 'spellings'>;
 
 export interface StateSyntax {
-  /** In full: `REVIEW.md`. */
+  /** Full name: `REVIEW.md`. */
   readonly name: string;
   /** Without its extension. */
   readonly stem: string;
   readonly id: string;
   readonly report: Report;
-  /** Where it begins. */
+  /** Its start. */
   readonly place: Place;
   readonly body: Body;
   readonly settings: Settings;
   readonly visits: Visits | null;
-  /** Null where everything is allowed. */
+  /** Null if everything is allowed. */
   readonly policy: Policy | null;
-  /** The tags that its text speaks of. */
+  /** Tags that its text mentions. */
   readonly mentionedTags: readonly MentionedTag[];
 }
 
@@ -66,12 +66,12 @@ export interface ScriptBody {
   readonly command: string;
 }
 
-/** Where a part of a text stands in the source. */
+/** Position of a part of a text in the source. */
 export type PlaceOf = (from: number, to: number) => Place;
 
 export interface Visits {
   readonly max: number;
-  /** The full name of the state that is entered instead. */
+  /** Full name of the state entered instead. */
   readonly instead: string;
 }
 
@@ -85,24 +85,24 @@ export interface AllowedSyntax extends AllowedTransition {
   readonly place: Place;
 }
 
-/** A tag that a text speaks of. */
+/** A tag mentioned in a text. */
 export interface MentionedTag {
   readonly tag: TransitionTag;
   readonly place: Place;
-  /** Between its ends; null where it leads back. */
+  /** Its content; null for a return. */
   readonly target: Named | null;
   readonly return: Named | null;
   readonly next: Named | null;
   readonly timeoutNext: Named | null;
   /** Names of all its attributes. */
   readonly attributes: readonly string[];
-  /** What is wrong with how it is written; null where nothing is. */
+  /** Error in its syntax; null if there is none. */
   readonly error: string | null;
 }
 
 export type Named =
   | { readonly kind: 'state'; readonly name: string }
   | { readonly kind: 'workflow'; readonly path: string }
-  /** It stands for a name that is made up later. */
+  /** A name that is computed later. */
   | { readonly kind: 'open' }
   | { readonly kind: 'missing'; readonly written: string; readonly message: string };

@@ -1,5 +1,4 @@
-// `agent`: a task for an agent that was started before. It is done when the agent says so, or with `fire_forget` as soon
-// as the agent has it.
+// `agent`: a task for a running agent. The step is done when the agent reports, or with `fire_forget` on delivery.
 
 import type { PromptSpec } from '../../../ir/effect.ts';
 import type { Expectation } from '../../../ir/output.ts';
@@ -27,7 +26,7 @@ export const agent: Executor = {
   keys: ['agent', 'prompt', 'outputs', 'mode'],
   canGrow: false,
   timeout: 'step',
-  // What an agent without a terminal has answered is there too.
+  // Includes the answer of an agent without a terminal.
   outputs: (step) => new Map([['result', 'string'], ...expectedOutputs(step)]),
   targets: NO_TARGETS,
   lower: (scope, { table }) => {
@@ -48,7 +47,7 @@ export const agent: Executor = {
     const text = lowerText(scope, prompt);
     if (name === null) return null;
     const act = { kind: 'effect', effect: { kind: 'prompt', agent: name, prompt: text, mode, expects } } as const;
-    // Who does not wait for the agent does not keep it busy either.
+    // A step that does not wait for the agent does not occupy it either.
     return mode === 'fire-forget' ? { act } : { act, agent: name };
   },
 };
@@ -63,7 +62,7 @@ function readMode(report: Report, step: TomlTable): PromptSpec<Text>['mode'] {
   return 'autonomous';
 }
 
-/** Nobody waits for an agent that is only told something, so it can neither answer nor be late. */
+/** With `fire_forget`, nothing waits for the agent, so outputs and timeouts are impossible. */
 function refuseWaiting(report: Report, step: TomlTable): void {
   const why = 'the step is done as soon as the agent has the prompt';
   for (const key of ['outputs', 'timeout']) {
@@ -78,7 +77,7 @@ const OUTPUT_KEYS = ['required', 'type', 'description'] as const;
 const OUTPUTS_EXAMPLE = 'For example: task_id = { required = true, type = "string" }.';
 const OUTPUT_TYPES: readonly string[] = ['number', 'boolean', 'json', 'file_path'] satisfies Expectation['type'][];
 
-/** Names and types, as far as they can be read; what is wrong with them is said when they are lowered. */
+/** Names and types as far as readable; errors are reported during lowering. */
 function expectedOutputs(step: TomlTable): ReadonlyMap<string, OutputType> {
   const outputs = step.entries.get('outputs')?.value;
   if (outputs?.kind !== 'table') return new Map();

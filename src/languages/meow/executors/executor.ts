@@ -1,4 +1,4 @@
-// The seam between steps and what runs them: one file for each executor, listed in executors.ts.
+// Interface of executors: one file per executor, listed in executors.ts.
 
 import type { Act, Step } from '../../../ir/program.ts';
 import type { Text } from '../../../ir/text.ts';
@@ -10,21 +10,21 @@ import type { ReadInline } from '../target.ts';
 
 export interface Executor {
   readonly name: string;
-  /** Its own keys, beside those of every step. */
+  /** Its own keys, besides those of every step. */
   readonly keys: readonly string[];
-  /** Whether its steps can bring others into being. */
+  /** Whether its steps can create others. */
   readonly canGrow: boolean;
-  /** What `timeout` means: how long the step may take, something of its own, or nothing. */
+  /** Meaning of `timeout`: the step's duration, something of its own, or nothing. */
   readonly timeout: 'step' | 'own' | 'none';
-  /** The outputs that others may refer to. */
+  /** Outputs that other steps may refer to. */
   readonly outputs: (step: TomlTable) => ReadonlyMap<string, OutputType>;
-  /** Where its steps may lead. */
+  /** Targets of its steps. */
   readonly targets: (report: Report, step: TomlTable, readInline: ReadInline) => readonly TargetSyntax[];
-  /** Null where the step cannot be made; the report says why. */
+  /** Null if the step cannot be lowered; that is reported. */
   readonly lower: (scope: Scope, step: StepSyntax) => LoweredAct | null;
 }
 
-/** What of a step its executor decides. */
+/** The parts of a step that its executor decides. */
 export interface LoweredAct {
   readonly act: Act;
   readonly routes?: Step['routes'];

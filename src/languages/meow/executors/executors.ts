@@ -1,4 +1,4 @@
-// Every executor that MEOW knows, by name.
+// All executors, by name.
 
 import type { Transition } from '../../../ir/transition.ts';
 import { lowerAgent } from '../agent-name.ts';
@@ -14,7 +14,7 @@ import type { OutputType, TargetSyntax } from '../syntax.ts';
 import { lowerTarget, readStepTarget, readTarget } from '../target.ts';
 import { booleanAt, durationAt } from '../../toml-fields.ts';
 
-// `shell`: a script, run by the shell of the project.
+// `shell`: a script, run by the project's shell.
 
 const shell: Executor = {
   name: 'shell',
@@ -30,17 +30,17 @@ const shell: Executor = {
   },
 };
 
-// `branch`: a script whose exit status says where the run goes on. 0 is true, another status false.
+// `branch`: a script whose exit status selects the next steps. 0 is true, any other status false.
 
 const WAYS = ['on_true', 'on_false', 'on_timeout'] as const;
 const OUTCOMES = { on_true: 'true', on_false: 'false', on_timeout: 'timeout' } as const;
-/** What a decision of a person leaves behind, where the condition waits for one. */
+/** Outputs of a verdict, if the condition waits for a gate. */
 const DECIDED: readonly (readonly [string, OutputType])[] = [
   ['reason', 'string'],
   ['notes', 'string'],
   ['decided_by', 'string'],
   ['answer', 'string'],
-  // What a workflow of another language below it has handed back.
+  // Result of a workflow of another language below it.
   ['result', 'json'],
 ];
 
@@ -55,7 +55,7 @@ const branch: Executor = {
     const hint = 'A branch asks by a script: condition = "test -f done".';
     const effect = lowerCommand(scope, table, { key: 'condition', verdict: 'condition', hint });
     const routes = new Map(WAYS.map((key) => [OUTCOMES[key], follow(scope, targets, key)]));
-    // Who is late is as good as false, where nothing else is said.
+    // Without a route of its own, a timeout counts as false.
     routes.set('timeout', routes.get('timeout') ?? routes.get('false') ?? null);
     if (effect === null) return null;
     const taken = [...routes].flatMap(([outcome, to]) => (to === null ? [] : [[outcome, to] as const]));
@@ -63,7 +63,7 @@ const branch: Executor = {
   },
 };
 
-/** Null where there is nothing for this outcome. */
+/** Null if this outcome has no target. */
 function follow(scope: Scope, targets: readonly TargetSyntax[], key: string): Transition | null {
   const target = targets.find((candidate) => candidate.key === key);
   if (target === undefined) return null;
@@ -71,8 +71,8 @@ function follow(scope: Scope, targets: readonly TargetSyntax[], key: string): Tr
   return lowered === null ? null : { kind: 'expand', target: lowered, join: 'wait' };
 }
 
-// `expand`: the steps of another workflow, in the place of this one. It is done as soon as they are there; one of another
-// language that hands something back is waited for, and that is the output `result`.
+// `expand`: replaces this step by the steps of another workflow. It is done as soon as they exist. If a workflow of
+// another language returns a value, the step waits for it; the value is the output `result`.
 
 const RESULT: ReadonlyMap<string, OutputType> = new Map([['result', 'json']]);
 
@@ -92,7 +92,7 @@ const expand: Executor = {
   },
 };
 
-// `kill`: ends an agent. One that is not there has been ended.
+// `kill`: kills an agent. Succeeds if it is not running.
 
 const GRACE_MS = 10_000;
 

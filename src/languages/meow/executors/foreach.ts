@@ -1,4 +1,4 @@
-// `foreach`: a workflow for each item of a list, side by side or one after the other.
+// `foreach`: a workflow for each item of a list, concurrently or one after another.
 
 import { coerce } from '../../../ir/output.ts';
 import type { Each } from '../../../ir/program.ts';
@@ -61,7 +61,7 @@ export const foreach: Executor = {
   },
 };
 
-/** The names that each iteration sees, as far as they can be read. */
+/** Variables of each iteration, as far as readable. */
 function namesOf(step: TomlTable): readonly string[] {
   const [item, index] = ['item_var', 'index_var'].map((key) => step.entries.get(key)?.value);
   return [item?.kind === 'string' ? item.value : ITEM, ...(index?.kind === 'string' ? [index.value] : [])];
@@ -108,7 +108,7 @@ function lowerList(scope: Scope, value: TomlValue): Each['items'] | null {
   return null;
 }
 
-/** What is certain to be no list. A text may hold one, as JSON. */
+/** Reports values that cannot be a list. A text may contain one as JSON. */
 function checkItemsType(scope: Scope, items: TomlString): void {
   const [only, ...more] = parseTemplate(items.value).parts;
   if (only === undefined || typeof only === 'string' || more.length > 0) return;

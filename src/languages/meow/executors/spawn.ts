@@ -1,4 +1,4 @@
-// `spawn`: starts an agent that stays, to be prompted by later steps.
+// `spawn`: starts an agent for later steps to prompt.
 
 import { OPEN_CHANNELS } from '../../../ir/adapter.ts';
 import type { Text } from '../../../ir/text.ts';
@@ -12,7 +12,7 @@ import { lowerEnvironment, lowerText } from '../text.ts';
 import type { Executor } from './executor.ts';
 import { NO_TARGETS } from './executor.ts';
 
-/** What is known of an agent that has been started. */
+/** Outputs of a started agent. */
 const OUTPUTS: ReadonlyMap<string, OutputType> = new Map(
   ['session_id', 'terminal', 'workdir', 'agent', 'adapter'].map((name) => [name, 'string']),
 );
@@ -68,7 +68,7 @@ function readForks(report: Report, step: TomlTable): boolean {
   return forks;
 }
 
-/** The step's own, else the workflow's, be it a property or a variable of that name, else what holds around it. */
+/** The step's own adapter; else the workflow's, as a property or variable; else the default. */
 function chooseAdapter({ adapter, onUse }: Scope, named: Text | null): Text {
   if (adapter.forced !== null) return adapter.forced;
   if (named !== null) return named;
