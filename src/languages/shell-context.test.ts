@@ -151,7 +151,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** The script with the value in its holes; null where it is refused. */
+/** The script with the value inserted; null if it is refused. */
 function fill(script: string, value: string): string | null {
   const text = script.replaceAll('@', HOLE);
   const contexts = shellContexts(text);
@@ -306,7 +306,7 @@ const EVALUATED = [
 
 test.runIf(SHELLS.includes('bash'))('in what only bash can read a value arrives as data', { timeout: 60_000 }, () => {
   check('bash', [...PLAIN, ...EVALUATED], BASH_POSITIONS);
-  // Two control characters that bash doubles in quotes in a list, whoever wrote them.
+  // Two control characters that bash doubles in quotes in a list.
   const value = fc
     .oneof({ weight: 3, arbitrary: hostile }, anything)
     .map((text) => text.replaceAll('\u0001', '').replaceAll('\u007f', ''));

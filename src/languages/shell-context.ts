@@ -1,12 +1,12 @@
-// Where in a shell script each {{…}} stands, and so how its value must be quoted. The script is read as POSIX sh reads
-// it, as far as quoting goes: words, quotes, expansions, here-documents, comments, `case` patterns; and as bash reads it
-// where bash evaluates words without their quotes.
+// Finds the shell context of each {{…}} in a script, and so how its value must be quoted. The script is read like POSIX
+// sh, as far as quoting goes: words, quotes, expansions, here-documents, comments, `case` patterns; and like bash where
+// bash evaluates words without their quotes.
 //
-//   - A hole is a NUL character here; scripts have no others.
-//   - A place is accepted only where dash and bash agree on it. Where they might not, where the script is not well
-//     formed, or where even a quoted value would change what the text around it means, the hole is refused with a
-//     reason. A wrong answer would let a value become code, a refusal costs the author one line.
-//   - Where the reader loses its way it may have lost it earlier than it noticed: then every hole is refused.
+//   - A placeholder is a NUL character here; scripts contain no others.
+//   - A position is accepted only if dash and bash agree on it. Otherwise the placeholder is refused with a reason; so
+//     it is in a malformed script, or if even a quoted value would change the meaning of the text around it. A wrong
+//     answer would let a value become code; a refusal costs the author one line.
+//   - If the reader loses track, it may have lost it earlier than it noticed: then every placeholder is refused.
 
 import type { Word } from './shell-evaluation.ts';
 import {
@@ -36,7 +36,7 @@ import {
 import type { HoleContext, Scan } from './shell-scan.ts';
 import { apply, expansion, holesSince, giveUp, giveUpAtJoint, place, resultsOf } from './shell-scan.ts';
 
-/** One context for each hole, in the order of the text. */
+/** One context per placeholder, in text order. */
 export function shellContexts(script: string): readonly HoleContext[] {
   const scan: Scan = {
     text: script,
@@ -55,12 +55,12 @@ export function shellContexts(script: string): readonly HoleContext[] {
   return resultsOf(scan);
 }
 
-/** Words that are followed by another command. */
+/** Reserved words before another command. */
 const BEFORE_COMMAND = new Set(['if', 'then', 'else', 'elif', 'while', 'until', 'do', '!', '{', 'time']);
-/** Words behind which such a word may stand at once: `if { …; } then`. */
+/** Words after which such a reserved word may follow at once: `if { …; } then`. */
 const AFTER_COMMAND = new Set(['}', 'fi', 'done']);
 
-/** Other words that are the shell's own where a command may begin. */
+/** Other reserved words at the start of a command. */
 const RESERVED: ReadonlySet<string> = new Set([
   ...BEFORE_COMMAND,
   ...AFTER_COMMAND,
@@ -73,7 +73,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   '[[',
 ]);
 
-/** What is open: a bracket of some kind, or a `case` and how far it is. */
+/** An open bracket, or an open `case` and its progress. */
 type Open =
   | 'bracket'
   | 'array'
@@ -85,21 +85,21 @@ type Open =
   | 'case-pattern'
   | 'case-body';
 
-/** The command that is being read. */
+/** The current command. */
 interface Command {
-  /** Whether the next word is where a command (or a pattern) may begin. */
+  /** Whether a command (or a pattern) may start at the next word. */
   first: boolean;
   /** Its words, without assignments and redirections. */
   words: Word[];
-  /** What stands in a `[[ … ]]` that is open. */
+  /** The words of an open `[[ … ]]`. */
   condition: Word[] | null;
-  /** Whether an assignment or a redirection stands before its first word. */
+  /** An assignment or a redirection precedes its first word. */
   prefixed: boolean;
-  /** Whether the next word belongs to a redirection, and of what kind. */
+  /** Kind of redirection that the next word belongs to. */
   redirected: 'file' | 'duplicate' | null;
-  /** The word of the shell's own that stands before what comes next, where it matters. */
+  /** A preceding reserved word that matters. */
   behind: 'time' | 'function' | null;
-  /** The word being read; null between words. */
+  /** The current word; null between words. */
   word: { text: string; holes: number[]; plain: boolean } | null;
 }
 
@@ -202,7 +202,7 @@ class CommandReader {
     return 'open';
   }
 
-  /** `text`: what the part is in the text of the word. */
+  /** `text`: the part as text of the word. */
   #addPart(text: string, holes: readonly number[], plain: boolean): void {
     const command = this.#command;
     command.word ??= { text: '', holes: [], plain: true };
@@ -218,7 +218,7 @@ class CommandReader {
     const first = s.found.length;
     const text = read(s) ?? expansion(s, first);
     this.#addPart(text, holesSince(s, first), false);
-    // Shells differ on which line end the body of a here-document follows then.
+    // Shells disagree on the line end after which the body of a here-document starts then.
     if (this.#heredocs.length > 0 && s.text.slice(from, s.at).includes('\n')) {
       giveUp(s, 'the line that begins a here-document goes on over a line end within quotes or brackets');
     }
@@ -248,7 +248,7 @@ class CommandReader {
     this.#endWord();
     const { condition } = this.#command;
     if (character === '&' && s.text[s.at + 1] === '>') {
-      // bash: a redirection, as > and 2>&1. The command goes on behind it.
+      // bash: a redirection like > and 2>&1. The command continues after it.
       s.at += 1;
     } else if (condition !== null && character !== ';') {
       condition.push({ text: character, holes: [] });
@@ -336,11 +336,11 @@ class CommandReader {
     const { first } = this.#command;
     this.#scan.at += 2;
     this.#readPart(ignoring(readArithmetic));
-    // A command of its own, and no word of another.
+    // A command of its own, not a word of another.
     if (first) this.#command = newCommand(true);
   }
 
-  /** Whether the brackets are those that this script stands in. */
+  /** Whether the bracket closes the current script. */
   #closeBracket(): boolean {
     this.#endWord();
     const open = this.#open;
@@ -361,7 +361,7 @@ class CommandReader {
     return false;
   }
 
-  /** Reads something of its own, behind which this command goes on. */
+  /** Reads a nested construct, after which this command continues. */
   #interrupt(kind: 'array' | 'pattern' | 'process'): void {
     this.#open.push(kind);
     this.#interrupted.push(this.#command);
@@ -401,12 +401,12 @@ class CommandReader {
     }
   }
 
-  /** Within another script bash does not know `time`, and takes what stands behind it for arguments. */
+  /** Inside another script bash does not know `time`, and reads the following words as arguments. */
   #isTimedWithin(): boolean {
     return this.#command.behind === 'time' && (this.#scan.script > 0 || this.#interrupted.length > 0);
   }
 
-  /** `text`: the word, if it has no quotes, expansions and holes, and so may be one of the shell's own. */
+  /** `text`: the word if it has no quotes, expansions and placeholders, and so may be a reserved word. */
   #endCommandWord(word: Word, text: string | null): void {
     const command = this.#command;
     const { first, behind } = command;
@@ -419,7 +419,7 @@ class CommandReader {
     else this.#endOrdinaryWord(word, text);
   }
 
-  /** Whether the word belongs to a `case` that is open before its first command. */
+  /** Whether the word belongs to a `case` before its first command. */
   #endCaseWord(text: string | null): boolean {
     const open = this.#open;
     switch (open.at(-1)) {
@@ -440,7 +440,7 @@ class CommandReader {
     }
   }
 
-  /** Where a command may begin. Whether the word is one of the shell's own. */
+  /** At the start of a command. Whether the word is reserved. */
   #endReservedWord(text: string, isTimed: boolean): boolean {
     const command = this.#command;
     if (RESERVED.has(text) && text !== 'time' && (command.prefixed || isTimed)) {
@@ -484,8 +484,8 @@ const ignoring =
   };
 
 /**
- * A value may go without quotes, if it is harmless, where it is a word of its own, or where what touches it can
- * neither be completed by it to a word of the shell's own (`i` and `f`) nor give it a meaning (`~`, `{a,b}`).
+ * A harmless value needs no quotes if it is a word of its own. The same holds if the adjacent text cannot form a
+ * reserved word with it (`i` and `f`) or give it a meaning (`~`, `{a,b}`).
  */
 function readWordHole(s: Scan): void {
   const apart = (character: string): boolean => ' \t\n;&|()<>=/:-.@%+'.includes(character);
@@ -502,7 +502,7 @@ function readComment(s: Scan): void {
   }
 }
 
-/** At `<` or `>`: a here-document, a word that follows, or the bracket of a process substitution. */
+/** At `<` or `>`: a here-document, a redirection word, or a process substitution. */
 function readRedirection(s: Scan): Heredoc | 'file' | 'duplicate' | 'process' | null {
   const operator = /<<<|<<-?|[<>]\(|>>|>\||[<>]&|<>|[<>]/y;
   operator.lastIndex = s.at;

@@ -36,6 +36,7 @@ const HELD: readonly RegExp[] = [
   /^src\/(?:base|kernel|stores)\//,
   /^src\/(?:engine\/(?!ports)|view\/(?!visits))/,
   /^src\/ir\/(?!conduct)/,
+  /^src\/languages\/(?!conductor)/,
   /^test\/(?:kernel-rig|traces|tidy)\//,
   /^test\/(?:traces|client)\.test\.ts$/,
   /^(?:README|CONTRIBUTING|SECURITY)\.md$/,

@@ -18,7 +18,7 @@ const ALWAYS: readonly Name[] = ['agent', 'workflow_id', 'workdir', 'folder', 'm
 
 /** Where the other placeholders have a value. */
 const ELSEWHERE: Readonly<Partial<Record<Name, string>>> = {
-  session_id: 'It is known where a session is gone on with or forked, and where we choose it: session_id = "chosen".',
+  session_id: 'It is known when a session is resumed or forked, and when MEOW chooses it: session_id = "chosen".',
   new_session_id: 'It is the new session of a fork, where we choose it: session_id = "chosen".',
   home: 'It is the folder that the section [home] asks for.',
   model: 'It is for "model_args" alone.',

@@ -358,7 +358,7 @@ describe('what would have no effect is a warning', () => {
   });
 });
 
-describe('a session that is gone on with without being named is a warning', () => {
+describe('a resume command without the session id is a warning', () => {
   test.each([
     [spawned('resume_command = "a --continue"'), '"resume_command" does not say which session'],
     [whole('[headless]\ncommand = "a"\nresume = "a --continue"'), '"resume" does not say which session'],

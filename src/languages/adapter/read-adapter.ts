@@ -216,7 +216,7 @@ function readCheck(report: Report, table: TomlTable): ProgramCheck {
   checkKeys(report, table, ['name', 'command', 'cure'], section, 'warning');
   const text = (key: string, hint: string): string => neededAt(report, table, section, key, hint)?.value ?? '';
   return {
-    name: text('name', 'Say in a word or two what is looked at: name = "first start".'),
+    name: text('name', 'Describe the check in a word or two: name = "first start".'),
     command: text('command', 'Write a command that succeeds where all is well.'),
     cure: text('cure', 'Say what is to be done where it does not.'),
   };

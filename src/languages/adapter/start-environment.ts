@@ -68,7 +68,7 @@ function checkContent(report: Report, string: TomlString, format: AdapterFile['f
     typeof text === 'string' ? text : text.parts.map((part) => (typeof part === 'string' ? part : 'x')).join('');
   const problem = format === 'json' ? problemOfJson(filled) : format === 'toml' ? problemOfToml(filled) : null;
   if (problem === null) return;
-  const hint = 'Mend it, or write format = "text". Each {{…}} stands within quotes.';
+  const hint = 'Fix it, or write format = "text". Each {{…}} must be inside quotes.';
   report.error('invalid-content', string.place, `the content is no ${format.toUpperCase()}: ${problem}`, hint);
 }
 

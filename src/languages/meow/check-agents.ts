@@ -42,7 +42,7 @@ export function checkAgents(linked: Linked, sight: CallerScopes): void {
 
 function reportNowhere({ block, name }: AgentStep, spawns: readonly AgentStep[]): void {
   const message = `no step in sight starts the agent "${name.value}"`;
-  const start = `Start it before: executor = "spawn", agent = "${name.value}"; whoever calls this may have done so.`;
+  const start = `Start it before: executor = "spawn", agent = "${name.value}"; a caller may have started it.`;
   const started = new Set(spawns.map((spawn) => spawn.name.value));
   block.report.warning('agent-not-spawned', name.place, message, () => suggest(name.value, started, start));
 }

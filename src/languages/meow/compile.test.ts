@@ -178,7 +178,7 @@ describe('large workflows are linked in good time', () => {
     expect(diagnostics.at(-1)).toMatchObject({ code: 'too-many-problems' });
   }, 10_000);
 
-  test('a variable that is handed on under its own name, everywhere', () => {
+  test('a variable that is passed under its own name, everywhere', () => {
     const calls = numbers.map((n) =>
       step('main', `s${n}`, 'executor = "expand"\ntemplate = "{{kind}}"\nvariables = { kind = "{{kind}}" }'),
     );

@@ -111,7 +111,7 @@ function readId(report: Report, table: TomlTable, index: number): string {
     const hint = dotted
       ? 'Dots are for the ids of steps below others; use - or _.'
       : 'Ids are made of letters, digits, - and _.';
-    report.error('invalid-id', id.place, `"${id.value}" is no id for a step`, hint);
+    report.error('invalid-id', id.place, `"${id.value}" is not a valid step id`, hint);
   }
   return id.value;
 }

@@ -41,7 +41,7 @@ function said({ diagnostics }: Pick<CompiledRaymond, 'diagnostics'>): readonly s
   return diagnostics.map(({ span, code }) => `${span.file}:${String(span.line)}:${String(span.column)} ${code}`);
 }
 
-/** What whoever has it checked is told. */
+/** Diagnostics of `meow validate`. */
 function checked(source: RaymondSource, find: RaymondInput['find'] = () => null): readonly string[] {
   return said({ diagnostics: validateRaymond({ source, adapters: ADAPTERS, find }) });
 }
@@ -164,7 +164,7 @@ describe('a prompt without a word', () => {
     expect(said(compile(folder({ 'START.md': '' })))).toEqual(['w/START.md:1:1 empty-prompt']);
   });
 
-  test('is as good as absent beside a script', () => {
+  test('counts as absent beside a script', () => {
     expect(said(compile(single('states:\n  START:\n    prompt:\n    sh: echo "<result>x</result>"\n')))).toEqual([]);
   });
 
@@ -302,7 +302,7 @@ describe('scripts', () => {
     expect(commandOf(name, written)).toBe(command);
   });
 
-  test('what cannot be executed and is no .sh file is no state', () => {
+  test('a file that is neither executable nor a .sh file is not a state', () => {
     expect(compile(folder({ 'START.md': END, 'A.py': 'x' })).program?.machines['main']?.states).toEqual({
       'START.md': 'START',
     });

@@ -116,7 +116,7 @@ function readTag(report: Report, value: YamlValue): { readonly tag: TransitionTa
   if (written === 'print') return null;
   const got = value.kind === 'string' ? `"${written}"` : describeYaml(value);
   const hint = suggest(written, TRANSITION_TAGS, `Tags are ${listed(TRANSITION_TAGS)}.`);
-  report.error('unknown-tag', place, `${got} is no tag`, hint);
+  report.error('unknown-tag', place, `${got} is not a tag`, hint);
   return null;
 }
 

@@ -20,7 +20,7 @@ export function findStart(
     const state = found.ok ? states.get(found.value.name) : undefined;
     if (state !== undefined) return state;
     const hint = `States are ${listed(states.keys())}.`;
-    report.error('no-start', WHOLE, found.ok ? `${wanted} is no state` : found.error, hint);
+    report.error('no-start', WHOLE, found.ok ? `${wanted} is not a state` : found.error, hint);
     return null;
   }
   const [first, second] = [...states.values()].filter(({ stem }) => START.test(stem));
