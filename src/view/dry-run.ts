@@ -34,10 +34,17 @@ export function dryRunLines(program: Program, { variables }: RunRequest): readon
   ];
 }
 
-/** The entry block first. */
+/** The entry block first. Blocks that perform a step are folded into it. */
 function blocksInOrder({ blocks, entry }: Program): readonly Block[] {
   const rank = ({ name }: Block): number => (name === entry ? 0 : 1);
-  return Object.values(blocks).toSorted((a, b) => rank(a) - rank(b));
+  const bodies = new Set(
+    Object.values(blocks)
+      .flatMap(({ steps }) => steps)
+      .flatMap(({ act }) => (act.kind === 'block' ? blocksOfTarget(act.target) : [])),
+  );
+  return Object.values(blocks)
+    .filter(({ name }) => !bodies.has(name))
+    .toSorted((a, b) => rank(a) - rank(b));
 }
 
 function blockLines({ name, steps }: Block, isEntry: boolean): readonly string[] {

@@ -56,6 +56,9 @@ test('the parts of a visit are steps, but a visit is shown as one step', async (
   );
   const shown = (await rig.meow('show', 'r', 'work#1.turn')).stdout;
   for (const said of ['adapter', 'fake', 'prompt', 'You work in']) expect(shown).toContain(said);
+  const dry = (await rig.meow('run', 'w.yaml', '--dry-run')).stdout;
+  expect(dry).toContain('work  (run_agent; may enter check');
+  expect(dry).not.toContain('snapshot');
   const trace = (await rig.meow('trace', 'r')).stdout;
   for (const part of ['work#1.policy', 'check#1.tests.run', 'judge#1.ask']) {
     expect(trace).toMatch(new RegExp(`${part} +started`));
