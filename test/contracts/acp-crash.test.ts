@@ -1,5 +1,5 @@
-// The engine is killed with -9 while an agent that speaks the Agent Client Protocol begins, works, asks or is asked. The
-// next engine goes on where it was: nothing is said twice.
+// The engine is killed with -9 while an ACP agent starts, works, asks or is asked. The next engine continues from
+// there: no message is sent twice.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rig.close());
 
-/** An engine starts the agent and prompts it, and is killed when it has come so far. */
+/** An engine starts the agent and prompts it, and is killed at the given point. */
 async function killedEngine(work: Effect, until: () => Promise<void>): Promise<void> {
   const engine = rig.engine([rig.spawning('worker'), work]);
   await engine.says(`asks ${work.id}`);
@@ -25,9 +25,9 @@ async function killedEngine(work: Effect, until: () => Promise<void>): Promise<v
 
 const idsOf = (method: string): readonly unknown[] => rig.received(method).map(({ id }) => id);
 
-describe('while an agent begins', () => {
+describe('if the engine dies while an agent starts', () => {
   test.each([0, 5, 10, 20, 40, 60, 80, 120])(
-    '%i ms after it was asked for, there is one, in one session',
+    '%i ms after the request, exactly one agent exists, in one session',
     async (ms) => {
       const engine = rig.engine([rig.spawning('worker')]);
       await engine.says('asks spawn-worker#1');
@@ -42,7 +42,7 @@ describe('while an agent begins', () => {
     },
   );
 
-  test('a session that it got meanwhile is found, and told', async () => {
+  test('a session that was created meanwhile is found and reported', async () => {
     const spawning = rig.spawning('worker', { env: { HOLD: 'go' } });
     const engine = rig.engine([spawning]);
     await rig.receives((text) => text.includes('session/new'));
@@ -58,8 +58,8 @@ describe('while an agent begins', () => {
   });
 });
 
-describe('while an agent works', () => {
-  test('it is left at work, and its answer is taken', async () => {
+describe('if the engine dies while an agent works', () => {
+  test('the agent keeps working, and its answer is accepted', async () => {
     const work = rig.prompting('worker', [{ say: 'works, ' }, { hold: 'go' }, { say: 'done' }]);
     await killedEngine(work, () => rig.says('worker', 'works'));
     const outcome = rig.find(work);
@@ -68,7 +68,7 @@ describe('while an agent works', () => {
     expect(idsOf('session/prompt')).toEqual([`prompt ${work.id}`]);
   });
 
-  test('an answer that came while there was no engine is taken', async () => {
+  test('an answer that arrived without an engine is accepted', async () => {
     const work = rig.prompting('worker', [{ cost: 0.5 }, { hold: 'go' }, { say: 'done' }]);
     await killedEngine(work, () => rig.says('worker', 'cost'));
     rig.let('go');
@@ -77,7 +77,7 @@ describe('while an agent works', () => {
     expect(idsOf('session/prompt')).toHaveLength(1);
   });
 
-  test('a report that came while there was no engine is taken, and nothing is asked again', async () => {
+  test('a report that arrived without an engine is accepted, and no reminder is sent', async () => {
     const work = rig.prompting('worker', [{ run: 'meow done --output file=a' }], { expects: [expected('file')] });
     const engine = rig.engine([rig.spawning('worker', { env: { DEAF: 'go' } }), work]);
     await engine.says(`asks ${work.id}`);
@@ -93,7 +93,7 @@ describe('while an agent works', () => {
     expect(idsOf('session/prompt')).toEqual([`prompt ${work.id}`]);
   });
 
-  test('what it was asked again is not asked once more', async () => {
+  test('a reminder is not repeated', async () => {
     const acts = [{ again: [{ hold: 'go' }, { run: 'meow done' }, { say: 'reported' }] }];
     const work = rig.prompting('worker', acts, { expects: [expected('file')] });
     await killedEngine(work, () => rig.receives((text) => text.includes('again 1')));
@@ -105,7 +105,7 @@ describe('while an agent works', () => {
     expect(idsOf('session/prompt').slice(0, 2)).toEqual([`prompt ${work.id}`, `again 1 ${work.id}`]);
   });
 
-  test('it is asked again no more often in two lives than in one', async () => {
+  test('the number of reminders does not grow with a restart', async () => {
     const work = rig.prompting('worker', [{ again: [{ hold: 'go' }] }], { expects: [expected('file')] });
     await killedEngine(work, () => rig.receives((text) => text.includes('again 1')));
     const outcome = rig.find(work);
@@ -114,7 +114,7 @@ describe('while an agent works', () => {
     expect(idsOf('session/prompt')).toHaveLength(4);
   });
 
-  test('it can be made to leave its work by the next engine', async () => {
+  test('the next engine can interrupt the agent', async () => {
     const work = rig.prompting('worker', [{ say: 'works' }, { hang: true }]);
     await killedEngine(work, () => rig.says('worker', 'works'));
     const outcome = rig.find(work);
@@ -124,7 +124,7 @@ describe('while an agent works', () => {
     expect(idsOf('session/cancel')).toHaveLength(1);
   });
 
-  test('one that died meanwhile is lost', async () => {
+  test('an agent that died meanwhile is lost', async () => {
     const work = rig.prompting('worker', [{ say: 'works' }, { hold: 'go' }, { die: 4 }]);
     await killedEngine(work, () => rig.says('worker', 'works'));
     rig.let('go');
@@ -133,7 +133,7 @@ describe('while an agent works', () => {
     expect(await rig.find(work)).toMatchObject(failedWith('lost'));
   });
 
-  test('one that dies under the next engine has crashed', async () => {
+  test('an agent that dies under the next engine has crashed', async () => {
     const work = rig.prompting('worker', [{ say: 'works' }, { hold: 'go' }, { die: 4 }]);
     await killedEngine(work, () => rig.says('worker', 'works'));
     const attended = rig.find(rig.attending('worker'));
@@ -144,10 +144,10 @@ describe('while an agent works', () => {
   });
 });
 
-describe('while an agent waits for leave', () => {
+describe('if the engine dies while an agent waits for a permission', () => {
   const ASKS = [{ ask: 'Run it', rawInput: { command: 'make' } }];
 
-  test('the same is asked again, and answered once', async () => {
+  test('the same question is asked again, and answered once', async () => {
     const work = rig.prompting('worker', ASKS, { id: 'task#1' });
     const engine = rig.engine([rig.spawning('worker'), work]);
     await engine.says('noted task#1 {"dialog"');
@@ -163,7 +163,7 @@ describe('while an agent waits for leave', () => {
     expect(rig.received().filter(({ id }) => id === 1)).toHaveLength(1);
   });
 
-  test('a decision that is told before the question has been heard again is not lost', async () => {
+  test('a decision that arrives before the question is not lost', async () => {
     const work = rig.prompting('worker', ASKS, { id: 'task#1' });
     const engine = rig.engine([rig.spawning('worker'), work]);
     await engine.says('noted task#1 {"dialog"');
@@ -177,8 +177,8 @@ describe('while an agent waits for leave', () => {
   });
 });
 
-describe('while a prompt is on its way', () => {
-  test('one that was half in the pipe is given whole, and once', async () => {
+describe('if the engine dies while it writes a prompt', () => {
+  test('a half-written prompt is sent completely, and once', async () => {
     // More than fits into the pipe.
     const work = rig.prompting('worker', [{ again: [{ words: 'ünd '.repeat(20_000) }] }, { say: 'read' }]);
     const engine = rig.engine([rig.spawning('worker', { env: { DEAF: 'go' } }), work]);
@@ -193,7 +193,7 @@ describe('while a prompt is on its way', () => {
     expect(await rig.start(rig.prompting('worker', [{ say: 'next' }]))).toMatchObject({ outputs: { result: 'next' } });
   });
 
-  test('one that was whole in the pipe is not given again', async () => {
+  test('a completely written prompt is not sent again', async () => {
     const work = rig.prompting('worker', [{ say: 'read' }]);
     const engine = rig.engine([rig.spawning('worker', { env: { DEAF: 'go' } }), work]);
     await engine.says(`asks ${work.id}`);
@@ -207,7 +207,7 @@ describe('while a prompt is on its way', () => {
   });
 });
 
-test('an engine that has nothing else to do ends, though its agent lives', async () => {
+test('an engine with nothing else to do exits, although its agent is alive', async () => {
   const engine = rig.engine([rig.spawning('worker'), rig.attending('worker')], { ENDS: '1' });
   expect(await engine.status()).toBe(0);
   expect(rig.left().length).toBeGreaterThan(0);

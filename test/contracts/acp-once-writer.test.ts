@@ -1,4 +1,4 @@
-// Writing to an agent's pipe: once-writer/1 to 4. Each writer is a life of the engine, and only the test reads the pipe.
+// Writing to an agent's pipe: once-writer/1 to 4. Each writer is one engine process, and only the test reads the pipe.
 
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, closeSync, constants, mkdtempSync, openSync, readFileSync, readSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ let reader: number;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'meow-writer-'));
   execFileSync('mkfifo', [join(folder, PIPE)]);
-  // Read and write: it never ends.
+  // Opened for reading and writing, so it never reports end of file.
   reader = openSync(join(folder, PIPE), constants.O_RDWR | constants.O_NONBLOCK);
 });
 afterEach(() => {
@@ -22,7 +22,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** What is in the pipe now. */
+/** The current contents of the pipe. */
 function inPipe(): string {
   const chunks: Buffer[] = [];
   const chunk = Buffer.alloc(65_536);
@@ -37,7 +37,7 @@ function inPipe(): string {
   }
 }
 
-/** All that comes until the writer is done. */
+/** Everything that arrives until the writer is done. */
 async function readUntil(done: Promise<unknown>): Promise<string> {
   let text = '';
   const isDone = done.then(() => true);
@@ -65,7 +65,7 @@ describe('a line', () => {
     ]);
   });
 
-  test('is written once, in this life and in others', async () => {
+  test('is written once, across restarts', async () => {
     const writer = new OnceWriter(folder);
     await Promise.all([writer.write('a', '1'), writer.write('a', '1'), writer.write('b', '2')]);
     await writer.write('a', '1');
@@ -76,14 +76,14 @@ describe('a line', () => {
     expect(inPipe()).toBe('1\n2\n');
   });
 
-  test('that does not fit into the pipe is written as it is read, and those behind it wait', async () => {
+  test('that does not fit into the pipe is written as it is read, and later lines wait', async () => {
     const writer = new OnceWriter(folder);
     const large = 'x'.repeat(3_000_000);
     const all = Promise.all([writer.write('a', large), writer.write('b', 'y')]);
     expect(await readUntil(all)).toBe(`${large}\ny\n`);
   });
 
-  test('waits until somebody has the pipe open', async () => {
+  test('waits until somebody opens the pipe', async () => {
     closeSync(reader);
     const writer = new OnceWriter(folder);
     const written = writer.write('a', 'x');
@@ -93,7 +93,7 @@ describe('a line', () => {
     expect(inPipe()).toBe('x\n');
   });
 
-  test('that nobody will read is not sent', async () => {
+  test('without a reader is not sent', async () => {
     const writer = new OnceWriter(folder);
     const written = writer.write('a', 'x'.repeat(1_000_000));
     writer.close();
@@ -101,7 +101,7 @@ describe('a line', () => {
     expect(writer.hasSent('a')).toBe(false);
   });
 
-  test('that is given up before it is begun is never written', async () => {
+  test('that is cancelled before it starts is never written', async () => {
     const writer = new OnceWriter(folder);
     const first = writer.write('a', 'x'.repeat(100_000));
     expect(await writer.write('b', 'y', Promise.resolve())).toMatchObject({ kind: 'not-sent' });
@@ -109,7 +109,7 @@ describe('a line', () => {
     expect(new OnceWriter(folder).wasWithdrawn('b')).toBe(true);
   });
 
-  test('that is given up half written is spoilt', async () => {
+  test('that is cancelled half-written is invalidated', async () => {
     const writer = new OnceWriter(folder);
     const large = JSON.stringify('x'.repeat(100_000));
     expect(await writer.write('a', large, Promise.resolve())).toMatchObject({ kind: 'not-sent' });
@@ -118,7 +118,7 @@ describe('a line', () => {
 });
 
 describe('after a crash', () => {
-  test('in the middle of a line, it is spoilt and written anew', async () => {
+  test('in the middle of a line, the line is invalidated and written again', async () => {
     const writer = new OnceWriter(folder);
     const large = JSON.stringify('x'.repeat(100_000));
     void writer.write('a', large);
@@ -130,7 +130,7 @@ describe('after a crash', () => {
     expect(whole).toEqual([large, '']);
   });
 
-  test('before the end of a line, it gets its end and nothing more', async () => {
+  test('before the end of a line, only the end is written', async () => {
     appendFileSync(join(folder, 'acp-in.sent'), '["begun","a"]\n["whole","a"]\n');
     appendFileSync(join(folder, PIPE), '{}');
     const writer = new OnceWriter(folder);
@@ -146,7 +146,7 @@ describe('after a crash', () => {
     ]);
   });
 
-  test('a record that is torn tells nothing', () => {
+  test('a torn record is ignored', () => {
     appendFileSync(join(folder, 'acp-in.sent'), '["begun","a"]\n["sent","a"]\n["sent","b');
     expect(new OnceWriter(folder).sent()).toEqual(['a']);
   });

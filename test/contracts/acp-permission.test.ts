@@ -1,4 +1,4 @@
-// What agents that speak the Agent Client Protocol ask for leave, and who gives it.
+// Permission requests of ACP agents, and who answers them.
 
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Dialog, Outcome } from '../../src/ir/effect.ts';
@@ -16,7 +16,7 @@ async function asking(permission: 'ask' | 'allow' | 'deny'): Promise<void> {
 const resultOf = (outcome: Outcome): unknown => (outcome.kind === 'success' ? outcome.outputs['result'] : outcome);
 const ASKS = [{ ask: 'Run rm', kind: 'execute', rawInput: { command: 'rm -r .' } }];
 
-describe('by the rule of its adapter', () => {
+describe('the rule of its adapter', () => {
   const dialogs = () => [...rig.notes.values()].flat().filter((progress) => 'dialog' in progress);
 
   test.each([
@@ -28,7 +28,7 @@ describe('by the rule of its adapter', () => {
     expect(dialogs()).toEqual([]);
   });
 
-  test('an agent may always talk to its run, and nobody is asked', async () => {
+  test('always allows an agent to talk to its run, without asking', async () => {
     await asking('ask');
     const own = [{ ask: 'mcp__meow__done', kind: 'other' }];
     expect(resultOf(await rig.start(rig.prompting('worker', own)))).toBe('outcome yes;');
@@ -38,12 +38,12 @@ describe('by the rule of its adapter', () => {
   test.each([
     { ask: 'mcp__meow__done', kind: 'execute' },
     { ask: 'mcp__meow__done; ls', kind: 'other' },
-  ])('an agent may do nothing else under that name: %j', async (act) => {
+  ])('allows nothing else under that name: %j', async (act) => {
     await asking('deny');
     expect(resultOf(await rig.start(rig.prompting('worker', [act])))).toBe('outcome no;');
   });
 
-  test('nothing is allowed where nothing can be', async () => {
+  test('allows nothing if the agent offers no way to allow it', async () => {
     await asking('allow');
     const acts = [{ ask: 'Run rm', options: [{ optionId: 'x', name: 'No', kind: 'reject_once' }] }];
     expect(await rig.start(rig.prompting('worker', acts))).toMatchObject(failedWith('exit-nonzero'));
@@ -54,7 +54,7 @@ describe('a person', () => {
   const decide = (id: string, dialog: Dialog, approved: boolean, answer: string | null = null): void =>
     rig.driver.decide?.(id, { dialog, approved, answer });
 
-  test('is shown what the agent wants to do, and how it can be answered', async () => {
+  test('sees what the agent wants to do, and the possible answers', async () => {
     await asking('ask');
     void rig.start(rig.prompting('worker', ASKS, { id: 'task#1' }));
     expect(await rig.dialog('task#1')).toEqual({
@@ -69,7 +69,7 @@ describe('a person', () => {
     });
   });
 
-  test('is shown a long input shortened', async () => {
+  test('sees a long input shortened', async () => {
     await asking('ask');
     void rig.start(rig.prompting('worker', [{ ask: 'Write', rawInput: 'x'.repeat(10_000) }], { id: 'task#1' }));
     const { text } = await rig.dialog('task#1');
@@ -91,13 +91,13 @@ describe('a person', () => {
     expect(rig.notes.get('task#1')?.at(-1)).toEqual({ dialog: null });
   });
 
-  test('is asked one thing after the other, and answers that very thing', async () => {
+  test('is asked one question at a time, and answers that question', async () => {
     await asking('ask');
     const outcome = rig.start(rig.prompting('worker', [...ASKS, ...ASKS], { id: 'task#1' }));
     const first = await rig.dialog('task#1');
     decide('task#1', first, true);
     const second = await rig.noted('task#1', ({ dialog }) => (dialog ?? null) !== null && dialog?.text !== first.text);
-    // A decision may come twice.
+    // A decision may arrive twice.
     decide('task#1', first, true);
     decide('task#1', second.dialog ?? first, false);
     expect(resultOf(await outcome)).toBe('outcome yes;outcome no;');
@@ -105,7 +105,7 @@ describe('a person', () => {
     expect(dialogs).toEqual([first, null, second.dialog, null]);
   });
 
-  test('is asked no longer when the work is given up', async () => {
+  test('is no longer asked when the work is cancelled', async () => {
     await asking('ask');
     const outcome = rig.start(rig.prompting('worker', ASKS, { id: 'task#1' }));
     await rig.dialog('task#1');
@@ -115,7 +115,7 @@ describe('a person', () => {
     expect(rig.received('session/cancel')).toHaveLength(1);
   });
 
-  test('is asked by the next prompt what a prompt before it left open', async () => {
+  test('is asked during the next prompt if the previous one left a question open', async () => {
     await asking('ask');
     const forgotten = rig.prompting('worker', ASKS, { mode: 'fire-forget' });
     expect(await rig.start(forgotten)).toMatchObject(SUCCESS);

@@ -21,7 +21,7 @@ afterEach(() => rig.close());
 const failureOf = (outcome: Outcome): string => (outcome.kind === 'failure' ? outcome.failure.message : 'no failure');
 
 describe('a prompt', () => {
-  test('reaches the agent as a text in its session, with what it is to hand on', async () => {
+  test('reaches the agent as text in its session, with the outputs to report', async () => {
     void rig.start(rig.prompting('worker', [{ hang: true }], { id: 'build#1', expects: [expected('file')] }));
     await rig.receives((text) => text.includes('session/prompt'));
     const [message] = rig.received('session/prompt');
@@ -29,13 +29,13 @@ describe('a prompt', () => {
     expect(JSON.stringify(message)).toContain('meow done --output file=<string>');
   });
 
-  test('that asks for no outputs is over when the turn is, with the last message as its result', async () => {
+  test('without required outputs ends with the turn, with the last message as its result', async () => {
     const acts = [{ say: 'I shall look.' }, { use: 'grep' }, { say: 'It is ' }, { say: '42.' }];
     const outcome = await rig.start(rig.prompting('worker', acts));
     expect(outcome).toMatchObject({ kind: 'success', outputs: { result: 'It is 42.' }, session });
   });
 
-  test('that is reported is over when the agent has come to rest', async () => {
+  test('that is reported ends when the agent is idle', async () => {
     const acts = [{ run: 'meow done --output file=a' }, { hold: 'go' }, { say: 'late' }];
     const effect = rig.prompting('worker', acts, { expects: [expected('file')] });
     const outcome = rig.start(effect);
@@ -47,7 +47,7 @@ describe('a prompt', () => {
     await rig.says('worker', 'end_turn');
   });
 
-  test('that is reported by an agent that goes on regardless is cancelled', async () => {
+  test('that is reported is cancelled if the agent continues anyway', async () => {
     await using own = { rig: new AcpRig({ graceMs: 50 }), [Symbol.asyncDispose]: () => own.rig.close() };
     await own.rig.spawned('worker');
     const effect = own.rig.prompting('worker', [{ say: 'works' }, { hang: true }]);
@@ -58,12 +58,12 @@ describe('a prompt', () => {
     await own.rig.says('worker', '"cancelled"');
   });
 
-  test('that nobody is to report on is answered when the agent has it', async () => {
+  test('without a report is done when the agent has it', async () => {
     const effect = rig.prompting('worker', [{ hang: true }], { mode: 'fire-forget' });
     expect(await rig.start(effect)).toMatchObject(SUCCESS);
   });
 
-  test('waits until the agent is done with the one before', async () => {
+  test('waits until the agent has finished the previous one', async () => {
     void rig.start(rig.prompting('worker', [{ hold: 'go' }], { mode: 'fire-forget' }));
     const second = rig.prompting('worker', [{ say: 'second' }], { id: 'second#1' });
     const outcome = rig.start(second);
@@ -76,7 +76,7 @@ describe('a prompt', () => {
     expect(rig.driver.hasTaken('worker', 'second#1')).toBe(true);
   });
 
-  test('of several that wait, each is given alone', async () => {
+  test('is sent alone, even if several are waiting', async () => {
     const outcomes = ['a', 'b', 'c', 'd'].map((say) => rig.start(rig.prompting('worker', [{ say }])));
     const results = (await Promise.all(outcomes)).map(
       (outcome) => outcome.kind === 'success' && outcome.outputs['result'],
@@ -84,14 +84,14 @@ describe('a prompt', () => {
     expect(results).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  test('of 5 MB arrives whole', async () => {
+  test('of 5 MB arrives completely', async () => {
     const words = 'all of it, ünd more \u{1f408} '.repeat(250_000);
     const outcome = await rig.start(rig.prompting('worker', [{ again: [{ words }] }, { say: 'read' }]));
     expect(outcome).toMatchObject({ outputs: { result: 'read' } });
     expect(rig.received().at(-1)?.['length']).toBeGreaterThan(5_000_000);
   });
 
-  test('that the agent does not read is taken back when it is given up, and the next is read', async () => {
+  test('that the agent does not read is withdrawn when it is cancelled, and the next is read', async () => {
     await using own = { rig: new AcpRig(), [Symbol.asyncDispose]: () => own.rig.close() };
     await own.rig.spawned('worker', { env: { DEAF: 'go' } });
     const effect = own.rig.prompting('worker', [{ again: [{ words: 'x'.repeat(1_000_000) }] }]);
@@ -109,10 +109,10 @@ describe('a prompt', () => {
   });
 });
 
-describe('a turn that ends without what was asked for', () => {
+describe('a turn without the required outputs', () => {
   const expects = [expected('file'), { ...expected('note'), required: false }];
 
-  test('is asked again in the same session, until it is reported', async () => {
+  test('is followed by a reminder in the same session until the agent reports', async () => {
     const acts = [{ again: [{ run: 'meow done --output file=b' }] }];
     const effect = rig.prompting('worker', acts, { expects });
     const outcome = rig.start(effect);
@@ -124,14 +124,14 @@ describe('a turn that ends without what was asked for', () => {
     expect(JSON.stringify(prompts[1])).toContain('meow done --output file=<string>');
   });
 
-  test('is asked three times, and then given up', async () => {
+  test('is followed by three reminders, and then fails', async () => {
     const outcome = await rig.start(rig.prompting('worker', [{ again: [] }], { expects }));
     expect(outcome).toMatchObject({ kind: 'failure', failure: { kind: 'output-missing', session } });
     expect(failureOf(outcome)).toBe('agent worker finished its turn without reporting: file');
     expect(rig.received('session/prompt')).toHaveLength(4);
   });
 
-  test('is not asked again where its report has just been left', async () => {
+  test('gets no reminder if a report was just sent', async () => {
     await using own = { rig: new AcpRig(), [Symbol.asyncDispose]: () => own.rig.close() };
     const effect = own.rig.prompting('worker', [], { expects });
     own.rig.nextLife(() => {
@@ -149,26 +149,26 @@ describe('a turn that ends without what was asked for', () => {
     ['max_tokens', 'max_tokens'],
     ['max_turn_requests', 'max_turn_requests'],
     ['something new', 'something new'],
-  ])('for the reason %s fails with it', async (stop, words) => {
+  ])('that ends with the reason %s fails with it', async (stop, words) => {
     const outcome = await rig.start(rig.prompting('worker', [{ say: 'Never.' }, { stop }]));
     expect(outcome).toMatchObject(failedWith('exit-nonzero'));
     expect(failureOf(outcome)).toContain(words);
   });
 
-  test('with an error fails with its words', async () => {
+  test('that ends with an error fails with its message', async () => {
     const fail = { code: -32603, message: 'Internal error', data: { details: 'API error 500' } };
     const outcome = await rig.start(rig.prompting('worker', [{ fail }]));
     expect(failureOf(outcome)).toBe('agent worker ended its turn with an error: Internal error: API error 500');
   });
 
-  test('with nothing but the words of a usage limit has reached it', async () => {
+  test('that contains only the text of a usage limit has reached it', async () => {
     const outcome = await rig.start(rig.prompting('worker', [{ say: 'usage limit reached, 5m left' }]));
     expect(outcome).toMatchObject(failedWith('limit-reached'));
     const acts = [{ say: 'It says: limit reached, 5m left' }, { stop: 'end_turn', usage: { totalTokens: 9 } }];
     expect(await rig.start(rig.prompting('worker', acts))).toMatchObject(SUCCESS);
   });
 
-  test('for a usage limit says until when, and says the same in every life', async () => {
+  test('with a usage limit reports when it resets, and the same after a restart', async () => {
     const effect = rig.prompting('worker', [{ fail: { code: 1, message: 'usage limit reached, 2h left' } }]);
     const before = Date.now();
     const outcome = await rig.start(effect);
@@ -179,17 +179,17 @@ describe('a turn that ends without what was asked for', () => {
   });
 });
 
-describe('what work costs', () => {
+describe('the cost of work', () => {
   const totalTokens = (tokens: number) => ({ stop: 'end_turn', usage: { totalTokens: tokens } });
 
-  test('is told by difference, in tokens and dollars', async () => {
+  test('is computed by difference, in tokens and dollars', async () => {
     const first = await rig.start(rig.prompting('worker', [{ cost: 0.25 }, totalTokens(100)]));
     expect(first).toMatchObject({ usage: { usd: 0.25, tokens: 100 } });
     const second = await rig.start(rig.prompting('worker', [{ cost: 0.5 }, { cost: 0.75 }, totalTokens(50)]));
     expect(second).toMatchObject({ usage: { usd: 0.5, tokens: 50 } });
   });
 
-  test('is told of all turns of a prompt, to whoever reports it', async () => {
+  test('includes all turns of a prompt, for whoever reports it', async () => {
     const acts = [{ cost: 0.25 }, { again: [{ cost: 0.5 }, { run: 'meow done' }, totalTokens(7)] }, totalTokens(5)];
     const effect = rig.prompting('worker', acts, { expects: [expected('file')] });
     const outcome = rig.start(effect);
@@ -198,13 +198,13 @@ describe('what work costs', () => {
     expect(await outcome).toMatchObject({ usage: { usd: 0.5, tokens: 12 } });
   });
 
-  test('is unknown where the agent does not tell', async () => {
+  test('is unknown if the agent does not report it', async () => {
     expect(await rig.start(rig.prompting('worker', []))).toMatchObject({ usage: { usd: null, tokens: null } });
   });
 });
 
-describe('an agent at work', () => {
-  test('is made to leave it when its time is up', async () => {
+describe('a working agent', () => {
+  test('is interrupted at its timeout', async () => {
     const effect = rig.prompting('worker', [{ say: 'works' }, { hang: true }]);
     const outcome = rig.start(effect);
     await rig.says('worker', 'works');
@@ -216,7 +216,7 @@ describe('an agent at work', () => {
     expect(await rig.start(rig.prompting('worker', [{ say: 'next' }]))).toMatchObject({ outputs: { result: 'next' } });
   });
 
-  test('leaves it when somebody presses Escape', async () => {
+  test('is interrupted by Escape', async () => {
     const effect = rig.prompting('worker', [{ say: 'works' }, { hang: true }]);
     const outcome = rig.start(effect);
     await rig.says('worker', 'works');
@@ -224,13 +224,13 @@ describe('an agent at work', () => {
     expect(await outcome).toMatchObject(failedWith('exit-nonzero'));
   });
 
-  test('has no keyboard for other keys', async () => {
+  test('accepts no other keys', async () => {
     expect(await rig.start({ ...rig.prompting('worker', []), ...escape('Up') })).toMatchObject(
       failedWith('not-delivered'),
     );
   });
 
-  test('that dies is told of by whoever attends it, with its status', async () => {
+  test('that dies is reported by its watcher, with its exit code', async () => {
     const attended = rig.start(rig.attending('worker'));
     void rig.start(rig.prompting('worker', [{ die: 3 }]));
     expect(await attended).toMatchObject({ kind: 'failure', failure: { kind: 'agent-crashed', code: 3 } });
@@ -238,19 +238,19 @@ describe('an agent at work', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('may say what is no message', async () => {
+  test('may print lines that are not messages', async () => {
     const outcome = await rig.start(rig.prompting('worker', [{ junk: true }, { say: 'still here' }, { junk: true }]));
     expect(outcome).toMatchObject({ outputs: { result: 'still here' } });
   });
 
-  test('may say a lot at once, which is kept in a file', async () => {
+  test('may send a large message, which is stored in a file', async () => {
     const outcome = await rig.start(rig.prompting('worker', [{ large: 5_000_000 }], { id: 'talk#2' }));
     expect(outcome).toMatchObject({ kind: 'success', kept: ['result'] });
     const kept = outcome.kind === 'success' ? (outcome.outputs['result'] as { $file: string }).$file : '';
     expect(readFileSync(join(rig.runFolder, kept), 'utf8')).toHaveLength(5_000_000);
   });
 
-  test('is told that we have no files and no terminals for it', async () => {
+  test('is told that we offer no files and no terminals', async () => {
     const acts = [{ request: 'fs/read_text_file' }, { request: 'terminal/create' }, { request: 'whatever/else' }];
     const outcome = await rig.start(rig.prompting('worker', acts));
     expect(outcome).toMatchObject({ outputs: { result: 'code -32601;code -32601;code -32601;' } });

@@ -1,4 +1,4 @@
-// Agents that speak the Agent Client Protocol: how they begin, in which session, and how they are ended.
+// ACP agents: their start, their session, and their end.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ const failureOf = (outcome: Outcome): string => (outcome.kind === 'failure' ? ou
 const capabilities = (value: unknown): Record<string, string> => ({ CAPABILITIES: JSON.stringify(value) });
 
 describe('an agent that is started', () => {
-  test('is greeted, and given a session in its folder with a way to report', async () => {
+  test('gets a handshake, and a session in its folder with a way to report', async () => {
     const session = await rig.spawned('worker');
     const [hello, begin] = rig.received();
     expect(hello).toMatchObject({
@@ -52,35 +52,35 @@ describe('an agent that is started', () => {
     expect(await attended).toEqual({ session });
   });
 
-  test('is given what the workflow puts behind its command', async () => {
+  test('gets the spawn_args of the workflow', async () => {
     await rig.spawned('worker', { args: "--model 'x y' # the best" });
     expect(rig.argumentsOf()).toEqual(['--model', 'x y']);
   });
 
-  test('may want a login, and says how', async () => {
+  test('may require a login, and says how', async () => {
     const outcome = await rig.start(rig.spawning('worker', { env: { LOGIN: 'You must log in' } }));
     expect(outcome).toMatchObject(failedWith('spawn-failed'));
     expect(failureOf(outcome)).toContain('You must log in (it offers these logins: Log in with a browser)');
     expect(rig.left()).toEqual([]);
   });
 
-  test('may speak another version, which is refused', async () => {
+  test('with another protocol version is refused', async () => {
     const outcome = await rig.start(rig.spawning('worker', { env: { VERSION: '7' } }));
     expect(failureOf(outcome)).toContain('it speaks version 7 of the Agent Client Protocol');
   });
 
-  test('that ends at once is told of with its last words', async () => {
+  test('that exits immediately is reported with its last lines', async () => {
     const outcome = await rig.start(rig.spawning('worker', { env: { FAILS: '9' } }));
     expect(outcome).toMatchObject({ failure: { kind: 'spawn-failed', code: 9, output: 'it cannot begin' } });
   });
 
-  test('whose program is not there is told of', async () => {
+  test('whose program does not exist is reported', async () => {
     await rig.close();
     rig = new AcpRig({ adapter: adapterWith({ command: 'no-such-agent --acp' }) });
     expect(await rig.start(rig.spawning('worker'))).toMatchObject({ failure: { kind: 'spawn-failed', code: 127 } });
   });
 
-  test('whose command has a hole without a value is not begun', async () => {
+  test('whose command has a placeholder without a value is not started', async () => {
     await rig.close();
     const command = { parts: ['agent ', { path: ['session_id'], quote: [{ kind: 'bare' as const }] }] };
     rig = new AcpRig({ adapter: adapterWith({ command }) });
@@ -88,7 +88,7 @@ describe('an agent that is started', () => {
     expect(failureOf(outcome)).toContain('{{session_id}} has no value here');
   });
 
-  test('that never answers is not waited for for ever', async () => {
+  test('that never answers times out', async () => {
     await rig.close();
     rig = new AcpRig({ readyMs: 100 });
     const outcome = await rig.start(rig.spawning('worker', { env: { HOLD: 'never' } }));
@@ -97,46 +97,46 @@ describe('an agent that is started', () => {
   });
 });
 
-describe('an agent that goes on with a session', () => {
+describe('an agent that continues a session', () => {
   const resumeSession = 'session-1';
 
-  test('is asked to resume it where it can', async () => {
+  test('is asked to resume it if it can', async () => {
     const env = capabilities({ loadSession: true, sessionCapabilities: { resume: {} } });
     expect(await rig.spawned('worker', { resumeSession, env })).toBe(resumeSession);
     expect(rig.received('session/resume')).toMatchObject([{ params: { sessionId: resumeSession, cwd: rig.folder } }]);
   });
 
-  test('is asked to load it where that is all it can, and what it repeats is no answer', async () => {
+  test('is asked to load it if it can only do that, and the repeated messages are not an answer', async () => {
     const env = capabilities({ loadSession: true });
     expect(await rig.spawned('worker', { resumeSession, env })).toBe(resumeSession);
     expect(rig.received('session/load')).toHaveLength(1);
     const outcome = await rig.start(rig.prompting('worker', [{ cost: 3 }, { stop: 'end_turn' }]));
-    // Whether the cost is of this process or of all that went before is not known.
+    // It is unknown whether the cost is that of this process or of the whole session.
     expect(outcome).toMatchObject({ outputs: { result: '' }, usage: { usd: null } });
     const next = await rig.start(rig.prompting('worker', [{ cost: 3.5 }]));
     expect(next).toMatchObject({ usage: { usd: 0.5 } });
   });
 
-  test('is refused where it cannot', async () => {
+  test('is refused if it can do neither', async () => {
     const outcome = await rig.start(rig.spawning('worker', { resumeSession }));
     expect(failureOf(outcome)).toContain('it offers neither session/resume nor session/load');
   });
 
-  test('goes on in a copy of it where it can', async () => {
+  test('continues in a fork if it can', async () => {
     const env = capabilities({ loadSession: true, sessionCapabilities: { fork: {} } });
     expect(await rig.spawned('worker', { resumeSession, forks: true, env })).not.toBe(resumeSession);
     expect(rig.received('session/fork')).toMatchObject([{ params: { sessionId: resumeSession } }]);
   });
 
-  test('does not go on in a copy where it cannot', async () => {
+  test('does not continue in a fork if it cannot', async () => {
     const env = capabilities({ loadSession: true, sessionCapabilities: { resume: {} } });
     const outcome = await rig.start(rig.spawning('worker', { resumeSession, forks: true, env }));
     expect(failureOf(outcome)).toContain('it does not offer session/fork');
   });
 });
 
-describe('an agent that is ended', () => {
-  test.each(['SIGTERM', 'SIGINT'] as const)('is sent %s, and nothing of it is left', async (signal) => {
+describe('an agent that is stopped', () => {
+  test.each(['SIGTERM', 'SIGINT'] as const)('receives %s, and leaves nothing behind', async (signal) => {
     await rig.close();
     rig = new AcpRig({
       adapter: adapterWith({ signal, command: `trap 'echo ${signal} >>signals' ${signal.slice(3)}; ${AGENT_COMMAND}` }),

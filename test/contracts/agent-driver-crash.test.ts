@@ -1,5 +1,5 @@
-// The engine is killed with -9 at every point between two acts of it, and after each the next engine finds what there is:
-// one agent, prompted once.
+// The engine is killed with -9 between any two of its actions. Each time the next engine finds one agent, prompted
+// once.
 
 import { spawn } from 'node:child_process';
 import type { ChildProcessByStdio } from 'node:child_process';
@@ -26,7 +26,7 @@ const effects = (): readonly Effect[] => [
   rig.prompting('worker', 'do this', { id: 'task#1' }),
 ];
 
-/** Another process with a driver like ours. */
+/** Another process with the same driver. */
 function engineOf(asked: readonly Effect[], more: Record<string, string>): ChildProcessByStdio<null, Readable, null> {
   const fixture = fileURLToPath(new URL('../fixtures/agents/engine.ts', import.meta.url));
   const { files: _, ...options } = { ...rig.options, runFolder: rig.runFolder };
@@ -34,7 +34,7 @@ function engineOf(asked: readonly Effect[], more: Record<string, string>): Child
   return spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...more } });
 }
 
-/** It is killed when it has said `until`, after so many milliseconds more. */
+/** Kills it when it has said `until`, after this many more milliseconds. */
 async function killedEngine(asked: readonly Effect[], until: string, laterMs = 0): Promise<void> {
   const engine = engineOf(asked, {});
   const ended = new Promise((resolve) => engine.once('exit', resolve));
@@ -46,7 +46,7 @@ async function killedEngine(asked: readonly Effect[], until: string, laterMs = 0
   await ended;
 }
 
-/** The next engine takes up what the one before may have asked for, until the agent works on the last of it. */
+/** The next engine resumes the requests of the previous one, until the agent works on the last of them. */
 async function takeUp(): Promise<void> {
   rig.nextLife();
   const [spawning, note, work] = effects() as [Effect, Effect, Effect];
@@ -68,22 +68,22 @@ async function takeUp(): Promise<void> {
 }
 
 describe('after kill -9 of the engine', () => {
-  test('before it asked for anything, all is asked for once', () => takeUp());
+  test('before any request, everything is requested once', () => takeUp());
 
-  test.each([0, 1, 3, 6, 10, 20, 40])('%i ms after it asked for the agent, there is one', async (ms) => {
+  test.each([0, 1, 3, 6, 10, 20, 40])('%i ms after the request for the agent, exactly one exists', async (ms) => {
     await killedEngine(effects(), 'asks spawn-worker#1', ms);
     await takeUp();
   });
 
   test.each(['answered spawn-worker#1 success', 'asks note#1', 'answered note#1 success', 'asks task#1'])(
-    'when it had said %j, each prompt is given once',
+    'after it said %j, each prompt is delivered once',
     async (said) => {
       await killedEngine(effects(), said);
       await takeUp();
     },
   );
 
-  test('when the agent was at work, it is left at work', async () => {
+  test('while the agent works, the agent keeps working', async () => {
     const engine = engineOf(effects(), {});
     const ended = new Promise((resolve) => engine.once('exit', resolve));
     await rig.says('worker', 'hangs');
@@ -92,14 +92,14 @@ describe('after kill -9 of the engine', () => {
     await takeUp();
   });
 
-  test('in several lives in a row, each prompt is given once', async () => {
+  test('several times in a row, each prompt is delivered once', async () => {
     await killedEngine(effects().slice(0, 1), 'answered spawn-worker#1 success');
     await killedEngine(effects().slice(1), 'answered note#1 success');
     await killedEngine(effects().slice(2), 'asks task#1');
     await takeUp();
   });
 
-  test('while it killed the agent, the agent is killed', async () => {
+  test('while it kills the agent, the agent is killed', async () => {
     await killedEngine([rig.spawning('worker'), rig.killing('worker')], 'asks kill-1#1', 5);
     rig.nextLife();
     expect(await rig.find(rig.killing('worker'))).toMatchObject(SUCCESS);
@@ -109,7 +109,7 @@ describe('after kill -9 of the engine', () => {
   });
 });
 
-test('an engine that has nothing else to do ends, though its agent lives', async () => {
+test('an engine with nothing else to do exits, although its agent is alive', async () => {
   const engine = engineOf([rig.spawning('worker'), rig.attending('worker')], { ENDS: '1' });
   expect(await new Promise((resolve) => engine.once('exit', resolve))).toBe(0);
   expect(rig.left()).toHaveLength(2);

@@ -1,4 +1,4 @@
-// How agents end, and who is told: host/3, and kill.
+// How agents end, and who is notified: host/3, and kill.
 
 import { existsSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -29,8 +29,8 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-describe('an agent that ends by itself', () => {
-  test('is told of with its status and its last words', async () => {
+describe('an agent that exits by itself', () => {
+  test('is reported with its exit code and its last lines', async () => {
     const outcome = rig.start(rig.attending('worker'));
     void rig.start(rig.prompting('worker', 'crash'));
     expect(await outcome).toMatchObject({
@@ -43,7 +43,7 @@ describe('an agent that ends by itself', () => {
     });
   });
 
-  test('is told of with the signal that ended it', async () => {
+  test('is reported with the signal that killed it', async () => {
     const outcome = rig.start(rig.attending('worker'));
     void rig.start(rig.prompting('worker', 'killed'));
     expect(await outcome).toMatchObject({
@@ -51,36 +51,36 @@ describe('an agent that ends by itself', () => {
     });
   });
 
-  test('is told of, though it had ended before anybody attended it', async () => {
+  test('is reported even if it exited before anybody watched it', async () => {
     void rig.start(rig.prompting('worker', 'crash'));
     await gone(rig.leader('worker'));
     expect(await rig.start(rig.attending('worker'))).toMatchObject(failedWith('agent-crashed'));
   });
 
-  test.each(['this life', 'an earlier life'])('is noticed soon, when it was started in %s', async (life) => {
-    if (life === 'an earlier life') rig.nextLife();
+  test.each(['this engine', 'an earlier engine'])('is noticed quickly, when started by %s', async (engine) => {
+    if (engine === 'an earlier engine') rig.nextLife();
     const outcome = rig.find(rig.attending('worker'));
-    // The slow look has become as slow as it gets.
+    // The polling interval has reached its maximum.
     await pause(1_500);
     process.kill(-rig.leader('worker'), 'SIGKILL');
     expect(await outcome).toMatchObject(failedWith('agent-crashed'));
   });
 
-  test('is told of at once where it leaves its status, also to an engine that found it', async () => {
+  test('is reported at once if it recorded its exit code, also to an engine that found it', async () => {
     rig.nextLife();
     const outcome = rig.find(rig.attending('worker'));
     void rig.start(rig.prompting('worker', 'crash'));
     expect(await outcome).toMatchObject({ failure: { kind: 'agent-crashed', code: 3 } });
   });
 
-  test('is ended for good, where only its shell was killed', async () => {
+  test('is killed completely if only its shell was killed', async () => {
     const outcome = rig.start(rig.attending('worker'));
     process.kill(rig.leader('worker'), 'SIGKILL');
     expect(await outcome).toMatchObject(failedWith('agent-crashed'));
     expect(rig.left()).toEqual([]);
   });
 
-  test('while no engine watched is lost', async () => {
+  test('while no engine was watching is lost', async () => {
     const pid = rig.leader('worker');
     process.kill(-pid, 'SIGKILL');
     await gone(pid);
@@ -89,7 +89,7 @@ describe('an agent that ends by itself', () => {
   });
 });
 
-test('who does not attend an agent any more leaves it alone', async () => {
+test('an agent that is no longer watched is left alone', async () => {
   const outcome = rig.start(rig.attending('worker'));
   rig.driver.stop('@worker#1', RUN_ENDS);
   expect(await outcome).toMatchObject(failedWith('stopped'));
@@ -97,21 +97,21 @@ test('who does not attend an agent any more leaves it alone', async () => {
 });
 
 describe('an agent that is killed', () => {
-  test('ends, and whoever attends it is told that it was us', async () => {
+  test('exits, and its watcher learns that we killed it', async () => {
     const attended = rig.start(rig.attending('worker'));
     expect(await rig.start(rig.killing('worker'))).toMatchObject(SUCCESS);
     expect(rig.left()).toEqual([]);
     expect(await attended).toMatchObject(SUCCESS);
   });
 
-  test('though it does not want to end', async () => {
+  test('exits even if it ignores signals', async () => {
     void rig.start(rig.prompting('worker', 'deaf'));
     await rig.says('worker', 'hangs');
     expect(await rig.start(rig.killing('worker', 50))).toMatchObject(SUCCESS);
     expect(rig.left()).toEqual([]);
   });
 
-  test('has the time that it is given, unless we are in a hurry', async () => {
+  test('has its grace period, unless force is requested', async () => {
     void rig.start(rig.prompting('worker', 'deaf'));
     await rig.says('worker', 'hangs');
     const effect = rig.killing('worker');
@@ -123,14 +123,14 @@ describe('an agent that is killed', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('takes with it what it has started', async () => {
+  test('is killed with all its processes', async () => {
     void rig.start(rig.prompting('worker', 'server'));
     await appears(rig.path('server'));
     expect(await rig.start(rig.killing('worker', 50))).toMatchObject(SUCCESS);
     expect(rig.left()).toEqual([]);
   });
 
-  test('can be started anew', async () => {
+  test('can be started again', async () => {
     await rig.start(rig.killing('worker'));
     expect(await rig.start(rig.prompting('worker', 'go'))).toMatchObject(failedWith('agent-not-found'));
     await rig.spawned('worker', { id: 'second#1' });
@@ -138,14 +138,14 @@ describe('an agent that is killed', () => {
     await rig.called('task|done');
   });
 
-  test('by an engine that found it ends as well', async () => {
+  test('by an engine that found it exits as well', async () => {
     rig.nextLife();
     const attended = rig.find(rig.attending('worker'));
     expect(await rig.find(rig.killing('worker'))).toMatchObject(SUCCESS);
     expect(await attended).toMatchObject(SUCCESS);
   });
 
-  test('by an engine that died over it is no loss', async () => {
+  test('by an engine that died meanwhile is not lost', async () => {
     const effect = rig.killing('worker');
     await rig.start(effect);
     rig.nextLife();
@@ -153,7 +153,7 @@ describe('an agent that is killed', () => {
     expect(await rig.find(effect)).toMatchObject(SUCCESS);
   });
 
-  test('leaves the others alone', async () => {
+  test('does not affect other agents', async () => {
     await rig.spawned('other');
     await rig.start(rig.killing('worker'));
     expect(rig.left()).toHaveLength(2);
@@ -162,11 +162,11 @@ describe('an agent that is killed', () => {
   });
 });
 
-test.each(['nobody', ''])('to kill an agent that was never started (%j) is to have killed it', async (name) => {
+test.each(['nobody', ''])('killing an agent that was never started (%j) succeeds', async (name) => {
   expect(await rig.start(rig.killing(name))).toMatchObject(SUCCESS);
 });
 
-test('an agent whose run folder is gone ends by itself', async () => {
+test('an agent exits by itself if its run folder is deleted', async () => {
   const pids = rig.left();
   await rig.close();
   for (const pid of pids) await gone(present(pid, 'a pid'));

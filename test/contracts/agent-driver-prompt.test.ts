@@ -25,14 +25,14 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** Settles what has an answer by now; null for what has none. */
+/** Settles with the answer, or with null if there is none yet. */
 async function answerOf(outcome: Promise<Outcome>): Promise<Outcome | null> {
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   return Promise.race([outcome, Promise.resolve(null)]);
 }
 
 describe('a prompt', () => {
-  test('is shown with the outputs that are asked for', async () => {
+  test('is shown with its declared outputs', async () => {
     void rig.start(rig.prompting('worker', 'Build it.', { id: 'build#1', expects: [expected('file', 'number')] }));
     await rig.called('build|done --json {"file":1}');
     expect(rig.transcript('worker')).toContain('> Build it.\n');
@@ -53,14 +53,14 @@ describe('a prompt', () => {
     expect(await outcome).toMatchObject(SUCCESS);
   });
 
-  test('that nobody is to report on is answered when the agent has it', async () => {
+  test('without a report is answered when the agent has it', async () => {
     const effect = rig.prompting('worker', '/compact', { mode: 'fire-forget' });
     expect(await rig.start(effect)).toMatchObject(SUCCESS);
     await rig.says('worker', '> /compact');
     expect(rig.calls()).toEqual([]);
   });
 
-  test('comes after those before it', async () => {
+  test('is delivered after earlier ones', async () => {
     const script = '[[on]]\ndo = [{ wait = "20ms" }, { done = true }]';
     await using own = { rig: new AgentRig({ script }), [Symbol.asyncDispose]: () => own.rig.close() };
     await own.rig.spawned('worker');
@@ -69,32 +69,32 @@ describe('a prompt', () => {
     expect(own.rig.calls()).toEqual(['a|done', 'b|done', 'c|done']);
   });
 
-  test('for an agent that was never started finds none', async () => {
+  test('for an agent that was never started fails', async () => {
     expect(await rig.start(rig.prompting('nobody', 'go'))).toMatchObject(failedWith('agent-not-found'));
   });
 
-  test('for an agent that is gone finds none', async () => {
+  test('for an agent that is gone fails', async () => {
     const crashed = rig.start(rig.attending('worker'));
     void rig.start(rig.prompting('worker', 'crash'));
     await crashed;
     expect(await rig.start(rig.prompting('worker', 'go'))).toMatchObject(failedWith('agent-not-found'));
   });
 
-  test('for an agent that died with an earlier engine is lost, for that can be started anew', async () => {
+  test('for an agent that died with an earlier engine is lost, because the agent can be started again', async () => {
     process.kill(-rig.leader('worker'), 'SIGKILL');
     await gone(rig.leader('worker'));
     rig.nextLife();
     expect(await rig.start(rig.prompting('worker', 'go'))).toMatchObject(failedWith('lost'));
   });
 
-  test('for an agent that we have ended finds none, also after the engine is gone', async () => {
+  test('for an agent that we stopped fails, also after a restart', async () => {
     await rig.start(rig.killing('worker'));
     expect(await rig.start(rig.prompting('worker', 'go'))).toMatchObject(failedWith('agent-not-found'));
     rig.nextLife();
     expect(await rig.start(rig.prompting('worker', 'go'))).toMatchObject(failedWith('agent-not-found'));
   });
 
-  test('that is not taken in time is taken back', async () => {
+  test('that is not taken in time is withdrawn', async () => {
     await using own = {
       rig: new AgentRig({ script: DEAF, deliveryMs: 100 }),
       [Symbol.asyncDispose]: () => own.rig.close(),
@@ -109,14 +109,14 @@ describe('a prompt', () => {
     expect(await own.rig.find(late)).toMatchObject(failedWith('not-delivered'));
   });
 
-  test('that cannot be written down is not given', async () => {
+  test('that cannot be written is not delivered', async () => {
     writeFileSync(`${rig.runFolder}/agents/worker/prompts`, 'a file where a folder should be');
     expect(await rig.start(rig.prompting('worker', 'go'))).toMatchObject(failedWith('not-delivered'));
   });
 });
 
-describe('that a prompt was taken', () => {
-  test('is told when the agent begins with it, not while it waits for another to be done', async () => {
+describe('the acceptance of a prompt', () => {
+  test('is reported when the agent starts with it, not while it is queued', async () => {
     expect(rig.driver.hasTaken('worker', 'task#1')).toBe(false);
     void rig.start(rig.prompting('worker', 'hang', { id: 'task#1' }));
     await rig.says('worker', 'hangs');
@@ -129,7 +129,7 @@ describe('that a prompt was taken', () => {
     expect(rig.driver.hasTaken('worker', 'next#1')).toBe(true);
   });
 
-  test('is known in the next life of the engine', async () => {
+  test('is known after a restart', async () => {
     void rig.start(rig.prompting('worker', 'hang', { id: 'task#1' }));
     await rig.says('worker', 'hangs');
     rig.nextLife();
@@ -148,7 +148,7 @@ describe('an agent that has reached a limit', () => {
     await rig.called('next|done');
   });
 
-  test('says when it ends, where it knows', async () => {
+  test('reports the reset time if it knows it', async () => {
     const before = Date.now();
     const outcome = await rig.start(rig.prompting('worker', 'pause', { id: 'task#1' }));
     if (outcome.kind !== 'failure') throw new Error(outcome.kind);
@@ -160,7 +160,7 @@ describe('an agent that has reached a limit', () => {
     expect(outcome.failure.retryAt).toBeLessThanOrEqual(Date.now() + 3_600_000);
   });
 
-  test('fails it also after the engine is gone', async () => {
+  test('also fails it after a restart', async () => {
     const effect = rig.prompting('worker', 'limit', { id: 'task#1' });
     void rig.start(effect);
     await rig.says('worker', 'usage limit reached');
@@ -170,7 +170,7 @@ describe('an agent that has reached a limit', () => {
 });
 
 describe('a key', () => {
-  test.each(['Escape', 'C-c'])('%s makes the agent leave what it is doing', async (key) => {
+  test.each(['Escape', 'C-c'])('%s interrupts the agent', async (key) => {
     const outcome = rig.start(rig.prompting('worker', 'hang', { id: 'task#1' }));
     await rig.says('worker', 'hangs');
     expect(await rig.start(rig.prompting('worker', key, { mode: 'fire-forget' }))).toMatchObject(SUCCESS);
@@ -180,12 +180,12 @@ describe('a key', () => {
     await rig.called('next|done');
   });
 
-  test('that means nothing to the agent is taken', async () => {
+  test('that the agent does not know is accepted', async () => {
     expect(await rig.start(rig.prompting('worker', 'Up', { mode: 'fire-forget' }))).toMatchObject(SUCCESS);
     expect(rig.transcript('worker')).toContain('[Up]');
   });
 
-  test('is text where a report is expected', async () => {
+  test('is text if a report is expected', async () => {
     void rig.start(rig.prompting('worker', 'Escape', { id: 'task#1' }));
     await rig.called('task|done');
     expect(rig.transcript('worker')).toContain('> Escape');
@@ -193,7 +193,7 @@ describe('a key', () => {
 });
 
 describe('stopping a prompt', () => {
-  test('whose time is up interrupts the agent, and answers when it is idle', async () => {
+  test('at its timeout interrupts the agent, and answers when the agent is idle', async () => {
     const outcome = rig.start(rig.prompting('worker', 'hang', { id: 'task#1' }));
     await rig.says('worker', 'hangs');
     rig.driver.stop('task#1', TIME_UP);
@@ -203,7 +203,7 @@ describe('stopping a prompt', () => {
     await rig.called('next|done');
   });
 
-  test('whose time is up waits no longer than it may', async () => {
+  test('at its timeout waits no longer than allowed', async () => {
     await using own = {
       rig: new AgentRig({ script: DEAF, graceMs: 50 }),
       [Symbol.asyncDispose]: () => own.rig.close(),
@@ -216,7 +216,7 @@ describe('stopping a prompt', () => {
     expect(own.rig.left()).not.toEqual([]);
   });
 
-  test('may be made more urgent', async () => {
+  test('can be made more urgent', async () => {
     const outcome = rig.start(rig.prompting('worker', 'deaf', { id: 'task#1' }));
     await rig.says('worker', 'hangs');
     rig.driver.stop('task#1', TIME_UP);
@@ -224,7 +224,7 @@ describe('stopping a prompt', () => {
     expect(await outcome).toMatchObject(failedWith('stopped'));
   });
 
-  test('because the run ends leaves the agent at its work', async () => {
+  test('at the end of the run leaves the agent working', async () => {
     const outcome = rig.start(rig.prompting('worker', 'hang', { id: 'task#1' }));
     await rig.says('worker', 'hangs');
     rig.driver.stop('task#1', RUN_ENDS);
@@ -232,7 +232,7 @@ describe('stopping a prompt', () => {
     expect(rig.transcript('worker')).not.toContain('[interrupted]');
   });
 
-  test('that was not given yet keeps it from being given', async () => {
+  test('before its delivery prevents the delivery', async () => {
     const outcome = rig.start(rig.prompting('worker', 'go', { id: 'task#1' }));
     rig.driver.stop('task#1', RUN_ENDS);
     expect(await outcome).toMatchObject(failedWith('stopped'));
@@ -241,7 +241,7 @@ describe('stopping a prompt', () => {
 });
 
 describe('stopping a prompt that the agent has not taken', () => {
-  test.each([TIME_UP, RUN_ENDS])('takes it back (%j)', async (how) => {
+  test.each([TIME_UP, RUN_ENDS])('withdraws it (%j)', async (how) => {
     void rig.start(rig.prompting('worker', 'deaf'));
     await rig.says('worker', 'hangs');
     const outcome = rig.start(rig.prompting('worker', 'go', { id: 'late#1' }));
@@ -253,7 +253,7 @@ describe('stopping a prompt that the agent has not taken', () => {
 });
 
 describe('a prompt whose agent dies', () => {
-  test('is not answered: the one who attends the agent tells of it', async () => {
+  test('is not answered: the agent’s watcher reports the death', async () => {
     const outcome = rig.start(rig.prompting('worker', 'crash', { id: 'task#1' }));
     expect(await rig.start(rig.attending('worker'))).toMatchObject(failedWith('agent-crashed'));
     expect(await answerOf(outcome)).toBeNull();
@@ -261,14 +261,14 @@ describe('a prompt whose agent dies', () => {
     expect(await outcome).toMatchObject(failedWith('stopped'));
   });
 
-  test('can still be concluded: the agent may have reported with its last breath', async () => {
+  test('can still be concluded: the agent may have reported just before it died', async () => {
     const outcome = rig.start(rig.prompting('worker', 'crash', { id: 'task#1' }));
     await rig.start(rig.attending('worker'));
     rig.driver.conclude?.('task#1');
     expect(await outcome).toMatchObject(SUCCESS);
   });
 
-  test('is not delivered, where nobody waits for a report and it was not taken', async () => {
+  test('is not delivered if it needs no report and was not taken', async () => {
     void rig.start(rig.prompting('worker', 'deaf'));
     await rig.says('worker', 'hangs');
     const outcome = rig.start(rig.prompting('worker', '/compact', { mode: 'fire-forget' }));
@@ -278,10 +278,10 @@ describe('a prompt whose agent dies', () => {
   });
 });
 
-describe('after the engine is gone, a prompt', () => {
+describe('after a restart, a prompt', () => {
   const given = (): number => rig.transcript('worker').split('> hang').length - 1;
 
-  test('that was given is not given again', async () => {
+  test('that was delivered is not delivered again', async () => {
     const effect = rig.prompting('worker', 'hang', { id: 'task#1' });
     void rig.start(effect);
     await rig.says('worker', 'hangs');
@@ -294,13 +294,13 @@ describe('after the engine is gone, a prompt', () => {
     expect(given()).toBe(1);
   });
 
-  test('that was not given is given', async () => {
+  test('that was not delivered is delivered', async () => {
     rig.nextLife();
     void rig.find(rig.prompting('worker', 'go', { id: 'task#1' }));
     await rig.called('task|done');
   });
 
-  test('that was fired and forgotten is answered without being given again', async () => {
+  test('in mode fire_forget is answered without another delivery', async () => {
     const effect = rig.prompting('worker', 'note this', { mode: 'fire-forget' });
     await rig.start(effect);
     rig.nextLife();
@@ -332,7 +332,7 @@ describe('after the engine is gone, a prompt', () => {
     expect(await rig.find(effect)).toMatchObject(failedWith('lost'));
   });
 
-  test('that another agent of the name was given is lost, and not given to this one', async () => {
+  test('that went to an earlier agent of the same name is lost, and not delivered to this one', async () => {
     const effect = rig.prompting('worker', 'hang', { id: 'task#1' });
     void rig.start(effect);
     await rig.says('worker', 'hangs');

@@ -18,7 +18,7 @@ afterEach(() => rig.close());
 const outputsOf = (outcome: Outcome): Outputs => (outcome.kind === 'success' ? outcome.outputs : {});
 
 describe('an agent that is started', () => {
-  test('is told of with its folder and its session', async () => {
+  test('is reported with its folder and its session', async () => {
     mkdirSync(rig.path('deep'));
     const outcome = await rig.start(rig.spawning('worker', { cwd: 'deep' }));
     expect(outcome).toMatchObject({
@@ -29,11 +29,11 @@ describe('an agent that is started', () => {
     expect(outcome).toMatchObject({ outputs: { session_id: (outcome as { session: unknown }).session } });
   });
 
-  test('goes on with the session that it is given', async () => {
+  test('continues the given session', async () => {
     expect(await rig.spawned('worker', { resumeSession: 'abc' })).toMatchObject({ session: 'abc' });
   });
 
-  test('finds the way to its run in its environment, and no step of another', async () => {
+  test('has the variables of its run in its environment, and no step of another agent', async () => {
     const env = { MINE: 'x', MEOW_AGENT: 'somebody else' };
     const script = '[[on]]\ndo = [{ run = "env > environment" }, { done = true }]';
     await using own = { rig: new AgentRig({ script }), [Symbol.asyncDispose]: () => own.rig.close() };
@@ -70,7 +70,7 @@ describe('an agent that is started', () => {
 });
 
 describe('an agent is not started', () => {
-  test('where its folder is missing', async () => {
+  test('if its folder is missing', async () => {
     expect(await rig.start(rig.spawning('worker', { cwd: 'nowhere' }))).toMatchObject({
       failure: {
         kind: 'spawn-failed',
@@ -79,18 +79,18 @@ describe('an agent is not started', () => {
     });
   });
 
-  test('where its adapter is unknown, and which there are is told', async () => {
+  test('if its adapter is unknown; the error lists the known ones', async () => {
     expect(await rig.start(rig.spawning('worker', { adapter: 'clod' }))).toMatchObject({
       failure: { kind: 'spawn-failed', message: expect.stringMatching(/no adapter "clod": there is sim/) as unknown },
     });
   });
 
-  test('where its name has control characters: no message may have such a one', async () => {
+  test('if its name has control characters, which no message may contain', async () => {
     const message = 'the agent could not be started: the name "a\\nb" contains control characters';
     expect(await rig.start(rig.spawning('a\nb'))).toMatchObject({ failure: { kind: 'spawn-failed', message } });
   });
 
-  test('where one of its name lives', async () => {
+  test('if an agent of its name is running', async () => {
     await rig.spawned('worker');
     expect(await rig.start(rig.spawning('worker', { id: 'again#1' }))).toMatchObject({
       failure: { kind: 'spawn-failed', message: expect.stringContaining('started by spawn-worker#1') as unknown },
@@ -99,12 +99,12 @@ describe('an agent is not started', () => {
     expect(await rig.start(rig.spawning('worker', { id: 'again#2' }))).toMatchObject(failedWith('spawn-failed'));
   });
 
-  test('where the folder of its run cannot be written', async () => {
+  test('if the folder of its run is not writable', async () => {
     writeFileSync(`${rig.runFolder}/agents`, 'a file where a folder should be');
     expect(await rig.start(rig.spawning('worker'))).toMatchObject(failedWith('spawn-failed'));
   });
 
-  test('where it ends before it is ready, and its last words are told', async () => {
+  test('if it exits before it is ready; the error has its last lines', async () => {
     await using own = {
       rig: new AgentRig({ command: ['sh', '-c', 'echo no account >&2; exit 3'] }),
       [Symbol.asyncDispose]: () => own.rig.close(),
@@ -114,7 +114,7 @@ describe('an agent is not started', () => {
     });
   });
 
-  test('where it is not ready in time; then nothing of it is left', async () => {
+  test('if it is not ready in time; then nothing of it remains', async () => {
     await using own = {
       rig: new AgentRig({ command: ['sh', '-c', "trap '' TERM; sleep 1000; true"], readyMs: 50 }),
       [Symbol.asyncDispose]: () => own.rig.close(),
@@ -123,7 +123,7 @@ describe('an agent is not started', () => {
     expect(own.rig.left()).toEqual([]);
   });
 
-  test('where its script cannot be read, and the place is told', async () => {
+  test('if its script cannot be read; the error has the position', async () => {
     await using own = {
       rig: new AgentRig({ script: '[[on]]\ndo = [{ sya = "x" }]' }),
       [Symbol.asyncDispose]: () => own.rig.close(),
@@ -134,15 +134,15 @@ describe('an agent is not started', () => {
   });
 });
 
-describe('after the engine is gone', () => {
-  test('an agent that lives is found, with the session that it has', async () => {
+describe('after a restart', () => {
+  test('a running agent is found, with its session', async () => {
     const first = outputsOf(await rig.spawned('worker'));
     rig.nextLife();
     expect(outputsOf(await rig.find(rig.spawning('worker')))).toEqual(first);
     expect(rig.left()).toHaveLength(2);
   });
 
-  test('an agent that was to be started and never was keeps its session', async () => {
+  test('an agent whose start was interrupted keeps its session', async () => {
     const first = outputsOf(await rig.spawned('worker'));
     const ended = rig.start(rig.attending('worker'));
     await rig.lose({ ...rig.spawning('worker'), step: 'worker' });
@@ -153,7 +153,7 @@ describe('after the engine is gone', () => {
     expect(outputsOf(await rig.find(rig.spawning('worker')))).toEqual(first);
   });
 
-  test('an agent that died is lost, and can be started anew in its session', async () => {
+  test('an agent that died is lost, and can be started again in its session', async () => {
     const { session_id: session } = outputsOf(await rig.spawned('worker'));
     await rig.lose({ ...rig.spawning('worker'), step: 'worker' });
     rig.nextLife();
@@ -162,7 +162,7 @@ describe('after the engine is gone', () => {
     expect(await rig.start(rig.spawning('worker', revival))).toMatchObject({ ...SUCCESS, session });
   });
 
-  test('an agent that a stop meets before anybody has looked for it is ended', async () => {
+  test('an agent that is stopped before anybody searched for it exits', async () => {
     await rig.spawned('worker');
     rig.nextLife();
     const outcome = rig.find(rig.spawning('worker'));
@@ -171,7 +171,7 @@ describe('after the engine is gone', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('a script that has changed since is not followed', async () => {
+  test('changes of the script since then are ignored', async () => {
     const script = '[[on]]\ndo = [{ done = { first = true } }]';
     await using own = { rig: new AgentRig({ script }), [Symbol.asyncDispose]: () => own.rig.close() };
     await own.rig.spawned('a');
@@ -183,7 +183,7 @@ describe('after the engine is gone', () => {
   });
 });
 
-test('engines that ask at the same time start one agent', async () => {
+test('concurrent engines start one agent', async () => {
   const outcomes = Array.from({ length: 4 }, () => {
     rig.nextLife();
     return rig.start(rig.spawning('worker'));

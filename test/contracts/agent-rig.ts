@@ -1,5 +1,5 @@
-// Agents under test: a temporary run, the simulated agent as the real process that it is, and a `meow` on its PATH that
-// writes down how it is called and answers as it is told to.
+// Agents under test: a temporary run, the simulated agent as a real process, and a `meow` on its PATH that records its
+// calls and answers as configured.
 
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
@@ -32,7 +32,7 @@ import { appears, gone } from './driver-command-rig.ts';
 import { find, start } from './driver.ts';
 import type { DriverRig } from './driver.ts';
 
-/** What a driver of this rig is made of, as data: another process can make the same. */
+/** The options of a driver as data, so that another process can create the same driver. */
 export interface AgentRigOptions extends Omit<AgentDriverOptions, 'hosts'> {
   readonly command: readonly string[];
   readonly script: string | null;
@@ -74,7 +74,7 @@ let bundle: string | null = null;
 export class AgentRig implements DriverRig {
   driver: AgentsDriver;
   readonly runId = `wf-agents-${process.pid}-${++rigs}`;
-  /** Where agents work. */
+  /** Working directory of agents. */
   readonly folder: string;
   readonly runFolder: string;
   readonly options: AgentRigOptions;
@@ -142,7 +142,7 @@ export class AgentRig implements DriverRig {
     return { id, step, attempt: Number(attempt), spec, session: { kind: 'fresh' }, lane: 'main', variables: {} };
   }
 
-  /** Starts an agent, and holds that to be no subject of the test. */
+  /** Starts an agent; the start itself is not under test. */
   async spawned(agent: string, more: Partial<SpawnSpec<FilledText>> & { id?: string } = {}): Promise<Outcome> {
     const outcome = await this.start(this.spawning(agent, more));
     if (outcome.kind === 'failure') throw new Error(JSON.stringify(outcome.failure));
@@ -161,7 +161,7 @@ export class AgentRig implements DriverRig {
     return join(this.folder, name);
   }
 
-  /** A file of the start of an agent. */
+  /** A file of an agent's start. */
   startFile(agent: string, name: string, id = `spawn-${agent}#1`): string {
     return join(this.runFolder, 'agents', fileName(agent), fileName(id), name);
   }
@@ -170,15 +170,15 @@ export class AgentRig implements DriverRig {
     return readFileSync(this.startFile(agent, 'stdout', id), 'utf8');
   }
 
-  /** Resolves when the agent has said this. */
+  /** Resolves when the agent has printed this text. */
   async says(agent: string, text: string, id?: string): Promise<void> {
     const file = this.startFile(agent, 'stdout', id);
-    // Once it is there, its own folder is watched.
+    // Once it exists, its own folder is watched.
     await appears(file, () => true);
     await appears(file, (said) => said.includes(text));
   }
 
-  /** How `meow` was called: the step, a bar, the arguments. */
+  /** Calls of `meow`: the step, a bar, the arguments. */
   calls(): readonly string[] {
     const file = join(this.#root, 'calls');
     return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
@@ -189,12 +189,12 @@ export class AgentRig implements DriverRig {
     await appears(file, (text) => text.split('\n').includes(line));
   }
 
-  /** The next so many `meow done` are refused. */
+  /** Rejects the next `times` calls of `meow done`. */
   refuseDone(times: number): void {
     for (let time = 1; time <= times; time += 1) mkdirSync(join(this.#root, `refusal-${time}`));
   }
 
-  /** What `meow prime` gives. */
+  /** Output of `meow prime`. */
   primeWith(text: string): void {
     writeFileSync(join(this.#root, 'prime'), text);
   }
@@ -264,7 +264,7 @@ case $1 in
 esac
 `;
 
-/** An agent tells of its beginning, and one that has a pipe waits for it before it begins in earnest. */
+/** An agent reports its start, and if it has a pipe it waits there before it works. */
 const HOLDING = `#!/bin/sh
 echo x >> "$TEST/work/$MEOW_AGENT"
 if [ -n "$FAILS" ]; then exit "$FAILS"; fi
@@ -276,7 +276,7 @@ function writeProgram(path: string, text: string): void {
   chmodSync(path, 0o755);
 }
 
-/** The simulated agent, as the build makes it. */
+/** The simulated agent from the build. */
 function simBundle(): string {
   if (bundle !== null) return bundle;
   const outfile = join(mkdtempSync(join(tmpdir(), 'meow-sim-')), 'sim-agent.cjs');

@@ -21,7 +21,7 @@ driverContract(
 );
 
 describe('the spawner', () => {
-  test('starts commands as they are started without it', async () => {
+  test('starts commands in the same way as without it', async () => {
     const script = 'echo "$0 $# $ODD $PERL5OPT $STEP_VAR"; umask; ls /proc/self/fd | wc -l';
     const both = [WITHOUT, await readySpawner(ENVIRONMENT)].map(async (spawner) => {
       const rig = new CommandRig({ spawner, environment: ENVIRONMENT });
@@ -35,7 +35,7 @@ describe('the spawner', () => {
     expect(withSpawner).toEqual(without);
   });
 
-  test('leaves nothing of one command to the next', async () => {
+  test('keeps nothing of one command for the next', async () => {
     const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT), environment: ENVIRONMENT });
     const script = 'echo "${ONCE-none} $GONE $PWD ${PATH%%:*}"';
     const many = async (wish = {}): Promise<ReadonlySet<string>> =>
@@ -47,7 +47,7 @@ describe('the spawner', () => {
     await rig.close();
   });
 
-  test('gives each command a session of its own', async () => {
+  test('gives each command its own session', async () => {
     const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
     const effect = rig.command('ps -o pgid=,sid= -p $(sh -c "echo \\$PPID")', { captures: [from('stdout')] });
     const outcome = await start(rig, effect);
@@ -58,7 +58,7 @@ describe('the spawner', () => {
     await rig.close();
   });
 
-  test('that is killed leaves what it started running, and the driver goes on without it', async () => {
+  test('that is killed leaves its commands running, and the driver continues without it', async () => {
     const spawner = await readySpawner(ENVIRONMENT);
     const rig = new CommandRig({ spawner });
     const effect = rig.effect('holds');
@@ -73,7 +73,7 @@ describe('the spawner', () => {
     await rig.close();
   });
 
-  test('that is killed in the middle of many starts leaves each of them to be answered once, and run once', async () => {
+  test('that is killed during many starts has each of them run and answered once', async () => {
     const spawner = await readySpawner(ENVIRONMENT);
     const rig = new CommandRig({ spawner });
     const effects = Array.from({ length: 300 }, (_, index) => rig.effect(index % 3 === 0 ? 'fails' : 'succeeds'));
@@ -99,7 +99,7 @@ describe('the spawner', () => {
   });
 
   test.for(['begun 1 12begun 2 13', 'begun 1', 'rubbish', ''])(
-    'that says what cannot be understood (%j) is ended, and the driver goes on without it',
+    'that sends an invalid message (%j) is stopped, and the driver continues without it',
     async (garbled) => {
       const rig = new CommandRig({ spawner: WITHOUT });
       writeFileSync(rig.path('garbling'), `#!/bin/sh\necho ready; read -r line; echo '${garbled}'; exec sleep 1000\n`, {
@@ -120,7 +120,7 @@ describe('the spawner', () => {
     },
   );
 
-  test('tells of many ends and refusals at once without mixing them up', async () => {
+  test('reports many ends and refusals at once without confusing them', async () => {
     const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
     const outcomes = await Promise.all(
       Array.from({ length: 200 }, (_, index) => rig.run(`exit ${index}`, { cwd: index % 2 === 0 ? null : 'nowhere' })),
@@ -133,7 +133,7 @@ describe('the spawner', () => {
 });
 
 describe('a command that the spawner has prepared', () => {
-  test('begins when it is asked for, in the process that was made ready', async () => {
+  test('starts on request, in the prepared process', async () => {
     const { rig, effect, pid } = await onePrepared();
     expect(existsSync(rig.stepFile(effect, 'status'))).toBe(false);
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
@@ -141,7 +141,7 @@ describe('a command that the spawner has prepared', () => {
     await rig.close();
   });
 
-  test('does not begin where the spawner goes, and is started without it', async () => {
+  test('does not start if the spawner dies, and is started without it', async () => {
     const { rig, effect, spawner, pid } = await onePrepared();
     process.kill(spawner.pid, 'SIGKILL');
     await gone(pid);
@@ -151,7 +151,7 @@ describe('a command that the spawner has prepared', () => {
     await rig.close();
   });
 
-  test('may die before it is asked for: another process becomes the command', async () => {
+  test('may die before the request: another process becomes the command', async () => {
     const { rig, effect, pid } = await onePrepared();
     process.kill(pid, 'SIGKILL');
     expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
@@ -162,7 +162,7 @@ describe('a command that the spawner has prepared', () => {
     await rig.close();
   });
 
-  test('and cannot be made ready is refused when it is asked for', async () => {
+  test('whose preparation fails is refused on request', async () => {
     const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
     const effect = rig.command('true', { cwd: 'nowhere' });
     rig.driver.prepare?.(effect);
@@ -172,7 +172,7 @@ describe('a command that the spawner has prepared', () => {
     await rig.close();
   });
 
-  test('is one of many in a row, each with its own environment', async () => {
+  test('may be one of many in a row, each with its own environment', async () => {
     const rig = new CommandRig({ spawner: await readySpawner(ENVIRONMENT) });
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f']) {
       const env = name === 'c' ? { ONLY_C: 'c' } : {};

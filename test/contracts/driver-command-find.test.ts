@@ -1,4 +1,4 @@
-// G2: what an engine started that was killed is found again, taken as finished, or cleared away.
+// G2: commands of a killed engine are found again, counted as finished, or cleaned up.
 
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -20,7 +20,7 @@ afterEach(() => rig.close());
 const lost = { kind: 'failure', failure: { kind: 'lost' } };
 
 describe('after kill -9 of the engine', () => {
-  test('a command that ended meanwhile is taken as finished, with its outputs', async () => {
+  test('a command that ended meanwhile counts as finished, with its outputs', async () => {
     const effect = rig.command(`${rig.holding('a')}; echo "line: $line"`, { captures: [from('stdout')], step: 'a' });
     await killedEngine([effect]);
     await rig.release(effect);
@@ -28,7 +28,7 @@ describe('after kill -9 of the engine', () => {
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('a command that still lives is waited for', async () => {
+  test('a command that is still running is awaited', async () => {
     const effect = rig.command(`${rig.holding('a')}; exit 3`, { step: 'a' });
     await killedEngine([effect]);
     const outcome = rig.find(effect);
@@ -37,7 +37,7 @@ describe('after kill -9 of the engine', () => {
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('a command that was killed too is lost, and what it left is stopped', async () => {
+  test('a command that was killed too is lost, and its remaining processes are stopped', async () => {
     const stray = `setsid sh -c 'echo > stray; sleep 1000; true' &`;
     const effect = rig.command(`${stray} ${rig.holding('a')}`, { step: 'a' });
     await killedEngine([effect]);
@@ -49,7 +49,7 @@ describe('after kill -9 of the engine', () => {
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('a command that replaced its shell is found as well', async () => {
+  test('a command that replaced its shell is also found', async () => {
     const effect = rig.command(`${rig.holding('a')}; exec sh -c "exit 6"`, { step: 'a' });
     await killedEngine([effect]);
     const outcome = rig.find(effect);
@@ -70,7 +70,7 @@ describe('after kill -9 of the engine', () => {
     ]);
   });
 
-  test('two engines in a row may be killed', async () => {
+  test('a second engine may be killed as well', async () => {
     const effect = rig.command(rig.holding('a'), { step: 'a' });
     await killedEngine([effect]);
     rig.nextLife();
@@ -83,15 +83,15 @@ describe('after kill -9 of the engine', () => {
 });
 
 describe('a record', () => {
-  test('of another process with the same pid is not mistaken for the command', async () => {
+  test('of another process with the same pid is not confused with the command', async () => {
     const effect = rig.command('echo x >> began');
     record(effect, 'status', `${process.pid} 1000000000 ${bootId()}\n`);
-    // This process carries no marker.
+    // This process has no marker.
     expect(await rig.find(effect)).toMatchObject(lost);
     expect(existsSync(rig.path('began'))).toBe(false);
   });
 
-  test('of a process that started later than the record is not mistaken for the command', async () => {
+  test('of a process that started later is not confused with the command', async () => {
     const effect = rig.command(rig.holding('a'), { step: 'a' });
     void start(rig, effect);
     await rig.begun(effect);
@@ -102,7 +102,7 @@ describe('a record', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('from before the machine was started again tells of nobody who lives', async () => {
+  test('from before a reboot names no running process', async () => {
     const effect = rig.command(rig.holding('a'), { step: 'a' });
     void start(rig, effect);
     await rig.begun(effect);
@@ -112,13 +112,13 @@ describe('a record', () => {
     expect(await rig.find(effect)).toMatchObject(lost);
   });
 
-  test('of a status stands, whatever became of the process', async () => {
+  test('of an exit code is final, whatever happened to the process', async () => {
     const effect = rig.command('exit 1');
     record(effect, 'status', `${process.pid} 1 00000000-0000-0000-0000-000000000000\nexit 0\n`);
     expect(await rig.find(effect)).toMatchObject({ kind: 'success' });
   });
 
-  test('that was begun and never completed tells of a beginning', async () => {
+  test('that was started and not completed means that the command started', async () => {
     const effect = rig.command('echo x >> began');
     record(effect, 'status', '');
     expect(await rig.find(effect)).toMatchObject(lost);
@@ -128,15 +128,15 @@ describe('a record', () => {
     });
   });
 
-  test('that is cut off does not count', async () => {
+  test('that is truncated is ignored', async () => {
     const effect = rig.command('echo x >> began', { step: 'a' });
     record(effect, 'status', `${process.pid} 1 ${bootId()}\nexit 1`);
     expect(await rig.find(effect)).toMatchObject(lost);
   });
 });
 
-describe('an attempt begins once (command/1)', () => {
-  test('though it is asked for by many engines', async () => {
+describe('an attempt starts once (command/1)', () => {
+  test('even if many engines request it', async () => {
     const effect = rig.command(`${rig.holding('a')}; exit 5`, { step: 'a' });
     const outcomes = [start(rig, effect)];
     for (let life = 0; life < 5; life += 1) {
@@ -150,25 +150,25 @@ describe('an attempt begins once (command/1)', () => {
     expect(readFileSync(rig.stepFile(effect, 'stderr'), 'utf8')).toBe('');
   });
 
-  test('though it is asked for twice by one', async () => {
+  test('even if one engine requests it twice', async () => {
     const effect = rig.effect('succeeds');
     const outcomes = await Promise.all([start(rig, effect), rig.find(effect)]);
     expect(outcomes).toMatchObject([{ kind: 'success' }, { kind: 'success' }]);
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('and the next attempt of the step is another one', async () => {
+  test('and the next attempt of the step is separate', async () => {
     const again = { step: 'a' };
     expect(await rig.printed('echo $MEOW_ATTEMPT', { ...again, attempt: 1 })).toBe('1');
     expect(await rig.printed('echo $MEOW_ATTEMPT', { ...again, attempt: 2 })).toBe('2');
   });
 
-  test('and a status of 125 is like any other', async () => {
+  test('and exit code 125 has no special meaning', async () => {
     expect(await rig.run('exit 125')).toMatchObject({ failure: { kind: 'exit-nonzero', code: 125 } });
   });
 });
 
-test('a process that has not come to write its record is waited for', async () => {
+test('a process that has not yet written its record is awaited', async () => {
   const effect = rig.command(`${rig.holding('a')}; exit 4`, { step: 'a' });
   void start(rig, effect);
   await rig.begun(effect);
@@ -181,17 +181,17 @@ test('a process that has not come to write its record is waited for', async () =
   expect(rig.timesBegun(effect)).toBe(1);
 });
 
-test('300 commands at once are all answered, and no file is left open', async () => {
+test('300 parallel commands are all answered, and no file stays open', async () => {
   const open = (): number => (existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd').length : 0);
   await rig.run('true');
   const before = open();
   const outcomes = await Promise.all(Array.from({ length: 300 }, (_, index) => rig.run(`exit ${index % 2}`)));
   expect(outcomes.filter(({ kind }) => kind === 'success')).toHaveLength(150);
-  // The launcher's three pipes stay.
+  // The launcher's three pipes stay open.
   expect(open()).toBeLessThanOrEqual(before + 3);
 });
 
-test('a command that the system has no room for is started when there is room again', async () => {
+test('a command that the system cannot start for lack of resources is retried', async () => {
   const fixture = fileURLToPath(new URL('../fixtures/commands/exhausted.ts', import.meta.url));
   const options = {
     runId: rig.runId,
@@ -213,12 +213,12 @@ test('a command that the system has no room for is started when there is room ag
   expect(stdout).toBe('full\nsuccess\n');
 });
 
-test('a run folder that cannot be written is a failure, not an exception', async () => {
+test('a run folder that is not writable is a failure, not an exception', async () => {
   writeFileSync(join(rig.runFolder, 'steps'), 'a file where a folder should be');
   expect(await rig.run('true')).toMatchObject({ failure: { kind: 'not-started' } });
 });
 
-/** An engine that has started these, and was killed when all had begun. */
+/** An engine that has started these, and was killed when all of them were running. */
 async function killedEngine(effects: readonly Effect[]): Promise<void> {
   const options = {
     runId: rig.runId,

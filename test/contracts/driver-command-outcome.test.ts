@@ -1,4 +1,4 @@
-// What becomes of a command that has ended: its verdict, its outputs, what it said.
+// Results of finished commands: outcome, outputs, quoted text.
 
 import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ describe('a command', () => {
     expect(await rig.run('true')).toEqual(success({ exit_code: 0, outcome: 'true' }));
   });
 
-  test('that exits with another status fails, with the end of what it said', async () => {
+  test('that exits with another code fails, with the end of its output', async () => {
     expect(await rig.run('echo said; echo complained >&2; exit 3')).toEqual({
       kind: 'failure',
       failure: failure('exit-nonzero', 'the command exited with status 3', {
@@ -32,7 +32,7 @@ describe('a command', () => {
     expect(await rig.run('exit 3')).toMatchObject({ failure: { output: null } });
   });
 
-  test('that says a lot is quoted from its end, in whole characters', async () => {
+  test('with much output is quoted from its end, in whole characters', async () => {
     const outcome = await rig.run('yes é | head -c 10001 >&2; echo the end >&2; exit 1');
     const output = outcome.kind === 'failure' ? (outcome.failure.output ?? '') : '';
     expect(output).toMatch(/^é?\n(é\n)+.*the end$/s);
@@ -40,7 +40,7 @@ describe('a command', () => {
     expect(Buffer.byteLength(output)).toBeLessThanOrEqual(4_096);
   });
 
-  test('that is killed fails by that signal', async () => {
+  test('that is killed fails with that signal', async () => {
     for (const script of ['kill -KILL $$', 'sh -c \'kill -KILL "$$"\'', 'kill -KILL 0']) {
       expect(await rig.run(script)).toMatchObject({
         failure: { kind: 'signal', code: 137, message: expect.stringContaining('SIGKILL') as unknown },
@@ -52,7 +52,7 @@ describe('a command', () => {
 describe('a condition', () => {
   const verdict = 'condition';
 
-  test('takes the route of its status', async () => {
+  test('takes the route of its exit code', async () => {
     expect(await rig.run('true', { verdict })).toMatchObject({
       route: 'true',
       outputs: { outcome: 'true', exit_code: 0 },
@@ -78,7 +78,7 @@ describe('a condition', () => {
 });
 
 describe('outputs', () => {
-  test('are what was printed, trimmed at both ends', async () => {
+  test('are the printed text, trimmed', async () => {
     const captures = [from('stdout'), from('stderr'), from('exit-code')];
     const script = String.raw`printf '\n\t  two\n words \r\n\n'; echo ' err ' >&2`;
     expect(await rig.run(script, { captures })).toMatchObject({
@@ -87,12 +87,12 @@ describe('outputs', () => {
     expect(await rig.run('printf "\\n \\n"', { captures })).toMatchObject({ outputs: { stdout: '', stderr: '' } });
   });
 
-  test('survive bytes that are no text', async () => {
+  test('survive bytes that are not text', async () => {
     const outcome = await rig.printed(String.raw`printf 'a\303\050\377\000z\n'`);
     expect(outcome).toBe('a\u{fffd}(\u{fffd}\0z');
   });
 
-  test('have their types', async () => {
+  test('have their declared types', async () => {
     const take = (script: string, type: 'integer' | 'number' | 'boolean' | 'json' | 'string') =>
       rig.run(script, { captures: [from('stdout', { name: 'x', type })] });
     expect(await take('echo 42', 'integer')).toMatchObject({ outputs: { x: 42 } });
@@ -109,7 +109,7 @@ describe('outputs', () => {
     });
   });
 
-  test('come from files, seen from the folder of the command', async () => {
+  test('come from files relative to the command’s working directory', async () => {
     const captures = [
       fromFile('made.txt', { name: 'text' }),
       fromFile('made.json', { name: 'data', type: 'json' }),
@@ -122,7 +122,7 @@ describe('outputs', () => {
     });
   });
 
-  test('whose file is absent fail the step, unless they may be', async () => {
+  test('whose file is missing fail the step, unless they are optional', async () => {
     const captures = [fromFile('nope', { name: 'a' }), from('stdout')];
     expect(await rig.run('echo hi', { captures })).toMatchObject({
       failure: {
@@ -143,7 +143,7 @@ describe('outputs', () => {
     expect(outcome).toMatchObject({ failure: { kind: 'output-missing' } });
   });
 
-  test('are taken as far as possible where the command failed', async () => {
+  test('are captured as far as possible if the command failed', async () => {
     const captures = [from('stdout'), fromFile('nope', { name: 'a' }), from('stderr', { type: 'json' })];
     expect(await rig.run('echo some; echo no json >&2; exit 2', { captures })).toMatchObject({
       failure: { kind: 'exit-nonzero', code: 2, outputs: { stdout: 'some', exit_code: 2, outcome: 'false' } },
@@ -152,14 +152,14 @@ describe('outputs', () => {
 });
 
 describe('large outputs', () => {
-  test('are not limited, and not read where nobody asks', async () => {
+  test('are not limited, and not read unless requested', async () => {
     const effect = rig.command('head -c 50000000 /dev/zero; head -c 50000000 /dev/zero >&2');
     expect(await new Promise((resolve) => rig.driver.start(effect, resolve))).toMatchObject({ kind: 'success' });
     expect(statSync(rig.stepFile(effect, 'stdout')).size).toBe(50_000_000);
     expect(statSync(rig.stepFile(effect, 'stderr')).size).toBe(50_000_000);
   });
 
-  test('stay in a file, trimmed, and their value says where', async () => {
+  test('stay in a file, trimmed, and their value names the file', async () => {
     const script = `printf '\\n %.0s' $(seq 50000); head -c 50000000 /dev/zero | tr '\\0' x; printf '\\n %.0s' $(seq 50000)`;
     const outcome = await rig.run(script, { captures: [from('stdout', { name: 'big' })], step: 'make' });
     expect(outcome).toMatchObject({
@@ -170,7 +170,7 @@ describe('large outputs', () => {
     expect(kept.every((byte) => byte === 0x78)).toBe(true);
   });
 
-  test('may be nothing but white space', async () => {
+  test('may be only white space', async () => {
     const outcome = await rig.run(`head -c 3000000 /dev/zero | tr '\\0' ' '`, {
       captures: [from('stdout')],
       step: 'blank',
@@ -178,7 +178,7 @@ describe('large outputs', () => {
     expect(outcome).toMatchObject({ outputs: { stdout: { $file: 'steps/blank/1/outputs/stdout', bytes: 0 } } });
   });
 
-  test('of files are kept as they are', async () => {
+  test('of files are stored unchanged', async () => {
     const captures = [fromFile('big', { name: 'a/b' })];
     const outcome = await rig.run('{ echo; head -c 2000000 /dev/zero; } > big', { captures, step: 'make' });
     expect(outcome).toMatchObject({ outputs: { 'a/b': { bytes: 2_000_001 } } });
@@ -186,14 +186,14 @@ describe('large outputs', () => {
     expect(statSync(join(rig.runFolder, value.$file)).size).toBe(2_000_001);
   });
 
-  test('are named as kept where the command failed, too', async () => {
+  test('are also stored if the command failed', async () => {
     const outcome = await rig.run('yes | head -c 2000000; exit 3', { captures: [from('stdout')] });
     expect(outcome).toMatchObject({
       failure: { code: 3, kept: ['stdout'], outputs: { stdout: { bytes: 1_999_999 } } },
     });
   });
 
-  test('what is shaped like one of them is data', async () => {
+  test('a value that has the same form is data', async () => {
     const forged = { $file: '../../secret', bytes: 1 };
     const captures = [from('stdout', { type: 'json' })];
     expect(await rig.run(`echo '${JSON.stringify(forged)}'`, { captures })).toMatchObject({
@@ -202,7 +202,7 @@ describe('large outputs', () => {
     });
   });
 
-  test('of JSON are kept once they are seen to be JSON', async () => {
+  test('of JSON are stored after validation', async () => {
     const captures = [fromFile('big', { type: 'json' })];
     const script = (end: string): string =>
       `{ printf '\n["'; yes | tr -d '\\n' | head -c 2000000; printf '${end}'; } > big`;
@@ -213,14 +213,14 @@ describe('large outputs', () => {
     expect(await rig.run(script('"'), { captures })).toMatchObject({ failure: { kind: 'output-invalid', kept: [] } });
   });
 
-  test('are no numbers', async () => {
+  test('cannot be numbers', async () => {
     const captures = [fromFile('big', { type: 'integer' })];
     expect(await rig.run(`head -c 2000000 /dev/zero | tr '\\0' 1 > big`, { captures })).toMatchObject({
       failure: { kind: 'output-invalid', message: expect.stringContaining('got 2000000 bytes') as unknown },
     });
   });
 
-  test('of files that anybody may read are private, and may be kept again', async () => {
+  test('of world-readable files are private, and may be stored again', async () => {
     const effect = rig.command('yes | head -c 2000000 > big; chmod 444 big', { captures: [fromFile('big')] });
     const first = await new Promise((resolve) => rig.driver.start(effect, resolve));
     expect(statSync(rig.stepFile(effect, 'outputs/file')).mode & 0o777).toBe(0o600);
@@ -242,10 +242,10 @@ describe('large outputs', () => {
     expect(used).toBe('1999999');
   });
 
-  test('of many gigabytes are no matter where nobody asks', async () => {
+  test('of many gigabytes cost nothing if nobody requests them', async () => {
     const effect = rig.command('exit 1');
     await new Promise((resolve) => rig.driver.start(effect, resolve));
-    // A hole: as long as a command's output could be, without the time to write it.
+    // A sparse file: as large as a command's output could be, without the time to write it.
     truncateSync(rig.stepFile(effect, 'stdout'), 6_000_000_000);
     writeFileSync(rig.stepFile(effect, 'stderr'), 'why');
     rig.nextLife();

@@ -1,6 +1,6 @@
-// Commands under test: a temporary run, effects written as scripts, and ways to wait for what commands do.
+// Commands under test: a temporary run, effects written as scripts, and ways to wait for commands.
 //
-// Scripts tell of themselves by making files in their folder, and hold by reading a pipe: nothing here waits for time.
+// Scripts signal by creating files in their folder, and block by reading a pipe: nothing here waits for time.
 
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
@@ -26,7 +26,7 @@ let rigs = 0;
 export class CommandRig implements DriverRig {
   driver: Driver;
   readonly runId = `wf-test-${process.pid}-${++rigs}`;
-  /** Where commands run. */
+  /** Working directory of commands. */
   readonly folder: string;
   readonly runFolder: string;
   readonly #options: CommandDriverOptions;
@@ -86,7 +86,7 @@ export class CommandRig implements DriverRig {
     return find(this, effect);
   }
 
-  /** Runs a script and takes what it printed. */
+  /** Runs a script and returns its output. */
   async printed(script: FilledText, wish: Wish = {}): Promise<string> {
     const outcome = await this.run(script, { ...wish, captures: [from('stdout')] });
     if (outcome.kind === 'failure') throw new Error(JSON.stringify(outcome.failure));
@@ -101,7 +101,7 @@ export class CommandRig implements DriverRig {
     return join(this.runFolder, 'steps', effect.step, String(effect.attempt), name);
   }
 
-  /** A script that makes the file `NAME` and then holds until the pipe `NAME.pipe` is written to. */
+  /** A script that creates the file `NAME` and then blocks until somebody writes to the pipe `NAME.pipe`. */
   holding(name: string): string {
     execFileSync('sh', ['-c', 'mkfifo "$0"', this.path(`${name}.pipe`)]);
     return `echo x >> ${name}; read -r line < ${name}.pipe`;
@@ -132,7 +132,7 @@ export class CommandRig implements DriverRig {
     return existsSync(this.path(effect.step)) ? readFileSync(this.path(effect.step), 'utf8').length / 2 : 0;
   }
 
-  /** What commands of this run left alive. */
+  /** Pids that commands of this run left alive. */
   left(): readonly number[] {
     return processesOfRun(this.runId).map(({ pid }) => pid);
   }
@@ -142,7 +142,7 @@ export class CommandRig implements DriverRig {
       try {
         process.kill(pid, 'SIGKILL');
       } catch (error) {
-        // It ended while we looked.
+        // It exited in the meantime.
         if (!isErrno(error, 'ESRCH')) throw error;
       }
     }
@@ -162,14 +162,14 @@ export function fromFile(path: FilledText, more: Partial<Capture<FilledText>> = 
   return { name: 'file', from: { kind: 'file', path }, type: 'any', required: true, ...more };
 }
 
-/** Resolves when the file is there, with such contents. Its folder may be missing yet. */
+/** Resolves when the file exists with matching contents. Its folder may not exist yet. */
 export function appears(path: string, fits: (text: string) => boolean = (text) => text !== ''): Promise<string> {
   return new Promise((resolve, reject) => {
     const existing = nearestFolder(path);
     const watcher = watch(existing, () => look());
     watcher.on('error', reject);
     const look = (): void => {
-      // On the way to where the file is: what happens in a folder is not told further up.
+      // Watch the nearest existing folder: a watch does not report changes in subfolders.
       if (existing !== dirname(path)) {
         if (existing === nearestFolder(path)) return;
         watcher.close();
@@ -191,7 +191,7 @@ function nearestFolder(path: string): string {
   return folder;
 }
 
-/** Resolves when no such process lives. There is no event for the end of a process that is not one's child. */
+/** Resolves when the process is gone. There is no event for the exit of a process that is not a child. */
 export async function gone(pid: number): Promise<void> {
   while (isAlive(pid)) await new Promise((resolve) => setTimeout(resolve, 5));
 }
@@ -205,7 +205,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether the text of a `status` file tells of an end. */
+/** Whether the text of a `status` file records an exit. */
 export function hasEnded(status: string): boolean {
   return /^exit \d+\n/m.test(status);
 }

@@ -1,4 +1,4 @@
-// How a script sees the world, and how its end is told: as if it had been run by a plain `sh -c`.
+// The environment of a script, and its exit: as if it had been run by a plain `sh -c`.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rig.close());
 
-/** Each may be run by the recording shell itself, or by one that it starts; both must give what `sh -c` gives. */
+/** Each may be run by the recording shell itself, or by a shell that it starts; both must behave like `sh -c`. */
 const SCRIPTS: readonly string[] = [
   'true',
   '',
@@ -86,7 +86,7 @@ describe('a script ends and prints as in a plain sh -c', () => {
     await asInPlainShell(rig, script);
   });
 
-  test('only scripts of which nothing ran leave no status', async () => {
+  test('only scripts that never ran leave no exit code', async () => {
     const without: string[] = [];
     for (const script of SCRIPTS) {
       const effect = rig.command(script);
@@ -107,7 +107,7 @@ describe('a script ends and prints as in a plain sh -c', () => {
 describe('long scripts', () => {
   const long = (end: string): string => `${'# filler\n'.repeat(25_000)}${end}`;
 
-  test('a script that is too long for an argument is run all the same', async () => {
+  test('a script that is too long for an argument still runs', async () => {
     const script = long('echo $0 $#; exit 3');
     expect(script.length).toBeGreaterThan(200_000);
     const effect = rig.command(script, { captures: [from('stdout')] });
@@ -116,7 +116,7 @@ describe('long scripts', () => {
     expect(readFileSync(rig.stepFile(effect, 'script'), 'utf8')).toBe(script);
   });
 
-  test('it leaves its status however it ends', async () => {
+  test('it records its exit code however it ends', async () => {
     const effect = rig.command(long('exec sh -c "exit 9"'));
     await new Promise((resolve) => rig.driver.start(effect, resolve));
     expect(readFileSync(rig.stepFile(effect, 'status'), 'utf8')).toMatch(/\nexit 9\n$/);
@@ -129,7 +129,7 @@ describe('another shell', () => {
     expect(await bash.rig.printed('a=(one two); echo "${a[1]}" $0 $# "${BASH_VERSION:+bash}"')).toBe('two bash 0 bash');
   });
 
-  test('is killed without leaving a status that it did not have', async () => {
+  test('is killed without recording a wrong exit code', async () => {
     await using bash = disposable(new CommandRig({ shell: 'bash' }));
     const effect = bash.rig.command('kill -TERM $$; sleep 100');
     const outcome = await new Promise<unknown>((resolve) => bash.rig.driver.start(effect, resolve));
@@ -138,7 +138,7 @@ describe('another shell', () => {
     expect(await bash.rig.find(effect)).toEqual(outcome);
   });
 
-  test('may be anything that takes -c', async () => {
+  test('may be anything that accepts -c', async () => {
     const shell = rig.path('mine');
     writeFileSync(shell, '#!/bin/sh\necho "mine: $1 $2"\n');
     chmodSync(shell, 0o755);
@@ -189,7 +189,7 @@ describe('the environment', () => {
     ]);
   });
 
-  test('has our folder in front of PATH', async () => {
+  test('has our folder first in PATH', async () => {
     const bin = join(rig.folder, 'bin');
     execFileSync('mkdir', [bin]);
     writeFileSync(join(bin, 'meow'), '#!/bin/sh\necho purr\n');
@@ -199,7 +199,7 @@ describe('the environment', () => {
     expect(await own.rig.printed('meow', { env: { PATH: '/usr/bin:/bin' } })).toBe('purr');
   });
 
-  test('leaves out variables that no environment can hold', async () => {
+  test('omits variables that no environment can hold', async () => {
     const variables = {
       small: 'x',
       large: 'x'.repeat(200_000),
@@ -215,22 +215,22 @@ describe('the environment', () => {
     [{ 'A=B': 'x' }, '"A=B" cannot be the name'],
     [{ '': 'x' }, '"" cannot be the name'],
     [{ A: 'x'.repeat(3_000_000) }, 'too long for this system'],
-  ] as const)('that cannot be is a failure: %#', async ([env, message]) => {
+  ] as const)('that is invalid is a failure: %#', async ([env, message]) => {
     expect(await rig.run('true', { env })).toMatchObject({
       failure: { kind: 'not-started', message: expect.stringContaining(message) as unknown },
     });
   });
 });
 
-describe('the folder of a command', () => {
-  test('is the one the run was started in, or the given one, seen from there', async () => {
+describe('the working directory of a command', () => {
+  test('is that of the run, or the given one, relative to it', async () => {
     execFileSync('mkdir', ['-p', rig.path('sub')]);
     expect(await rig.printed('pwd')).toBe(rig.folder);
     expect(await rig.printed('pwd', { cwd: 'sub' })).toBe(rig.path('sub'));
     expect(await rig.printed('pwd', { cwd: '/' })).toBe('/');
   });
 
-  test('must be there', async () => {
+  test('must exist', async () => {
     writeFileSync(rig.path('file'), '');
     for (const [cwd, words] of [
       ['nowhere', 'does not exist'],
@@ -247,8 +247,8 @@ describe('the folder of a command', () => {
   });
 });
 
-describe('texts with pieces in files', () => {
-  test('are read and quoted as their places demand', async () => {
+describe('texts with parts in files', () => {
+  test('are read and quoted as their places require', async () => {
     const value = `it's "$HOME" \`x\` \\ end`;
     const file = kept(value);
     expect(await rig.printed(['printf %s ', { file, quote: [{ kind: 'bare' }] }])).toBe(value);
@@ -267,7 +267,7 @@ describe('texts with pieces in files', () => {
     'steps/link/1/outputs/secret',
     'steps/a/1/stdout',
     'journal.jsonl',
-  ])('are read from nowhere but the outputs that the run has kept: %s', async (file) => {
+  ])('are read only from stored outputs of the run: %s', async (file) => {
     kept('mine');
     const secret = join(rig.runFolder, '../secret');
     writeFileSync(secret, 'secret');
@@ -296,7 +296,7 @@ describe('texts with pieces in files', () => {
   });
 });
 
-test('what a step leaves is private to its user, and the command keeps the umask', async () => {
+test('the files of a step are private to its user, and the command keeps the umask', async () => {
   const effect = rig.command('umask; touch made; head -c 1100000 /dev/zero', { captures: [from('stdout')] });
   await new Promise((resolve) => rig.driver.start(effect, resolve));
   const mode = (path: string): string => (statSync(path).mode & 0o777).toString(8);
@@ -309,7 +309,7 @@ test('what a step leaves is private to its user, and the command keeps the umask
   expect(mode(rig.path('made'))).toBe((0o666 & ~process.umask()).toString(8));
 });
 
-test('a step id that is too long for a file name has a folder all the same, and none shares one', async () => {
+test('a step id that is too long for a file name still has its own folder', async () => {
   const long = 'x'.repeat(300);
   for (const step of [`${long}.a`, `${long}.b`, '../../evil', 'a/b', 'a_b']) {
     expect(await rig.printed('echo "$MEOW_STEP"', { step })).toBe(step);
@@ -317,7 +317,7 @@ test('a step id that is too long for a file name has a folder all the same, and 
   expect(existsSync(join(rig.runFolder, '../evil'))).toBe(false);
 });
 
-/** A file among the outputs of an earlier step, as a text names it. */
+/** A stored output of an earlier step, as a text refers to it. */
 function kept(value: string): string {
   mkdirSync(join(rig.runFolder, 'steps/a/1/outputs'), { recursive: true });
   writeFileSync(join(rig.runFolder, 'steps/a/1/outputs/value'), value);
@@ -343,7 +343,7 @@ async function asInPlainShell(of: CommandRig, script: string): Promise<void> {
   expect(readFileSync(of.stepFile(effect, 'stdout'))).toEqual(plain.stdout);
   expect(readFileSync(of.stepFile(effect, 'stderr'), 'utf8')).toBe(plain.stderr.toString());
 
-  // And another engine would be told the same.
+  // Another engine would find the same.
   if (existsSync(of.stepFile(effect, 'status'))) {
     of.nextLife();
     expect(await of.find(effect)).toEqual(outcome);

@@ -8,7 +8,7 @@ import { start } from './driver.ts';
 
 /** Long enough that no test ends because of it. */
 const GRACE_MS = 600_000;
-/** Says that it is there, and stays. */
+/** Signals that it runs, and stays. */
 const STAY = 'echo $PPID > there; while :; do sleep 1000; done';
 
 let rig: CommandRig;
@@ -20,7 +20,7 @@ afterEach(() => rig.close());
 const stopped = { kind: 'failure', failure: { kind: 'stopped' } };
 
 describe('stopping gently', () => {
-  test('lets a command clean up, with all the time that it needs', async () => {
+  test('lets a command clean up, within its grace period', async () => {
     const script = `trap 'echo cleaning > cleaned; exit 0' TERM; echo > there; while :; do sleep 0.01; done`;
     const outcome = start(rig, rig.command(script, { step: 'a' }));
     await appears(rig.path('there'));
@@ -30,7 +30,7 @@ describe('stopping gently', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('reaches what the command started', async () => {
+  test('reaches the children of the command', async () => {
     const outcome = start(
       rig,
       rig.command('(sleep 1000 & sleep 1000) & sh -c "sleep 1000; true" & echo > there; wait'),
@@ -41,7 +41,7 @@ describe('stopping gently', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('reaches what left its group and its session', async () => {
+  test('reaches processes that left its group and its session', async () => {
     const outcome = start(rig, rig.command(`setsid sh -c 'echo $$ > there; sleep 1000; true' & wait; sleep 1000`));
     const pid = Number(await appears(rig.path('there')));
     rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
@@ -50,7 +50,7 @@ describe('stopping gently', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('reaches what hides its environment', async () => {
+  test('reaches processes that hide their environment', async () => {
     const outcome = start(rig, rig.command(`env -i sh -c 'echo $$ > there; sleep 1000; true'; true`));
     const pid = Number(await appears(rig.path('there')));
     rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
@@ -58,7 +58,7 @@ describe('stopping gently', () => {
     await gone(pid);
   });
 
-  test('wakes what has been suspended', async () => {
+  test('wakes suspended processes', async () => {
     const outcome = start(rig, rig.command('sh -c "kill -STOP \\$\\$" & echo > there; wait'));
     await appears(rig.path('there'));
     rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
@@ -66,14 +66,14 @@ describe('stopping gently', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('keeps what the command had said', async () => {
+  test('keeps the output of the command', async () => {
     const outcome = start(rig, rig.command('echo so far; echo > there; sleep 1000'));
     await appears(rig.path('there'));
     rig.driver.stop('step-1#1', { force: false, why: 'run-ending' });
     expect(await outcome).toMatchObject({ failure: { output: 'so far' } });
   });
 
-  test('ends in force when the time is up', async () => {
+  test('ends with force after the grace period', async () => {
     await using impatient = {
       rig: new CommandRig({ graceMs: 20 }),
       [Symbol.asyncDispose]: () => impatient.rig.close(),
@@ -86,8 +86,8 @@ describe('stopping gently', () => {
   });
 });
 
-describe('stopping at once', () => {
-  test('kills what does not want to end, wherever it is', async () => {
+describe('stopping with force', () => {
+  test('kills processes that ignore signals, wherever they are', async () => {
     const script = `trap '' TERM; setsid sh -c 'trap "" TERM; echo > stray; while :; do sleep 1000; done' & ${STAY}`;
     const outcome = start(rig, rig.command(script));
     await Promise.all([appears(rig.path('there')), appears(rig.path('stray'))]);
@@ -107,17 +107,17 @@ describe('stopping at once', () => {
   });
 });
 
-describe('a stop that comes', () => {
+describe('a stop', () => {
   test('after the end changes nothing', async () => {
     const effect = rig.command('exit 3');
     const outcome = start(rig, effect);
-    // The status is on disk, and the driver has not been told yet: no turn has passed.
+    // The status is on disk, and the driver has not seen it yet: no tick has passed.
     await appears(rig.stepFile(effect, 'status'), hasEnded);
     rig.driver.stop(effect.id, { force: true, why: 'run-ending' });
     expect(await outcome).toMatchObject({ failure: { kind: 'exit-nonzero', code: 3 } });
   });
 
-  test('before anybody looked for an earlier process ends that too', async () => {
+  test('before the search for an earlier process also stops that process', async () => {
     const effect = rig.command(STAY);
     void start(rig, effect);
     await appears(rig.path('there'));
@@ -128,7 +128,7 @@ describe('a stop that comes', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('while an earlier process is waited for ends it', async () => {
+  test('while an earlier process is awaited stops it', async () => {
     const effect = rig.command(STAY);
     void start(rig, effect);
     await appears(rig.path('there'));
@@ -140,7 +140,7 @@ describe('a stop that comes', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('for many at once ends them all', async () => {
+  test('of many commands at once stops them all', async () => {
     const effects = Array.from({ length: 50 }, (_, index) =>
       rig.command(`echo > there-${index}; sleep 1000; true`, { step: `s${index}` }),
     );
@@ -152,14 +152,14 @@ describe('a stop that comes', () => {
   });
 });
 
-test('what a command leaves running is left alone, and can be named', async () => {
+test('processes that a command leaves running are left alone, and can be listed', async () => {
   const script = `sleep 1000 & echo $! > inside; setsid sh -c 'echo $$ > outside; sleep 1000; true' & true`;
   expect(await rig.run(script)).toMatchObject({ kind: 'success' });
   const pids = [await appears(rig.path('inside')), await appears(rig.path('outside'))].map(Number);
   expect(rig.left()).toEqual(expect.arrayContaining(pids));
 });
 
-test('stopping one command leaves the others alone', async () => {
+test('stopping one command does not affect the others', async () => {
   const effects = [rig.effect('holds'), rig.effect('holds')] as const;
   const outcomes = effects.map((effect) => start(rig, effect));
   await Promise.all(effects.map((effect) => rig.begun(effect)));
@@ -169,7 +169,7 @@ test('stopping one command leaves the others alone', async () => {
   expect(await outcomes[1]).toMatchObject({ kind: 'success' });
 });
 
-test.runIf(process.platform === 'linux')('ps tells of the same processes as /proc', async () => {
+test.runIf(process.platform === 'linux')('ps lists the same processes as /proc', async () => {
   const effect = rig.effect('holds');
   const outcome = start(rig, effect);
   await rig.begun(effect);

@@ -1,30 +1,30 @@
-// What every driver owes the engine (engine/ports.ts), whatever its effects are made of. A driver, real or simulated,
-// is put into a rig that can begin a new life of the engine and can steer the world behind the driver.
+// The contract that every driver must fulfil (engine/ports.ts), whatever its effects are. A driver, real or simulated,
+// is put into a rig that can restart the engine and control the world behind the driver.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Driver } from '../../src/engine/ports.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
 
 export interface DriverRig {
-  /** The driver of the engine's present life. */
+  /** The driver of the current engine. */
   readonly driver: Driver;
-  /** The engine dies, and the next one has a driver that knows only what is left in the world. */
+  /** The engine dies, and the next one has a driver that knows only what exists in the world. */
   nextLife(): void;
-  /** Each call makes another step. `holds` goes on until it is released. */
+  /** Each call creates another step. `holds` runs until it is released. */
   effect(what: 'succeeds' | 'fails' | 'holds'): Effect;
-  /** Resolves when the effect is under way in the world. */
+  /** Resolves when the effect is running in the world. */
   begun(effect: Effect): Promise<void>;
-  /** Lets an effect that holds succeed; resolves when it has, whether or not a driver knows of it. */
+  /** Lets a held effect succeed; resolves when it has, whether or not a driver knows of it. */
   release(effect: Effect): Promise<void>;
-  /** Makes an effect that has begun vanish without a result. */
+  /** Makes a running effect vanish without a result. */
   lose(effect: Effect): Promise<void>;
-  /** How often the effect has been begun in the world. */
+  /** How often the effect has been started in the world. */
   timesBegun(effect: Effect): number;
   close(): Promise<void>;
 }
 
 export function driverContract(name: string, setUp: () => Promise<DriverRig>): void {
-  describe(`${name} keeps the contract of drivers`, () => {
+  describe(`${name} fulfils the contract of drivers`, () => {
     let rig: DriverRig;
     beforeEach(async () => {
       rig = await setUp();
@@ -39,7 +39,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(await start(rig, rig.effect('fails'))).toMatchObject({ kind: 'failure' });
     });
 
-    test('start, find and stop never answer while they are called', async () => {
+    test('start, find and stop never answer synchronously', async () => {
       const [first, second] = [rig.effect('succeeds'), rig.effect('succeeds')];
       let calling = true;
       const answered = [first, second].map(
@@ -53,7 +53,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(await Promise.all(answered)).toEqual([false, false]);
     });
 
-    test('many effects at once are each answered with their own outcome', async () => {
+    test('many concurrent effects are each answered with their own outcome', async () => {
       const effects = Array.from({ length: 40 }, (_, index) => rig.effect(index % 4 === 0 ? 'fails' : 'succeeds'));
       const outcomes = await Promise.all(effects.map((effect) => start(rig, effect)));
       expect(outcomes.map(({ kind }) => kind)).toEqual(
@@ -61,13 +61,13 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       );
     });
 
-    test('stopping what is not known is ignored', async () => {
+    test('stopping an unknown effect is ignored', async () => {
       rig.driver.stop('nobody#1', { force: false, why: 'run-ending' });
       rig.driver.stop('nobody#1', { force: true, why: 'run-ending' });
       expect(await start(rig, rig.effect('succeeds'))).toMatchObject({ kind: 'success' });
     });
 
-    test.for([false, true])('an effect that is stopped (force %s) is answered `stopped`', async (force) => {
+    test.for([false, true])('a stopped effect (force %s) is answered `stopped`', async (force) => {
       const effect = rig.effect('holds');
       const outcome = start(rig, effect);
       await rig.begun(effect);
@@ -86,21 +86,21 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       rig.driver.stop(effect.id, { force: true, why: 'run-ending' });
     });
 
-    test('an effect that is stopped in the turn it was asked for in is answered all the same', async () => {
+    test('an effect that is stopped in the same tick as its request is still answered', async () => {
       const effect = rig.effect('holds');
       const outcome = start(rig, effect);
       rig.driver.stop(effect.id, { force: false, why: 'run-ending' });
       expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
     });
 
-    test('what is prepared begins when it is asked for, and once', async () => {
+    test('a prepared effect starts on request, and once', async () => {
       const effect = rig.effect('succeeds');
       rig.driver.prepare?.(effect);
       expect(await start(rig, effect)).toMatchObject({ kind: 'success' });
       expect(rig.timesBegun(effect)).toBe(1);
     });
 
-    test('what is prepared may be stopped in the turn it is asked for in', async () => {
+    test('a prepared effect may be stopped in the tick of its request', async () => {
       const effect = rig.effect('holds');
       rig.driver.prepare?.(effect);
       const outcome = start(rig, effect);
@@ -108,7 +108,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
     });
 
-    test('what was prepared by an engine that died was never begun', async () => {
+    test('an effect that was prepared by a dead engine never started', async () => {
       const effect = rig.effect('succeeds');
       rig.driver.prepare?.(effect);
       rig.nextLife();
@@ -117,14 +117,14 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(rig.timesBegun(effect)).toBe(1);
     });
 
-    test('find starts what was never begun', async () => {
+    test('find starts an effect that never started', async () => {
       const effect = rig.effect('succeeds');
       rig.nextLife();
       expect(await find(rig, effect)).toMatchObject({ kind: 'success' });
       expect(rig.timesBegun(effect)).toBe(1);
     });
 
-    test('find takes the result of what has ended meanwhile, and does not begin it again', async () => {
+    test('find returns the result of an effect that has ended meanwhile, and does not restart it', async () => {
       const effect = rig.effect('holds');
       void start(rig, effect);
       await rig.begun(effect);
@@ -134,7 +134,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(rig.timesBegun(effect)).toBe(1);
     });
 
-    test('a result can be found by every life that asks', async () => {
+    test('a result can be found after every restart', async () => {
       const effect = rig.effect('fails');
       const first = await start(rig, effect);
       rig.nextLife();
@@ -144,7 +144,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(rig.timesBegun(effect)).toBe(1);
     });
 
-    test('find waits for what still lives', async () => {
+    test('find waits for an effect that is still running', async () => {
       const effect = rig.effect('holds');
       void start(rig, effect);
       await rig.begun(effect);
@@ -155,7 +155,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(rig.timesBegun(effect)).toBe(1);
     });
 
-    test('what was found again can be stopped', async () => {
+    test('an effect that was found again can be stopped', async () => {
       const effect = rig.effect('holds');
       void start(rig, effect);
       await rig.begun(effect);
@@ -165,7 +165,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(await outcome).toMatchObject({ kind: 'failure', failure: { kind: 'stopped' } });
     });
 
-    test('find answers `lost` for what began and left nothing', async () => {
+    test('find answers `lost` for an effect that started and left nothing', async () => {
       const effect = rig.effect('holds');
       void start(rig, effect);
       await rig.begun(effect);
@@ -175,7 +175,7 @@ export function driverContract(name: string, setUp: () => Promise<DriverRig>): v
       expect(rig.timesBegun(effect)).toBe(1);
     });
 
-    test('what is lost while it is waited for is answered `lost`', async () => {
+    test('an effect that is lost while it is awaited is answered `lost`', async () => {
       const effect = rig.effect('holds');
       void start(rig, effect);
       await rig.begun(effect);

@@ -1,4 +1,4 @@
-// What is left of runs is found, and goes only where nothing is lost.
+// Remains of runs are found, and removed only if nothing is lost.
 
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,8 +10,8 @@ import { GitRig, value } from './git-rig.ts';
 const ENDED: GcQuestion = { standing: () => 'ended', isForced: () => false };
 const FORCED: GcQuestion = { ...ENDED, isForced: () => true };
 
-describe('what is left of a run', () => {
-  test('is found and removed, all of it, and again without harm', async () => {
+describe('the remains of a run', () => {
+  test('are found and removed completely, and a repetition does no harm', async () => {
     await using rig = await GitRig.setup();
     const worktree = await rig.worktree();
     const other = await rig.worktree('wf-2');
@@ -60,7 +60,7 @@ describe('what is left of a run', () => {
       },
       '1 commit that no other',
     ],
-  ])('%s is kept, unless it is forced', async (_title, work, reason) => {
+  ])('%s are kept, unless forced', async (_title, work, reason) => {
     await using rig = await GitRig.setup();
     const worktree = await rig.worktree();
     work(rig);
@@ -72,7 +72,7 @@ describe('what is left of a run', () => {
     expect(existsSync(worktree.path)).toBe(false);
   });
 
-  test('goes once its commits are on another branch, or its worktree was deleted by hand', async () => {
+  test('are removed once the commits are on another branch, or the worktree was deleted by hand', async () => {
     await using rig = await GitRig.setup();
     const worktree = await rig.worktree();
     rig.git('trees/wf-1', 'commit', '--quiet', '--allow-empty', '-m', 'work');
@@ -83,7 +83,7 @@ describe('what is left of a run', () => {
     expect(value(await findRemains(repository))).toEqual([]);
   });
 
-  test('in place is its lease and its refs; the tree stays', async () => {
+  test('in place are its lease and its refs; the tree stays', async () => {
     await using rig = await GitRig.setup();
     rig.git('user', 'stash', '--quiet', '-u');
     const repository = await rig.open();

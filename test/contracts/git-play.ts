@@ -1,4 +1,4 @@
-// An agent that does anything at all to a working tree, by chance from a seed; and what must be there after it was undone.
+// An agent that makes random changes to a working tree, from a seed; and the expected state after undoing them.
 
 import { appendFileSync, chmodSync, existsSync, lstatSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import type { Random } from '../simulation/random.ts';
 import { picture } from './git-rig.ts';
 import type { GitRig, Picture } from './git-rig.ts';
 
-/** One character a byte: some are no UTF-8. */
+/** One character per byte: some are not valid UTF-8. */
 const NAMES: readonly string[] = [
   ['a.txt', 'b.txt', 'run.sh', 'dir/c.txt', 'dir/sub/f', 'dir/sub/g', 'deep/er/est', 'a.txt/inner', 'dir', 'link'],
   ['with space', 'caf\xe9', 'new\nline', '"q\\'],
@@ -38,7 +38,7 @@ export class Agent {
       try {
         perform();
       } catch (error) {
-        // It tries what cannot be done: a file in a file, a folder over itself.
+        // It tries impossible operations: a file in a file, a folder over itself.
         if (!(error instanceof Error && 'code' in error)) throw error;
       }
     }
@@ -142,7 +142,7 @@ export class Agent {
   }
 
   #git(...args: readonly string[]): void {
-    // A lock that was left would make all that follows tame.
+    // A leftover lock would make all following operations fail.
     rmSync(join(this.#gitDir(), 'index.lock'), { force: true });
     this.#rig.try(this.#folder, ...args);
   }
@@ -154,7 +154,7 @@ export class Agent {
 
 export interface Sight {
   readonly files: Picture;
-  /** Index, HEAD and whatever git says about the tree. */
+  /** The index, HEAD and the output of git about the tree. */
   readonly git: Readonly<Record<'index' | 'status' | 'operations', string>>;
   readonly ignored: readonly string[];
   readonly repositories: readonly string[];
@@ -174,7 +174,7 @@ export function see(rig: GitRig, folder: string): Sight {
     '--ignored=matching',
   );
   const records = status.split('\0');
-  // Git does not tell of an ignored folder that stands where a tracked file should be.
+  // Git does not report an ignored folder in the place of a tracked file.
   const tracked = rig.git(folder, 'ls-files', '-z').split('\0');
   const files = picture(path);
   const isFolder = (name: string) => name !== '' && [...files.keys()].some((file) => file.startsWith(`${name}/`));
@@ -186,7 +186,7 @@ export function see(rig: GitRig, folder: string): Sight {
     files,
     git: {
       index: rig.git(folder, 'ls-files', '-s', '-v', '-z'),
-      // What is in a repository within stays as it is, and so does what git says of it.
+      // The contents of a nested repository stay unchanged, and so does its status.
       status: records.filter((record) => !/^(?:!|1 \.M S\.)/.test(record)).join('\n'),
       operations: operations.filter((name) => existsSync(join(gitDir, name))).join(),
     },
@@ -195,7 +195,7 @@ export function see(rig: GitRig, folder: string): Sight {
   };
 }
 
-/** What there must be: all as it was, save what a snapshot does not have, which must be as it was before the restore. */
+/** The expected state: everything as in the snapshot, and files that a snapshot excludes as before the restore. */
 export function expected(then: Sight, before: Sight): Picture {
   const isLeft = (name: string): boolean => isCovered(name, [...then.ignored, ...then.repositories]);
   return new Map([
@@ -204,7 +204,7 @@ export function expected(then: Sight, before: Sight): Picture {
   ]);
 }
 
-/** A folder with tracked files in which there is a repository too: git does not see it, and neither do we. */
+/** A folder with tracked files that is also a repository: git does not see the repository, and neither do we. */
 export function withoutUnseen(files: Picture, { git }: Sight): Picture {
   const tracked = git.index.split('\0').map((record) => record.slice(record.indexOf('\t') + 1));
   return new Map(

@@ -1,4 +1,4 @@
-// What repositories are taken, and the working trees that runs get of them.
+// Accepted repositories, and the worktrees that runs get.
 
 import {
   chmodSync,
@@ -16,7 +16,7 @@ import { Repository } from '../../src/drivers/git/repository.ts';
 import { GitRig, picture, problem, value } from './git-rig.ts';
 
 describe('a repository', () => {
-  test('is refused where there is none, where it is bare, and where it has no commit', async () => {
+  test('is refused if it does not exist, is bare, or has no commit', async () => {
     await using rig = await GitRig.setup();
     const open = async (folder: string) => problem(await Repository.open(join(rig.base, folder), rig.environment));
     expect(await open('home')).toMatchObject({ kind: 'no-repository', cure: expect.stringContaining('git init') });
@@ -28,7 +28,7 @@ describe('a repository', () => {
     expect(await open('nowhere')).toMatchObject({ kind: 'gone' });
   });
 
-  test('needs a git, and not too old a one', async () => {
+  test('needs git in a recent version', async () => {
     await using rig = await GitRig.setup();
     const bin = join(rig.base, 'bin');
     mkdirSync(bin);
@@ -91,7 +91,7 @@ describe('a repository', () => {
 });
 
 describe('a worktree', () => {
-  test('is added on a branch of its own, and is the same when it is asked for again', async () => {
+  test('is added on its own branch, and is the same when requested again', async () => {
     await using rig = await GitRig.setup();
     const user = rig.userPicture();
     const worktree = await rig.worktree();
@@ -100,7 +100,7 @@ describe('a worktree', () => {
     writeFileSync(join(worktree.path, 'a.txt'), 'work');
     rig.git('trees/wf-1', 'commit', '--quiet', '-am', 'work');
     writeFileSync(join(worktree.path, 'b.txt'), 'more work');
-    // Also where the user's HEAD has moved on: the base is that of the run.
+    // Also if the user's HEAD has moved on: the base is that of the run.
     const repository = await rig.open();
     const again = value(await repository.addWorktree({ ...rig.request(repository), base: worktree.base }));
     expect(again.path).toBe(worktree.path);
@@ -108,7 +108,7 @@ describe('a worktree', () => {
     expect(rig.userPicture()).toEqual(user);
   });
 
-  test('is refused where its branch or its path is taken, and leaves them alone', async () => {
+  test('is refused if its branch or its path is in use, and leaves them unchanged', async () => {
     await using rig = await GitRig.setup();
     const repository = await rig.open();
     rig.git('user', 'branch', 'meow/run-wf-1');
@@ -121,7 +121,7 @@ describe('a worktree', () => {
     expect(rig.git('user', 'branch', '--list', 'meow/run-wf-2')).toBe('');
   });
 
-  test('is for one run', async () => {
+  test('belongs to one run', async () => {
     await using rig = await GitRig.setup();
     const repository = await rig.open();
     await rig.worktree('wf-1');
@@ -131,7 +131,7 @@ describe('a worktree', () => {
     expect(problem(await repository.addWorktree(moved))).toMatchObject({ kind: 'path-taken' });
   });
 
-  test("and the run's folder are never inside of one another, also by way of a link", async () => {
+  test("and the run's folder are never inside each other, not even through a link", async () => {
     await using rig = await GitRig.setup();
     const repository = await rig.open();
     const request = rig.request(repository);
@@ -147,7 +147,7 @@ describe('a worktree', () => {
     }
   });
 
-  test("is within the user's tree only where git ignores it", async () => {
+  test("is inside the user's tree only if git ignores it", async () => {
     await using rig = await GitRig.setup();
     const repository = await rig.open();
     const request = { ...rig.request(repository), path: join(rig.user, '.meow/trees/wf-1') };
@@ -161,7 +161,7 @@ describe('a worktree', () => {
     expect((rig.userPicture() as { status: string }).status).toBe(user.status);
   });
 
-  test('is refused once somebody has deleted it', async () => {
+  test('is refused after somebody deleted it', async () => {
     await using rig = await GitRig.setup();
     const worktree = await rig.worktree();
     rig.git('trees/wf-1', 'commit', '--quiet', '--allow-empty', '-m', 'work');
@@ -171,7 +171,7 @@ describe('a worktree', () => {
     expect(problem(await worktree.snapshot('x'))).toMatchObject({ kind: 'gone' });
   });
 
-  test('is completed where the engine died while it was added', async () => {
+  test('is completed if the engine died while adding it', async () => {
     await using rig = await GitRig.setup();
     const repository = await rig.open();
     const request = rig.request(repository);
@@ -218,7 +218,7 @@ describe('a worktree', () => {
     }
   });
 
-  test('is added for several runs at the same time', async () => {
+  test('is added for several runs in parallel', async () => {
     await using rig = await GitRig.setup();
     const repository = await rig.open();
     const requests = ['wf-1', 'wf-2', 'wf-3', 'wf-4', 'wf-5', 'wf-6'].map((run) =>
@@ -230,7 +230,7 @@ describe('a worktree', () => {
 });
 
 describe('a run in place', () => {
-  test('is refused where the tree has changes, untracked files too', async () => {
+  test('is refused if the tree has changes or untracked files', async () => {
     await using rig = await GitRig.setup();
     const repository = await rig.open();
     const request = { run: 'wf-1', runFolder: join(rig.base, 'runs') };
@@ -245,7 +245,7 @@ describe('a run in place', () => {
     });
   });
 
-  test("is refused where git does not ignore the run's folder in the tree", async () => {
+  test("is refused if git does not ignore the run's folder in the tree", async () => {
     await using rig = await GitRig.setup();
     rig.git('user', 'stash', '--quiet', '-u');
     const repository = await rig.open();
@@ -253,7 +253,7 @@ describe('a run in place', () => {
     expect(problem(await repository.inPlace(request))).toMatchObject({ kind: 'not-ignored' });
   });
 
-  test('has the tree to itself, also after a crash, until it is released; and can be rolled back', async () => {
+  test('owns the tree, also after a crash, until it is released; and can be rolled back', async () => {
     await using rig = await GitRig.setup();
     rig.git('user', 'stash', '--quiet', '-u');
     rig.git('user', 'checkout', '--quiet', '-b', 'feature');

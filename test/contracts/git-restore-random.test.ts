@@ -1,6 +1,6 @@
-// Whatever an agent does: a restore brings back byte for byte what was there, and touches nothing else.
+// After any changes by an agent, a restore brings back the previous state byte for byte, and touches nothing else.
 //
-// More seeds, or others: MEOW_GIT_SEEDS=200 MEOW_GIT_FIRST=1000.
+// More or other seeds: MEOW_GIT_SEEDS=200 MEOW_GIT_FIRST=1000.
 
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ const TREE = 'trees/wf-1';
 
 describe('whatever an agent does', () => {
   const seeds = Array.from({ length: SEEDS }, (_, n) => FIRST + n);
-  test.each(seeds)('pre_step and pre_run bring back what was there (seed %i)', async (seed) => {
+  test.each(seeds)('pre_step and pre_run restore the previous state (seed %i)', async (seed) => {
     await using rig = await GitRig.setup();
     const random = randomFrom(seed);
     const worktree = await rig.worktree();

@@ -1,4 +1,4 @@
-// What a restore refuses, what it keeps, and that it can be stopped anywhere.
+// What a restore refuses and keeps, and that it can be interrupted anywhere.
 
 import childProcess, { spawnSync } from 'node:child_process';
 import fs, { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ async function setup(): Promise<{ rig: GitRig; worktree: Worktree }> {
 }
 
 describe('a restore', () => {
-  test('undoes what was done, and keeps it: in a commit, or aside where no commit can have it', async () => {
+  test('undoes changes and keeps them: in a commit, or aside if no commit can hold them', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;
     write(rig, 'x.log', 'old');
@@ -56,7 +56,7 @@ describe('a restore', () => {
     expect(readFileSync(join(rig.base, 'after.patch'), 'utf8')).toBe('');
   });
 
-  test('can be undone itself', async () => {
+  test('can itself be undone', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;
     value(await worktree.snapshot('pre_run'));
@@ -69,7 +69,7 @@ describe('a restore', () => {
     expect(see(rig, TREE)).toEqual(work);
   });
 
-  test('happens once under one id, and then tells again what it did', async () => {
+  test('happens once per id, and repeats its result', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;
     value(await worktree.snapshot('pre_run'));
@@ -80,7 +80,7 @@ describe('a restore', () => {
     expect(readFileSync(join(rig.base, TREE, 'a.txt'), 'utf8')).toBe('changed by a later step');
   });
 
-  test('ends a merge in the middle, and brings back one that the snapshot was taken in', async () => {
+  test('ends a merge in progress, and restores a merge that was in progress at the snapshot', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;
     write(rig, 'a.txt', 'ours');
@@ -101,7 +101,7 @@ describe('a restore', () => {
     expect(see(rig, TREE)).toEqual(merging);
   });
 
-  test('does not write through a link that leads out of the tree', async () => {
+  test('does not write through a link that points outside the tree', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;
     value(await worktree.snapshot('pre_run'));
@@ -118,7 +118,7 @@ describe('a restore', () => {
     expect(readFileSync(join(outside, 'c.txt'), 'utf8')).toBe('not yours');
   });
 
-  test('keeps what is in the way of it, and what was in that', async () => {
+  test('keeps files that are in its way, including their contents', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;
     value(await worktree.snapshot('pre_run'));
@@ -126,7 +126,7 @@ describe('a restore', () => {
     rmSync(join(rig.base, TREE, 'a.txt'));
     rig.git(TREE, 'init', '--quiet', 'a.txt/inner');
     write(rig, 'a.txt/x.log', 'log');
-    // Git does not tell of such a file, nor of a folder with nothing else in it.
+    // Git does not report such a file, nor a folder that contains nothing else.
     expect(spawnSync('mkfifo', [join(rig.base, TREE, 'a.txt/pipe')]).status).toBe(0);
     const { keptIn } = value(await worktree.restore(rig.restoreTo('pre_run', 'r1')));
     expect(see(rig, TREE)).toEqual(then);
@@ -147,7 +147,7 @@ describe('a restore', () => {
     expect(rig.git(TREE, 'symbolic-ref', 'HEAD').trim()).toBe('refs/heads/meow/run-wf-1');
   });
 
-  test('needs no other part of a split index, if git has deleted that', async () => {
+  test('does not need the shared part of a split index, if git has deleted it', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;
     rig.git(TREE, 'update-index', '--split-index');
@@ -181,12 +181,12 @@ describe('a restore is refused, and changes nothing,', () => {
     return refused;
   }
 
-  test('where HEAD is on a protected branch', async () => {
+  test('if HEAD is on a protected branch', async () => {
     const refused = await refusedAfter((rig) => rig.git(TREE, 'checkout', '--quiet', '-b', 'release/1'));
     expect(refused).toMatchObject({ kind: 'protected', message: expect.stringContaining('release/1') });
   });
 
-  test('where somebody has moved the branch from elsewhere', async () => {
+  test('if somebody moved the branch from elsewhere', async () => {
     const refused = await refusedAfter((rig) => {
       rig.git('user', 'stash', '--quiet');
       rig.git('user', 'commit', '--quiet', '--allow-empty', '-m', 'other');
@@ -195,7 +195,7 @@ describe('a restore is refused, and changes nothing,', () => {
     expect(refused.kind).toBe('moved');
   });
 
-  test('where somebody has committed in the tree since the run last looked', async () => {
+  test('if somebody committed in the tree since the run last inspected it', async () => {
     let last = '';
     const { rig, worktree } = await setup();
     await using _ = rig;
@@ -206,7 +206,7 @@ describe('a restore is refused, and changes nothing,', () => {
     expect(last).not.toBe(rig.git(TREE, 'rev-parse', 'HEAD').trim());
   });
 
-  test('where another tree has the branch', async () => {
+  test('if another tree uses the branch', async () => {
     const refused = await refusedAfter((rig) => {
       rig.git(TREE, 'checkout', '--quiet', '--detach');
       rig.git('user', 'worktree', 'add', '--quiet', join(rig.base, 'other'), 'meow/run-wf-1');
@@ -214,7 +214,7 @@ describe('a restore is refused, and changes nothing,', () => {
     expect(refused).toMatchObject({ kind: 'moved', message: expect.stringContaining('another working tree') });
   });
 
-  test('where a repository within is gone, or at another commit', async () => {
+  test('if a nested repository is gone, or at another commit', async () => {
     const gone = await refusedAfter((rig) => rmSync(join(rig.base, TREE, 'inner'), { recursive: true }));
     expect(gone).toMatchObject({ kind: 'opaque', message: expect.stringContaining('is gone') });
     const moved = await refusedAfter((rig) =>
@@ -223,7 +223,7 @@ describe('a restore is refused, and changes nothing,', () => {
     expect(moved).toMatchObject({ kind: 'opaque', cure: expect.stringContaining('checkout') });
   });
 
-  test('where there is no such snapshot', async () => {
+  test('if the snapshot does not exist', async () => {
     expect(await refusedAfter(() => undefined, { to: 'pre_step' })).toMatchObject({ kind: 'no-snapshot' });
   });
 });
@@ -235,7 +235,7 @@ test('patterns of protected branches', () => {
 });
 
 describe('a restore that is killed', () => {
-  test('anywhere can be repeated, and nothing is lost', async () => {
+  test('at any moment can be repeated, and loses nothing', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;
     write(rig, 'x.log', 'old');
@@ -258,7 +258,7 @@ describe('a restore that is killed', () => {
       work(round);
       const id = `r${round}`;
       isOver = !(await killedAt(1 + round * STRIDE, () => worktree.restore(rig.restoreTo('pre_run', id))));
-      // The next life of the engine.
+      // After a restart of the engine.
       const again = await rig.worktree();
       const done = value(await again.restore(rig.restoreTo('pre_run', id)));
       const after = see(rig, TREE);
@@ -273,12 +273,12 @@ describe('a restore that is killed', () => {
   });
 });
 
-/** Every so many acts: each takes a whole restore, and one more. */
+/** Tests every STRIDE-th operation: each takes a whole restore, and one more. */
 const STRIDE = IS_WHOLE ? 4 : 16;
 
 class Killed extends Error {}
 
-/** Stops at the Nth act on files or processes, before it is done. False where there are fewer. */
+/** Stops before the Nth operation on files or processes. False if there are fewer. */
 async function killedAt(act: number, run: () => Promise<unknown>): Promise<boolean> {
   let left = act;
   const count = (): void => {

@@ -1,7 +1,6 @@
-// Repositories in a temporary folder: a user's, and what a run has of it.
+// Repositories in a temporary folder: a user's, and the worktree of a run.
 //
-//   await using rig = await GitRig.setup();
-//   const worktree = await rig.worktree();
+//   await using rig = await GitRig.setup(); const worktree = await rig.worktree();
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -24,7 +23,7 @@ import { Repository } from '../../src/drivers/git/repository.ts';
 import type { RestoreRequest } from '../../src/drivers/git/restore.ts';
 import type { Worktree } from '../../src/drivers/git/worktree.ts';
 
-/** Path, one character a byte → what it is. */
+/** Path, one character per byte → its contents. */
 export type Picture = ReadonlyMap<string, string>;
 
 export class GitRig implements AsyncDisposable {
@@ -58,7 +57,7 @@ export class GitRig implements AsyncDisposable {
       PATH: process.env['PATH'] ?? '',
       HOME: join(base, 'home'),
       GIT_CONFIG_NOSYSTEM: '1',
-      // None of these must get through.
+      // None of these may take effect.
       GIT_DIR: '/nowhere',
       GIT_INDEX_FILE: '/nowhere/index',
       GIT_EXTERNAL_DIFF: '/bin/false',
@@ -69,12 +68,12 @@ export class GitRig implements AsyncDisposable {
     );
   }
 
-  /** As a user or an agent would. `folder`: below the base. Must succeed. */
+  /** Runs git as a user or an agent would, in a folder below the base. Must succeed. */
   git(folder: string, ...args: readonly string[]): string {
     return execFileSync('git', GIT_ARGS.concat(args), { ...this.#options(folder), encoding: 'latin1' });
   }
 
-  /** The same, and may fail. */
+  /** The same, but may fail. */
   try(folder: string, ...args: readonly string[]): void {
     spawnSync('git', GIT_ARGS.concat(args), this.#options(folder));
   }
@@ -126,7 +125,7 @@ export class GitRig implements AsyncDisposable {
     };
   }
 
-  /** What a run must not touch of the user's. */
+  /** Everything of the user that a run must not touch. */
   userPicture(): unknown {
     const inGit = (path: string) => join(this.user, '.git', path);
     return {
@@ -145,7 +144,7 @@ export class GitRig implements AsyncDisposable {
   }
 }
 
-/** Signing is for the product to leave out; the test's own git is not to stumble over it. */
+/** The product must disable signing; the test's own git must not fail because of it. */
 const GIT_ARGS: readonly string[] = [
   '-c',
   'commit.gpgSign=false',
@@ -165,7 +164,7 @@ export function problem(result: Result<unknown, GitProblem>): GitProblem {
   return result.error;
 }
 
-/** All files and links below a folder, without git's own at the top. */
+/** All files and links below a folder, without the top-level .git. */
 export function picture(root: string): Picture {
   const found = new Map<string, string>();
   const visit = (folder: Buffer, prefix: string): void => {

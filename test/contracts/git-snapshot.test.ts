@@ -1,4 +1,4 @@
-// Snapshots, what they show, and what they cost; patches and lists of changes.
+// Snapshots, their contents and costs; patches and lists of changes.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -48,13 +48,13 @@ describe('a snapshot', () => {
     expect(await calls(() => worktree.changes({ kind: 'snapshot', name: 'pre_run' }, 'pre_step'))).toBe(0);
 
     writeFileSync(join(worktree.path, 'new'), 'new');
-    // The first one of a commit also reads its tree into the base index.
+    // The first snapshot of a commit also reads its tree into the base index.
     expect(await calls(() => worktree.snapshot('pre_step'))).toBe(6);
     writeFileSync(join(worktree.path, 'new'), 'newer');
     expect(await calls(() => worktree.snapshot('pre_step'))).toBe(5);
   });
 
-  test('shows all that is tracked or untracked, with HEAD and the index behind it', async () => {
+  test('contains all tracked and untracked files, with HEAD and the index as parents', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     write('a.txt', 'staged');
@@ -87,7 +87,7 @@ describe('a snapshot', () => {
     expect(value(await worktree.snapshot('two')).tree).not.toBe(tree);
   });
 
-  test('sees a change that keeps size and times as far as it can, and one that git was told to overlook', async () => {
+  test('detects a change that keeps size and times as far as possible, and one that git was told to ignore', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     write('new', 'one');
@@ -104,7 +104,7 @@ describe('a snapshot', () => {
     expect(changes.map(({ path }) => path)).toEqual(['a.txt', 'dir/c.txt']);
   });
 
-  test('has the bytes of a file, whatever line ends and filters there are', async () => {
+  test('has the exact bytes of a file, despite line ending conversion and filters', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     rig.git('user', 'config', 'filter.lossy.clean', 'tr a-z A-Z');
@@ -118,7 +118,7 @@ describe('a snapshot', () => {
     expect(picture(worktree.path)).toEqual(then);
   });
 
-  test('outlives a collection of garbage, together with what was only staged', async () => {
+  test('survives garbage collection, including content that was only staged', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     write('a.txt', 'only staged');
@@ -134,7 +134,7 @@ describe('a snapshot', () => {
     expect(rig.git(TREE, 'show', ':a.txt')).toBe('only staged');
   });
 
-  test('is taken of a file that grows meanwhile', async () => {
+  test('can be taken of a growing file', async () => {
     const { rig, worktree } = await setup();
     await using _ = rig;
     const child = spawn('sh', ['-c', 'echo x > growing; echo; while :; do echo x; done >> growing'], {
@@ -148,18 +148,18 @@ describe('a snapshot', () => {
     }
   });
 
-  test('is refused where a file cannot be read, by its name', async () => {
+  test('is refused if a file is not readable, and names it', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     write('secret', 'x');
     chmodSync(join(worktree.path, 'secret'), 0);
     const result = await worktree.snapshot('pre_run');
-    // Root reads everything.
+    // Root can read everything.
     if (process.getuid?.() === 0) value(result);
     else expect(problem(result)).toMatchObject({ kind: 'refused', message: expect.stringContaining('secret') });
   });
 
-  test('is not kept from its ref by a lock that an engine has left', async () => {
+  test('ignores a stale lock on its ref', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     const lock = join(rig.user, '.git/refs/meow/wf-1/pre_run.lock');
@@ -173,7 +173,7 @@ describe('a snapshot', () => {
     }
   });
 
-  test('is not deceived by a replaced object', async () => {
+  test('is not affected by a replaced object', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     value(await worktree.snapshot('one'));
@@ -187,7 +187,7 @@ describe('a snapshot', () => {
     expect(readFileSync(join(worktree.path, 'a.txt'), 'utf8')).not.toBe('other');
   });
 
-  test('holds names and links of any kind', async () => {
+  test('contains names and links of any kind', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     for (const name of ['git~1', '"quoted"', 'two\nlines', '-w', ' ', 'back\\slash', 'é']) write(name, name);
@@ -201,7 +201,7 @@ describe('a snapshot', () => {
     expect(readdirSync(join(rig.user, '.git/meow/wf-1')).filter((name) => name.startsWith('links'))).toEqual([]);
   });
 
-  test('holds an index with conflicts, also one with a single stage', async () => {
+  test('contains an index with conflicts, also one with a single stage', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     const oid = rig.git(TREE, 'rev-parse', 'HEAD:a.txt').trim();
@@ -219,7 +219,7 @@ describe('a snapshot', () => {
     expect(see(rig, TREE)).toEqual(then);
   });
 
-  test('is taken though an object of the last one was collected as garbage', async () => {
+  test('can be taken after an object of the last one was garbage-collected', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     write('new', 'new');
@@ -232,7 +232,7 @@ describe('a snapshot', () => {
     expect(rig.git('user', 'show', `${commit}:new`)).toBe('new');
   });
 
-  test('can be had under another name, without a look', async () => {
+  test('can be copied under another name, without reading the tree', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     write('a.txt', 'staged');
@@ -247,7 +247,7 @@ describe('a snapshot', () => {
     expect(problem(await worktree.repeat('never', 'pre_step'))).toMatchObject({ kind: 'no-snapshot' });
   });
 
-  test('costs no room for the index of one that it replaces', async () => {
+  test('needs no space for the index of the one that it replaces', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     for (const text of ['one', 'two', 'three']) {
@@ -283,7 +283,7 @@ describe('the listing of an index', () => {
 });
 
 describe('submodules', () => {
-  test('are told of as a whole; one that was added goes aside, one that was moved is not rolled back', async () => {
+  test('are reported as a whole; an added one is moved aside, a moved one is not rolled back', async () => {
     await using rig = await GitRig.setup();
     rig.git('.', 'clone', '--quiet', '--bare', rig.user, 'library');
     rig.git('user', 'stash', '--quiet', '-u');
@@ -310,7 +310,7 @@ describe('submodules', () => {
 });
 
 describe('changes', () => {
-  test('are told by what happened to each path, committed or not', async () => {
+  test('are listed by path, committed or not', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     write('a.txt', 'changed');
@@ -343,7 +343,7 @@ describe('changes', () => {
 });
 
 describe('a patch', () => {
-  test('has commits, changes and untracked files, binary ones too, and can be applied', async () => {
+  test('has commits, changes and untracked files, also binary ones, and can be applied', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     write('a.txt', 'committed\n');
@@ -362,7 +362,7 @@ describe('a patch', () => {
     expect(picture(join(rig.base, 'copy'))).toEqual(picture(worktree.path));
   });
 
-  test('shows what a person would, where line ends are converted', async () => {
+  test('shows the converted line endings, like git', async () => {
     const { rig, worktree, write } = await setup();
     await using _ = rig;
     write('.gitattributes', '*.bat text eol=crlf\n');

@@ -1,4 +1,4 @@
-// Agents that stay in name only, and the lives of the engine: what one has begun, the next finds.
+// Headless agents across restarts of the engine: the next engine finds what the previous one started.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Progress } from '../../src/ir/effect.ts';
@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-test('an agent is found again, in its session', async () => {
+test('an agent is found again after a restart, in its session', async () => {
   rig.nextLife();
   const found = await rig.find(rig.spawning('worker'));
   expect(found).toMatchObject({ kind: 'success', session: expect.any(String) as unknown });
@@ -23,7 +23,7 @@ test('an agent is found again, in its session', async () => {
   expect(told).toEqual([{ session: found.kind === 'success' ? found.session : null }]);
 });
 
-test('a prompt that was given is not given again, and its answer is taken', async () => {
+test('a delivered prompt is not delivered again, and its answer is accepted', async () => {
   const effect = rig.effect('holds');
   void rig.start(effect);
   await rig.begun(effect);
@@ -35,7 +35,7 @@ test('a prompt that was given is not given again, and its answer is taken', asyn
   expect(rig.timesBegun(effect)).toBe(1);
 });
 
-test('a turn that still runs is waited for, and others wait behind it', async () => {
+test('a turn that is still running is awaited, and others wait for it', async () => {
   const effect = rig.effect('holds');
   void rig.start(effect);
   await rig.begun(effect);
@@ -49,7 +49,7 @@ test('a turn that still runs is waited for, and others wait behind it', async ()
   expect([rig.timesBegun(effect), rig.timesBegun(next)]).toEqual([1, 1]);
 });
 
-test('a prompt that was never given is given', async () => {
+test('a prompt that was never delivered is delivered', async () => {
   const effect = rig.effect('succeeds');
   rig.nextLife();
   expect(await rig.find(effect)).toMatchObject(SUCCESS);
@@ -57,7 +57,7 @@ test('a prompt that was never given is given', async () => {
 });
 
 describe('an agent whose turn died with the engine', () => {
-  test('is lost with it, and what it left is ended; started anew it goes on in its session', async () => {
+  test('is lost with it, and its processes are killed; started again, it continues its session', async () => {
     const script = "init; setsid sh -c 'echo $$ > tool; exec sleep 1000' & echo > there; sleep 1000";
     const effect = rig.prompting('worker', script);
     void rig.start(effect);
@@ -76,7 +76,7 @@ describe('an agent whose turn died with the engine', () => {
     expect(await rig.start(next)).toMatchObject({ outputs: { result: 'resume its' } });
   });
 
-  test('in this life has failed at its prompt, and takes the next', async () => {
+  test('under this engine fails its prompt, and takes the next', async () => {
     const effect = rig.effect('holds');
     const first = rig.start(effect);
     await rig.begun(effect);
@@ -87,7 +87,7 @@ describe('an agent whose turn died with the engine', () => {
     expect(await rig.find(rig.effect('succeeds'))).toMatchObject(SUCCESS);
   });
 
-  test('while the next watched it has failed at its prompt, and takes the next', async () => {
+  test('while the next engine watched fails its prompt, and takes the next', async () => {
     const effect = rig.effect('holds');
     void rig.start(effect);
     await rig.begun(effect);

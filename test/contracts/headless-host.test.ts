@@ -1,4 +1,4 @@
-// Agents that stay in name only: each prompt is a turn in their session.
+// Headless agents: each prompt is a turn in their session.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const TELLS = 'init; echo $1 $2 $3 >> begun; result "$1"';
 const sessionOf = (outcome: Outcome): string => (outcome.kind === 'success' ? (outcome.session ?? '') : '');
 
 describe('an agent', () => {
-  test('is ready at once, in a session that is chosen for it, and nothing runs', async () => {
+  test('is ready at once, in a chosen session, and nothing runs', async () => {
     const outcome = await rig.start(rig.spawning('worker'));
     expect(outcome).toMatchObject({
       outputs: { agent: 'worker', adapter: 'shell', terminal: null, session_id: sessionOf(outcome) },
@@ -28,7 +28,7 @@ describe('an agent', () => {
     expect(rig.run.left()).toEqual([]);
   });
 
-  test('begins its session with the first prompt, and goes on with it at all others', async () => {
+  test('starts its session with the first prompt, and continues it with all others', async () => {
     const session = sessionOf(await rig.spawned('worker'));
     for (let count = 0; count < 3; count += 1) {
       expect(await rig.start(rig.prompting('worker', TELLS))).toMatchObject({ kind: 'success', session });
@@ -36,7 +36,7 @@ describe('an agent', () => {
     expect(rig.lines('begun')).toEqual([`fresh ${session}`, `resume ${session}`, `resume ${session}`]);
   });
 
-  test('goes on with the session that it is given, or with a fork of it', async () => {
+  test('continues the given session, or a fork of it', async () => {
     await rig.spawned('worker', { resumeSession: 'old' });
     await rig.start(rig.prompting('worker', TELLS));
     const fork = sessionOf(await rig.spawned('other', { resumeSession: 'old', forks: true }));
@@ -57,7 +57,7 @@ describe('an agent', () => {
     });
   });
 
-  test('without sessions begins anew with every prompt', async () => {
+  test('without sessions starts with an empty memory for every prompt', async () => {
     await rig.close();
     rig = new HeadlessRig(shellAdapter({ sessionId: 'none', reader: 'text', command: 'sh', resume: null }));
     await rig.spawned('worker');
@@ -70,7 +70,7 @@ describe('an agent', () => {
     }
   });
 
-  test('tells its session when the agent does', async () => {
+  test('reports its session as soon as its program does', async () => {
     await rig.close();
     rig = new HeadlessRig(shellAdapter({ sessionId: 'told', command: 'sh -s fresh theirs' }));
     expect(await rig.spawned('worker')).toMatchObject({ session: null });
@@ -92,7 +92,7 @@ describe('an agent', () => {
   });
 });
 
-test('an agent has a home of its own with what the user has in theirs', async () => {
+test('an agent has its own home folder with a copy of the user’s files', async () => {
   await rig.close();
   const home = { variable: 'ODD_HOME', from: '.odd', link: [], copy: ['config'] };
   rig = new HeadlessRig(shellAdapter({}, { home }));
@@ -110,7 +110,7 @@ describe('a prompt', () => {
     await rig.spawned('worker');
   });
 
-  test('without required outputs is over when the turn is, with its answer and its cost', async () => {
+  test('without required outputs ends with the turn, with its answer and its cost', async () => {
     const expects = [{ ...expected('extra'), required: false }];
     const told: Progress[] = [];
     const effect = rig.prompting('worker', 'init; TOTAL=0.5 TOKENS=7 result "all done"', { expects });
@@ -121,7 +121,7 @@ describe('a prompt', () => {
     expect(told.map(({ delivery }) => delivery)).toEqual(['sending', 'accepted']);
   });
 
-  test('that has been reported is over when the turn is, and what it cost is told', async () => {
+  test('that has been reported ends with the turn, and includes its cost', async () => {
     rig.run.pipe('hold');
     const effect = rig.prompting('worker', 'init; echo > there; read -r l < hold.pipe; TOTAL=0.75 result fine');
     const outcome = rig.start(effect);
@@ -147,7 +147,7 @@ describe('a prompt', () => {
     expect(rig.run.left()).toEqual([]);
   });
 
-  test('that is not reported is asked for again, by a text that says what is missing and how to report', async () => {
+  test('that is not reported is followed by a reminder, which says what is missing and how to report', async () => {
     const expects = [expected('title'), { ...expected('extra'), required: false }, expected('count', 'number')];
     const effect = rig.prompting('worker', 'init; result hm', { expects });
     await rig.start(effect);
@@ -156,7 +156,7 @@ describe('a prompt', () => {
     expect(again).toMatch(/\n {2}meow done --output title=<string> --output extra=<string> --output count=<number>$/);
   });
 
-  test('whose turn fails has failed, and the next goes on in the session', async () => {
+  test('whose turn fails also fails, and the next continues the session', async () => {
     expect(await rig.start(rig.prompting('worker', 'init; TOTAL=0.5 error broken; exit 1'))).toMatchObject({
       failure: { kind: 'exit-nonzero', message: 'the agent failed: broken', usage: { usd: 0.5 } },
     });
@@ -164,7 +164,7 @@ describe('a prompt', () => {
     expect(rig.lines('begun')).toEqual([expect.stringMatching(/^resume /)]);
   });
 
-  test('that runs into a limit tells when that ends', async () => {
+  test('that reaches a limit reports when it resets', async () => {
     await rig.close();
     rig = new HeadlessRig(shellAdapter({}, { limits: [{ pattern: String.raw`limit\|(\d+)`, reset: 'epoch' }] }));
     await rig.spawned('worker');
@@ -177,7 +177,7 @@ describe('a prompt', () => {
     });
   });
 
-  test('waits for the turn before it, and is not given any more when it is given up meanwhile', async () => {
+  test('waits for the previous turn, and is not delivered if it is cancelled meanwhile', async () => {
     rig.run.pipe('hold');
     const first = rig.start(rig.prompting('worker', `echo > there; read -r l < hold.pipe; ${TELLS}`));
     await appears(rig.path('there'));
@@ -197,7 +197,7 @@ describe('a prompt', () => {
     expect(existsSync(rig.path('late'))).toBe(false);
   });
 
-  test('that nobody waits for is over when its turn has begun', async () => {
+  test('in mode fire_forget ends when its turn has started', async () => {
     rig.run.pipe('hold');
     const note = rig.prompting('worker', 'echo > there; read -r l < hold.pipe; init; result', { mode: 'fire-forget' });
     expect(await rig.start(note)).toMatchObject(SUCCESS);
@@ -213,7 +213,7 @@ describe('a prompt', () => {
     });
   });
 
-  test('whose time is up is ended, with all that it has started', async () => {
+  test('is killed at its timeout, with all its processes', async () => {
     const script = "init; setsid sh -c 'echo $$ > tool; exec sleep 1000' & echo > there; sleep 1000";
     const effect = rig.prompting('worker', script);
     const outcome = rig.start(effect);
@@ -226,7 +226,7 @@ describe('a prompt', () => {
     expect(await rig.start(rig.prompting('worker', TELLS))).toMatchObject(SUCCESS);
   });
 
-  test('is begun, once its agent has it', async () => {
+  test('has started once its agent has it', async () => {
     rig.run.pipe('hold');
     const effect = rig.prompting('worker', 'echo > there; read -r l < hold.pipe; init; result');
     expect(rig.driver.hasTaken('worker', effect.id)).toBe(false);
@@ -240,8 +240,8 @@ describe('a prompt', () => {
   });
 });
 
-describe('an agent that is asked again', () => {
-  // It counts how often it is asked. What it is asked again is no script.
+describe('an agent that gets a reminder', () => {
+  // Counts its prompts. A reminder is not a script.
   const COUNTS = withHoles(
     `n=$(cat count 2>/dev/null || echo 0); n=$((n+1)); echo $n > count; cat > asked-$n; set -- resume s; . "$FUNCTIONS"; init; TOTAL=$n TOKENS=$n result "$n"`,
   );
@@ -253,7 +253,7 @@ describe('an agent that is asked again', () => {
     await rig.spawned('worker');
   });
 
-  test('and does not report, has failed, and all turns are counted', async () => {
+  test('and does not report fails, and all turns are counted', async () => {
     const effect = rig.prompting('worker', '', { expects: [expected('title')] });
     expect(await rig.start(effect)).toMatchObject({
       failure: {
@@ -268,7 +268,7 @@ describe('an agent that is asked again', () => {
     expect(rig.lines('count')).toEqual(['4']);
   });
 
-  test('is asked once, where an engine died when it was about to ask', async () => {
+  test('gets it once, even if an engine died just before sending it', async () => {
     const effect = rig.prompting('worker', '', { expects: [expected('title')] });
     mkdirSync(rig.turnFile(effect, 'ask-2'), { recursive: true });
     writeFileSync(rig.turnFile(effect, 'ask-2/turn.json'), '{"kind":"resume","from":"s","session":"s","before":null}');
@@ -276,7 +276,7 @@ describe('an agent that is asked again', () => {
     expect(rig.lines('count')).toEqual(['4']);
   });
 
-  test('and reports then, is done, and all turns are counted', async () => {
+  test('and then reports is done, and all turns are counted', async () => {
     const effect = rig.prompting('worker', '', { expects: [expected('title')] });
     const outcome = rig.start(effect);
     await appears(rig.path('asked-2'));
@@ -291,7 +291,7 @@ describe('the end of an agent', () => {
     await rig.spawned('worker');
   });
 
-  test('is told when it is killed, and not before', async () => {
+  test('is reported when it is killed, and not before', async () => {
     let answered = false;
     const attended = rig.start(rig.attending('worker')).then((outcome) => {
       answered = true;
@@ -306,7 +306,7 @@ describe('the end of an agent', () => {
     expect(await rig.find(rig.attending('worker'))).toMatchObject(SUCCESS);
   });
 
-  test('ends its turn, and what earlier turns have left', async () => {
+  test('ends its turn, and processes that earlier turns left', async () => {
     const server = "setsid sh -c 'echo $$ > server; exec sleep 1000' >/dev/null 2>&1 & init; result";
     await rig.start(rig.prompting('worker', server));
     await appears(rig.path('server'));
@@ -316,7 +316,7 @@ describe('the end of an agent', () => {
     expect(rig.run.left()).toEqual([]);
   });
 
-  test('by an engine that did not start it ends its turn all the same', async () => {
+  test('also ends its turn if another engine started it', async () => {
     void rig.start(rig.prompting('worker', 'init; echo > there; trap "" TERM; sleep 1000; sleep 1000'));
     await appears(rig.path('there'));
     rig.nextLife();
@@ -324,7 +324,7 @@ describe('the end of an agent', () => {
     expect(rig.run.left()).toEqual([]);
   });
 
-  test('makes room for another of its name', async () => {
+  test('frees its name', async () => {
     await rig.start(rig.killing('worker'));
     expect(await rig.start(rig.spawning('worker', { id: 'again#1' }))).toMatchObject(SUCCESS);
     expect(await rig.start(rig.prompting('worker', TELLS))).toMatchObject(SUCCESS);

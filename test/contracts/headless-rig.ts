@@ -1,5 +1,5 @@
-// Agents that stay in name only, under test: the driver of agents over the host of turns, with agents that are shells
-// which run their prompt (turn-rig.ts). What a prompt ends with for agents is cut off by an `exit`.
+// Headless agents under test: the agent driver over the headless host, with agents that are shells which run their
+// prompt (turn-rig.ts). An `exit` cuts off the report instructions at the end of a prompt.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { FUNCTIONS, shellAdapter, TurnRig } from './turn-rig.ts';
 
 export class HeadlessRig implements DriverRig {
   driver: AgentsDriver;
-  /** Has the run, its folders and its processes. */
+  /** Owns the run, its folders and its processes. */
   readonly run: TurnRig;
   readonly #adapter: Adapter;
   readonly #more: { readonly graceMs?: number };
@@ -85,7 +85,7 @@ export class HeadlessRig implements DriverRig {
     return this.run.turnFile(effect, name);
   }
 
-  /** As a driver contract has it, an effect is a prompt to an agent of its own, which is there before. */
+  /** For the driver contract, an effect is a prompt to its own agent, which is started before. */
   effect(what: 'succeeds' | 'fails' | 'holds'): Effect {
     const step = `step-${++this.#effects}`;
     if (what === 'holds') this.run.pipe(step);
@@ -114,7 +114,7 @@ export class HeadlessRig implements DriverRig {
     return this.run.close();
   }
 
-  /** A file of the start of an agent. */
+  /** A file of an agent's start. */
   startFile(agent: string, name: string, id = `spawn-${agent}#1`): string {
     return join(this.run.runFolder, 'agents', fileName(agent), fileName(id), name);
   }
@@ -124,7 +124,7 @@ export class HeadlessRig implements DriverRig {
   }
 }
 
-/** Resolves when it has come true. */
+/** Resolves when the condition is true. */
 export async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise((resolve) => setImmediate(resolve));
 }

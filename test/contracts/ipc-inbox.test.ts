@@ -40,7 +40,7 @@ function lone(rig: IpcRig): { readonly socket: null; readonly inbox: string } {
   return { socket: null, inbox: rig.address.inbox };
 }
 
-/** Resolves when the engine has looked through all that lies in the inbox now (endpoint/2). */
+/** Resolves when the engine has processed everything in the inbox (endpoint/2). */
 async function looked(rig: IpcRig): Promise<void> {
   expect(await rig.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
 }
@@ -54,7 +54,7 @@ function emitByShell(rig: IpcRig, ...args: readonly string[]): void {
   execFileSync('/bin/sh', [MEOW, 'event', ...args], { env });
 }
 
-test('what a shell left is heard, without any program being started', async () => {
+test('a message that a shell script left is processed, without starting any program', async () => {
   await using rig = new IpcRig();
   rig.open();
   emitByShell(rig, 'tool', '--data', 'text=a\nb\'"$(x)`', '--data', 'é=ü');
@@ -65,7 +65,7 @@ test('what a shell left is heard, without any program being started', async () =
   await until(() => rig.inbox().length === 0, 'the inbox to be empty');
 });
 
-test('what was left while there was no engine is heard in its order, and by its id once (inbox/1, inbox/2)', async () => {
+test('messages that arrived without an engine are processed in order, each id once (inbox/1, inbox/2)', async () => {
   await using rig = new IpcRig();
   rig.open();
   await rig.close();
@@ -82,7 +82,7 @@ test('what was left while there was no engine is heard in its order, and by its 
   expect(rig.run.state.events.count).toBe(301);
 });
 
-test('a file that was heard and not deleted is not heard again by the next engine (inbox/1)', async () => {
+test('a processed file that was not deleted is not processed again by the next engine (inbox/1)', async () => {
   await using rig = new IpcRig();
   rig.open();
   await rig.close();
@@ -93,7 +93,7 @@ test('a file that was heard and not deleted is not heard again by the next engin
   rig.open();
   await until(() => rig.inbox().length === 0, 'the inbox to be empty');
   await rig.close();
-  // As a crash between the record and the deletion leaves it: the same file.
+  // As after a crash between the record and the deletion: the same file.
   linkSync(kept, path);
   rig.open();
   await looked(rig);
@@ -102,7 +102,7 @@ test('a file that was heard and not deleted is not heard again by the next engin
   expect(rig.run.state.events.count).toBe(1);
 });
 
-test('a question is answered in the inbox, and both files are taken away', async () => {
+test('a question is answered in the inbox, and both files are removed', async () => {
   await using rig = new IpcRig();
   rig.open();
   const answer = await ask(lone(rig), { type: 'step_status', step: 'a' });
@@ -110,7 +110,7 @@ test('a question is answered in the inbox, and both files are taken away', async
   expect(rig.inbox()).toEqual([]);
 });
 
-test('who waits is answered when an engine is there again', async () => {
+test('a waiting client is answered when an engine runs again', async () => {
   await using rig = new IpcRig();
   rig.open();
   await rig.close();
@@ -122,7 +122,7 @@ test('who waits is answered when an engine is there again', async () => {
   expect(await answer).toMatchObject({ kind: 'event-received', event_type: 'tool' });
 });
 
-test('an engine that dies while somebody waits is succeeded by the next', async () => {
+test('if an engine dies while a client waits, the next engine answers', async () => {
   await using rig = new IpcRig();
   rig.open();
   const answer = ask(rig.address, { type: 'await_approval', gate_id: 'g', step: 'a' });
@@ -135,7 +135,7 @@ test('an engine that dies while somebody waits is succeeded by the next', async 
   expect(await answer).toMatchObject({ kind: 'gate-decided', approved: true });
 });
 
-test('who waits without an engine gives up in time', async () => {
+test('a client that waits without an engine times out', async () => {
   await using rig = new IpcRig();
   rig.open();
   await rig.close();
@@ -146,7 +146,7 @@ test('who waits without an engine gives up in time', async () => {
   expect(rig.inbox()).toHaveLength(1);
 });
 
-test('a question that its sender took back is waited for no longer (inbox/4)', async () => {
+test('a question that its sender withdrew is no longer pending (inbox/4)', async () => {
   await using rig = new IpcRig();
   rig.open();
   put(rig, '.q.ask', `${JSON.stringify({ type: 'await_event', event_type: 'tool', step: 'a' })}\n`);
@@ -160,7 +160,7 @@ test('a question that its sender took back is waited for no longer (inbox/4)', a
   expect(rig.inbox()).toEqual([]);
 });
 
-test('what is no message is put aside, and said (inbox/5)', async () => {
+test('an invalid message is moved aside and reported (inbox/5)', async () => {
   await using rig = new IpcRig();
   rig.open();
   put(rig, 'a.tell', 'nonsense');
@@ -180,7 +180,7 @@ test('what is no message is put aside, and said (inbox/5)', async () => {
   expect(rig.notes.length).toBeLessThanOrEqual(32);
 });
 
-test('what is refused, and its sender does not know, is put aside too', async () => {
+test('a refused message whose sender does not wait is also moved aside', async () => {
   await using rig = new IpcRig();
   rig.open();
   put(rig, 'a.tell', `${JSON.stringify({ type: 'step_done', step: 'a' })}\n`);
@@ -189,7 +189,7 @@ test('what is refused, and its sender does not know, is put aside too', async ()
   expect(readdirSync(join(rig.address.inbox, 'refused'))).toEqual(['a.tell']);
 });
 
-test('where nothing can be put aside it stays, and the next engine looks at it again', async () => {
+test('if nothing can be moved aside, the file stays, and the next engine reads it again', async () => {
   await using rig = new IpcRig();
   rig.open();
   put(rig, 'refused', 'in the place of the folder');
@@ -207,7 +207,7 @@ test('where nothing can be put aside it stays, and the next engine looks at it a
   expect(rig.inbox()).toEqual(['refused']);
 });
 
-test('a bug in one pass keeps nobody from the next', async () => {
+test('a bug in one pass does not prevent the next', async () => {
   await using rig = new IpcRig();
   const heard: string[] = [];
   const inbox = new Inbox({
@@ -230,13 +230,13 @@ test('a bug in one pass keeps nobody from the next', async () => {
   expect(rig.inbox()).toEqual(['a.tell']);
 });
 
-test('whose question is no message is told so', async () => {
+test('the sender of an invalid question is told so', async () => {
   await using rig = new IpcRig();
   rig.open();
   expect(await ask(lone(rig), { type: 'launch' })).toMatchObject({ kind: 'error', code: 'malformed' });
 });
 
-test('what was begun and never finished is put aside after a while', async () => {
+test('a message that was never completed is moved aside after a while', async () => {
   await using rig = new IpcRig();
   rig.open();
   await rig.close();
@@ -249,7 +249,7 @@ test('what was begun and never finished is put aside after a while', async () =>
   expect(rig.inbox()).toEqual(['17.event', 'refused']);
 });
 
-test('other files, folders, links and pipes are left alone (inbox/3)', async () => {
+test('other files, folders, links and pipes are ignored (inbox/3)', async () => {
   await using rig = new IpcRig();
   rig.open();
   const { inbox } = rig.address;
@@ -267,7 +267,7 @@ test('other files, folders, links and pipes are left alone (inbox/3)', async () 
   expect(rig.notes).toEqual([]);
 });
 
-test('an event that was left before a message of the socket is heard before it (endpoint/2)', async () => {
+test('an event in the inbox is processed before a later message on the socket (endpoint/2)', async () => {
   await using rig = new IpcRig();
   rig.open();
   for (let n = 0; n < 20; n++) {
@@ -278,7 +278,7 @@ test('an event that was left before a message of the socket is heard before it (
   expect(heard).toEqual(Array.from({ length: 40 }, (_, n) => (n % 2 === 0 ? 'tool' : 'after')));
 });
 
-test('what cannot be made durable stays for the next engine (inbox/1)', async () => {
+test('a message that cannot be made durable stays for the next engine (inbox/1)', async () => {
   await using rig = new IpcRig();
   rig.open();
   rig.run.breakDisk();
@@ -288,7 +288,7 @@ test('what cannot be made durable stays for the next engine (inbox/1)', async ()
   expect(rig.inbox()).toHaveLength(1);
 });
 
-test('the inbox of a run that is over is gone, and who still asks is told so', async () => {
+test('the inbox of an ended run is removed, and waiting clients are told so', async () => {
   await using rig = new IpcRig();
   rig.open();
   Object.assign(rig.run.state, { phase: 'ended', end: 'done' });

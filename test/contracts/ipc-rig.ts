@@ -1,4 +1,4 @@
-// The endpoint of a run in a folder of its own, for a run that decides and does nothing else.
+// The endpoint of a run in its own folder, for a run that only makes decisions.
 
 import { mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -30,7 +30,7 @@ export class IpcRig implements AsyncDisposable {
     this.run = fakeRun(program);
   }
 
-  /** As an engine does it. */
+  /** As an engine does. */
   open(): void {
     const { runFolder, mark, run } = this;
     const endpoint = new RunEndpoint({
@@ -56,7 +56,7 @@ export class IpcRig implements AsyncDisposable {
     return new Talk(createConnection({ path: this.address.socket }));
   }
 
-  /** One question on a connection of its own. */
+  /** One request on its own connection. */
   async ask(message: object): Promise<Reply> {
     using talk = this.connect();
     talk.say(message);
@@ -75,7 +75,7 @@ export class IpcRig implements AsyncDisposable {
 
 export type Reply = Readonly<Record<string, unknown>>;
 
-/** A connection that a test talks by. */
+/** A connection for tests. */
 export class Talk implements Disposable {
   readonly socket: Socket;
   readonly closed: Promise<void>;
@@ -89,7 +89,7 @@ export class Talk implements Disposable {
       this.#text += text;
       this.#wake();
     });
-    socket.on('error', () => {}); // the other side has hung up, and 'close' follows
+    socket.on('error', () => {}); // The other side has closed the connection, and 'close' follows.
     this.closed = new Promise((resolve) => {
       socket.on('close', () => {
         this.#over = true;
@@ -103,7 +103,7 @@ export class Talk implements Disposable {
     this.socket.write(typeof message === 'string' ? message : `${JSON.stringify(message)}\n`);
   }
 
-  /** The next answer. */
+  /** The next reply. */
   async next(): Promise<Reply> {
     for (;;) {
       const end = this.#text.indexOf('\n');

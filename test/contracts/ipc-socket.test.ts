@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { until } from '../rig/rig.ts';
 import { IpcRig } from './ipc-rig.ts';
 
-/** How many ask for a gate. */
+/** The number of requests for a gate. */
 function asking(rig: IpcRig): number {
   return rig.run.inputs.filter(({ kind }) => kind === 'gate-asked').length;
 }
@@ -17,7 +17,7 @@ const PING = { type: 'ping' };
 const ACK = { type: 'ack', success: true };
 const EVENT = { type: 'event', event_type: 'tool', data: { n: 1 } };
 
-test('a message is answered by a line', async () => {
+test('a message is answered with one line', async () => {
   await using rig = new IpcRig();
   rig.open();
   expect(await rig.ask(PING)).toEqual({ type: 'pong', workflow: 'wf-1' });
@@ -25,7 +25,7 @@ test('a message is answered by a line', async () => {
   expect(rig.run.state.events.count).toBe(1);
 });
 
-test('several messages of one connection are answered in their order (socket/1)', async () => {
+test('several messages of one connection are answered in order (socket/1)', async () => {
   await using rig = new IpcRig();
   rig.open();
   using talk = rig.connect();
@@ -37,7 +37,7 @@ test('several messages of one connection are answered in their order (socket/1)'
   expect(await talk.next()).toMatchObject({ type: 'pong' });
 });
 
-test('one who says all and closes its side is answered', async () => {
+test('a client that sends everything and closes its side is answered', async () => {
   await using rig = new IpcRig();
   rig.open();
   using talk = rig.connect();
@@ -55,7 +55,7 @@ test('a message for another run, and one of an unknown type, are refused', async
   expect(rig.run.state.events.count).toBe(0);
 });
 
-test('one who goes away while it waits takes no event with it (socket/5)', async () => {
+test('a client that disconnects while it waits consumes no event (socket/5)', async () => {
   await using rig = new IpcRig();
   rig.open();
   const wait = { type: 'await_event', event_type: 'tool', step: 'a' };
@@ -70,8 +70,8 @@ test('one who goes away while it waits takes no event with it (socket/5)', async
   expect(await rig.ask(wait)).toMatchObject({ type: 'event_received', data: { n: 1 } });
 });
 
-describe('the place of the socket', () => {
-  test('is the run, closed to others, and free again at the end', async () => {
+describe('the path of the socket', () => {
+  test("is in the run's folder, private, and free again at the end", async () => {
     await using rig = new IpcRig();
     rig.open();
     expect(rig.address.socket).toBe(join(rig.runFolder, 'sock'));
@@ -81,7 +81,7 @@ describe('the place of the socket', () => {
     expect(existsSync(rig.address.socket)).toBe(false);
   });
 
-  test('is a private folder with a name that nobody can guess, where the path is too long', async () => {
+  test('is in a private folder with an unguessable name, if the path would be too long', async () => {
     await using rig = new IpcRig({ folder: `${'long'.repeat(30)}/run` });
     rig.open();
     expect(rig.address.socket).toBe(join(tmpdir(), `meow-${rig.mark}`, 'sock'));
@@ -91,7 +91,7 @@ describe('the place of the socket', () => {
     expect(existsSync(dirname(rig.address.socket))).toBe(false);
   });
 
-  test('is not a folder that somebody else has made there: then the inbox has to do (endpoint/4)', async () => {
+  test('is not in a folder that somebody else created; then the inbox is used (endpoint/4)', async () => {
     await using rig = new IpcRig({ folder: `${'long'.repeat(30)}/run` });
     const folder = dirname(rig.address.socket);
     mkdirSync(folder);
@@ -103,7 +103,7 @@ describe('the place of the socket', () => {
     rmdirSync(folder);
   });
 
-  test('is taken again after an engine that died', async () => {
+  test('is reused after an engine died', async () => {
     await using first = new IpcRig();
     first.open();
     const second = first;
@@ -111,7 +111,7 @@ describe('the place of the socket', () => {
     expect(await second.ask({ type: 'ping' })).toMatchObject({ type: 'pong' });
   });
 
-  test('is not had where something else stands, and the run goes on without', async () => {
+  test('is not used if something else is there, and the run continues without a socket', async () => {
     await using rig = new IpcRig();
     writeFileSync(rig.address.socket, 'precious');
     rig.open();
@@ -137,7 +137,7 @@ describe('a hostile client', () => {
     );
   });
 
-  test('is told once that its line is too long, and cut off', async () => {
+  test('is told once that its line is too long, and disconnected', async () => {
     await using rig = new IpcRig();
     rig.open();
     const before = process.memoryUsage().rss;
@@ -158,10 +158,10 @@ describe('a hostile client', () => {
     expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
   });
 
-  test('is cut off when all connections together keep too much, and what they kept is free again (socket/2)', async () => {
+  test('is disconnected if all connections together buffer too much, and the memory is free again (socket/2)', async () => {
     await using rig = new IpcRig();
     rig.open();
-    // Each alone is within its bound: a line that has not ended yet.
+    // Each one alone is within its limit: an unfinished line.
     const line = Buffer.alloc(1024 * 1024 - 1, 'x');
     const talks = Array.from({ length: 40 }, () => rig.connect());
     for (const talk of talks) talk.socket.write(line);
@@ -169,7 +169,7 @@ describe('a hostile client', () => {
     expect(refused).toMatchObject({ type: 'error', message: 'too many bytes are waiting to be read' });
     for (const talk of talks) talk.socket.destroy();
     await Promise.all(talks.map((talk) => talk.closed));
-    // As much again, one after the other.
+    // The same amount again, one after the other.
     for (let round = 0; round < 40; round++) {
       using talk = rig.connect();
       talk.socket.write(line);
@@ -179,7 +179,7 @@ describe('a hostile client', () => {
     }
   });
 
-  test('does no harm with what it sends while the run ends (socket/4)', async () => {
+  test('does no harm with messages during the end of the run (socket/4)', async () => {
     await using rig = new IpcRig();
     rig.open();
     const line = Buffer.alloc(1024 * 1024 - 1, 'x');
@@ -201,11 +201,11 @@ describe('a hostile client', () => {
       for (const talk of talks) if (batch % 2 === 0) talk.socket.destroy();
     }
     expect(process.memoryUsage().rss - before).toBeLessThan(256 * 1024 * 1024);
-    // Those that are idle make room.
+    // Idle connections make room.
     expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
   });
 
-  test('that waits with all its connections keeps others from the socket, and says so', async () => {
+  test('that waits with all its connections blocks others from the socket, and this is reported', async () => {
     await using rig = new IpcRig();
     rig.open();
     const talks = Array.from({ length: 256 }, () => rig.connect());
@@ -213,7 +213,7 @@ describe('a hostile client', () => {
     await until(() => asking(rig) === 256, 'all to wait');
     expect(await rig.ask(PING)).toMatchObject({ type: 'error', code: 'busy' });
     for (const talk of talks) talk.socket.destroy();
-    // Until it is noticed that they are gone; the test's own time is the bound.
+    // Until the engine notices that they are gone; the test timeout is the limit.
     for (let answer = await rig.ask(PING); answer['type'] !== 'pong'; ) answer = await rig.ask(PING);
   });
 
@@ -225,7 +225,7 @@ describe('a hostile client', () => {
     const line = `${JSON.stringify({ type: 'x'.repeat(250) })}\n`.repeat(1_000);
     let flushed = 0;
     for (let n = 0; n < 200; n++) talk.socket.write(line, () => (flushed += 1));
-    // As long as the engine answers others, and this one gets no further.
+    // As long as the engine answers others, and this client makes no progress.
     for (let before = -1; flushed !== before; ) {
       before = flushed;
       for (let n = 0; n < 50; n++) expect(await rig.ask(PING)).toMatchObject({ type: 'pong' });
@@ -233,7 +233,7 @@ describe('a hostile client', () => {
     expect(flushed).toBeLessThan(200);
   });
 
-  test('keeps no run from its end (endpoint/3)', async () => {
+  test('does not delay the end of a run (endpoint/3)', async () => {
     await using rig = new IpcRig();
     rig.open();
     const talks = Array.from({ length: 20 }, () => rig.connect());
@@ -242,13 +242,13 @@ describe('a hostile client', () => {
     await until(() => asking(rig) === 5, 'five to wait');
     const began = performance.now();
     await rig.close();
-    // Not as long as answers may take to be read.
+    // Less than the time limit for reading answers.
     expect(performance.now() - began).toBeLessThan(20_000);
     await Promise.all(talks.map(({ closed }) => closed));
   });
 });
 
-test('who waits is answered before the run is closed', async () => {
+test('waiting clients are answered before the run is closed', async () => {
   await using rig = new IpcRig();
   rig.open();
   using talk = rig.connect();

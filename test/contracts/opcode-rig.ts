@@ -1,5 +1,5 @@
-// Validators under test: a temporary run with a worktree and a directory for people, and real commands. Scripts tell of
-// themselves by files in the worktree, and hold by reading a pipe: nothing here waits for time.
+// Validators under test: a temporary run with a worktree and a run directory, and real commands. Scripts signal by
+// creating files in the worktree, and block by reading a pipe: nothing here waits for time.
 
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
@@ -23,11 +23,11 @@ import type { VisitRequest } from './opcode-visit.ts';
 
 export interface OpcodeRigOptions {
   readonly settings?: Partial<ConductorSettings>;
-  /** Names of variables that scripts may see. */
+  /** Names of environment variables that scripts may see. */
   readonly envAllow?: readonly string[];
-  /** What the user has in the environment, beside PATH and HOME. */
+  /** The user's environment, besides PATH and HOME. */
   readonly environment?: Readonly<Record<string, string>>;
-  /** In place of a folder without git. */
+  /** Replaces a folder without git. */
   readonly workspace?: Workspace & { readonly folder: string };
 }
 
@@ -65,7 +65,7 @@ export class OpcodeRig {
     });
   }
 
-  /** The engine has died, and hears no more; another takes the run. */
+  /** The engine has died and receives nothing more; another takes over the run. */
   nextLife(): void {
     this.#visits.die();
     this.#driver = this.#newDriver();
@@ -94,7 +94,7 @@ export class OpcodeRig {
     });
   }
 
-  /** Of the step `check`, each a visit of its own, save where it is told which. */
+  /** Of the step `check`; each is a new visit unless one is given. */
   validate(
     validators: readonly Validator[],
     more: Partial<RunValidation> & { readonly visit?: number } = {},
@@ -111,12 +111,12 @@ export class OpcodeRig {
     return this.#visits.perform(request);
   }
 
-  /** In a later life of the engine. */
+  /** After a restart of the engine. */
   find(request: VisitRequest): Promise<Outcome> {
     return this.#visits.perform(request);
   }
 
-  /** A pass of the step `check`, which the next ones know of. */
+  /** A pass of the step `check` that later ones know about. */
   async pass(validators: readonly Validator[], more: Partial<RunValidation> = {}): Promise<Outcome> {
     const request = this.validate(validators, more);
     const outcome = await this.start(request);
@@ -131,7 +131,7 @@ export class OpcodeRig {
     return put(join(this.worktree, path), text, mode);
   }
 
-  /** A program in the run's directory, and the validator that runs it. */
+  /** A program in the run directory, and the validator that runs it. */
   harness(script: string, more: Partial<ScriptValidator> = {}): ScriptValidator {
     const name = `${more.id ?? 'harness'}.sh`;
     put(join(this.runDir, 'harness', name), `#!/bin/sh\n${script}\n`, 0o755);
@@ -146,12 +146,12 @@ export class OpcodeRig {
     return processesOfRun(this.runId).map(({ pid }) => pid);
   }
 
-  /** Resolves when nothing of the run lives. What has left its status may be on its way out. */
+  /** Resolves when no process of the run is alive. A process that has recorded its exit may still be exiting. */
   async over(): Promise<void> {
     for (const pid of this.left()) await gone(pid);
   }
 
-  /** For scripts: makes the file NAME and then holds until the pipe NAME.pipe is written to. */
+  /** For scripts: creates the file NAME and then blocks until somebody writes to the pipe NAME.pipe. */
   holding(name: string): string {
     execFileSync('mkfifo', [join(this.worktree, `${name}.pipe`)]);
     return `echo x >> ${name}; read -r line < ${name}.pipe`;
@@ -166,7 +166,7 @@ export class OpcodeRig {
       try {
         process.kill(pid, 'SIGKILL');
       } catch (error) {
-        // It ended while we looked.
+        // It exited in the meantime.
         if (!isErrno(error, 'ESRCH')) throw error;
       }
     }
@@ -210,7 +210,7 @@ export function recordsOf(outcome: Outcome): readonly Recorded[] {
   return outputsOf(outcome)['validators'] as unknown as readonly Recorded[];
 }
 
-/** The only one. */
+/** The only record. */
 export function recordOf(outcome: Outcome): Recorded {
   const [first] = recordsOf(outcome);
   if (first === undefined) throw new Error(`there is no record: ${JSON.stringify(outcome)}`);

@@ -1,4 +1,4 @@
-// The way back: before the run, or before the latest turn of an agent.
+// Rollback: to before the run, or before the latest turn of an agent.
 
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -17,7 +17,7 @@ async function works(script: string): Promise<void> {
 }
 
 describe('a rollback (§6)', () => {
-  test('to pre_step puts back what was there before the latest turn, byte for byte', async () => {
+  test('to pre_step restores the state before the latest turn, byte for byte', async () => {
     await works('echo 1 > one; git add one; git commit --quiet -m one; echo u > untracked; echo i > i.log');
     const before = picture(rig.worktree);
     const head = rig.git('rev-parse', 'HEAD');
@@ -40,7 +40,7 @@ describe('a rollback (§6)', () => {
     expect(rig.git('show', `${outputs['undone_ref'] as string}:x/y`)).toBe('x\n');
   });
 
-  test('to pre_run puts back what was there before the run, and the tree of the user is as it was', async () => {
+  test("to pre_run restores the state before the run, and does not change the user's tree", async () => {
     const user = rig.userPicture();
     await works('echo 1 > one');
     await works('rm a.txt; git add -A; git commit --quiet -m two');
@@ -70,7 +70,7 @@ describe('a rollback (§6)', () => {
     expect(rig.git('status', '--porcelain', '-uall')).toBe('');
   });
 
-  test('that is found again is not done again', async () => {
+  test('that is found again is not repeated', async () => {
     await works('echo 1 > one');
     const first = successOf(await rig.rollback('pre_step'));
     rig.repository.write(`.meow/worktrees/${rig.runId}/later`, 'l\n');
@@ -81,7 +81,7 @@ describe('a rollback (§6)', () => {
     expect(rig.artifact('rollback#1', 'before.patch')).toContain('one');
   });
 
-  test('finds its repository, though the worktree has been cut off from it', async () => {
+  test('finds its repository, even if the worktree has lost its link to it', async () => {
     const user = rig.userPicture();
     await works('echo 1 > one');
     rmSync(rig.inTree('.git'));
@@ -91,7 +91,7 @@ describe('a rollback (§6)', () => {
   });
 });
 
-describe('a rollback is refused, with what helps,', () => {
+describe('a rollback is refused, with advice,', () => {
   test('on a protected branch (§6)', async () => {
     await works('git switch --quiet -c release/1; echo 1 > one');
     const failure = failureOf(await rig.rollback('pre_step'));
@@ -100,7 +100,7 @@ describe('a rollback is refused, with what helps,', () => {
     expect(rig.git('status', '--porcelain', '-uall')).toBe('?? one\n');
   });
 
-  test('where somebody else has moved the branch', async () => {
+  test('if somebody else has moved the branch', async () => {
     await works('echo 1 > one');
     rig.git('commit', '--quiet', '--allow-empty', '-m', 'by a person');
     const failure = failureOf(await rig.rollback('pre_step'));
@@ -108,11 +108,11 @@ describe('a rollback is refused, with what helps,', () => {
     expect(failure.message).toContain('somebody else has moved it');
   });
 
-  test('where no agent has worked', async () => {
+  test('if no agent has worked', async () => {
     expect(failureOf(await rig.rollback('pre_step')).message).toContain('roll back to pre_run');
   });
 
-  test('where the run works without git', async () => {
+  test('if the run works without git', async () => {
     await rig[Symbol.asyncDispose]();
     rig = await WorkRig.setup('as-it-is');
     expect(failureOf(await rig.rollback('pre_run'))).toMatchObject({ kind: 'refused' });

@@ -1,4 +1,4 @@
-// What validators leave: which files are taken, which are refused, and what becomes of harness reports.
+// Artifacts of validators: which files are accepted or refused, and what happens to harness reports.
 
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ afterEach(async () => {
 
 const REPORT = { suite_id: 'smoke', cases: [{ id: 'a', status: 'passed' }], summary: { passed: 1 } };
 
-/** A command that leaves these files. */
+/** A command that writes these files. */
 function leaves(files: Readonly<Record<string, unknown>>): string {
   const commands = Object.entries(files).map(([path, value]) => {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
@@ -40,7 +40,7 @@ function inRunDir(path: string): boolean {
 }
 
 describe('artifacts', () => {
-  test('are kept with the visit, and by their own paths in the run directory', async () => {
+  test('are stored with the visit, and under their own paths in the run directory', async () => {
     const files = { 'report.txt': 'r', 'logs/a/b.log': 'l', 'shots/x/y.png': 'p', 'shots/z.jpg': 'no' };
     const artifacts = ['report.txt', 'logs/**', 'shots/**/*.png', 'none/*'];
     const outcome = await rig.start(rig.validate([builtin('tests', leaves(files), { artifacts })]));
@@ -70,7 +70,7 @@ describe('artifacts', () => {
     });
   });
 
-  test('are seen from the folder of the validator', async () => {
+  test('are relative to the working directory of the validator', async () => {
     mkdirSync(join(rig.worktree, 'sub'));
     const record = await run(leaves({ 'out.txt': 'o' }), ['./out.txt'], 'sub');
     expect(sources(record)).toEqual(['sub/out.txt']);
@@ -81,13 +81,13 @@ describe('artifacts', () => {
     expect((await run('echo x > out.txt', ['out.txt'], '${run_dir}')).outcome).toBe('completed');
     expect(rig.artifact('out.txt')).toBe('x\n');
     expect(rig.artifact('artifacts/check/1/tests/out.txt')).toBe('x\n');
-    // And go with the next pass.
+    // They are removed before the next pass.
     expect((await run(':', ['out.*'], '${run_dir}')).outcome).toBe('completed');
     expect(inRunDir('out.txt')).toBe(false);
     expect(inRunDir('artifacts/check/1/tests/out.txt')).toBe(true);
   });
 
-  test('are an error where one that is declared by its name is absent', async () => {
+  test('are an error if one without wildcards is missing', async () => {
     const outcome = await rig.start(rig.validate([builtin('tests', ':', { artifacts: ['report.txt', 'x/*'] })]));
     expect(outcome).toMatchObject({
       failure: { kind: 'output-missing', message: 'tests: the artifact report.txt is absent' },
@@ -95,7 +95,7 @@ describe('artifacts', () => {
     expect(recordOf(outcome)).toMatchObject({ outcome: 'error', exit_code: 0 });
   });
 
-  test('are kept of a validator that fails, and of one that is ended', async () => {
+  test('are also stored for a validator that fails or is killed', async () => {
     expect(sources(await run(`${leaves({ a: '1' })}; exit 2`, ['a']))).toEqual(['a']);
     const late = builtin('late', `${leaves({ b: '1' })}; sleep 600`, { artifacts: ['b', 'c'], timeoutMs: 300 });
     const record = recordOf(await rig.start(rig.validate([late])));
@@ -125,7 +125,7 @@ describe('artifacts', () => {
     expect(rig.artifact('within')).toBe('i\n');
   });
 
-  test('are not written through a link that somebody has laid in the run directory', async () => {
+  test('are not written through a link in the run directory', async () => {
     mkdirSync(join(rig.root, 'elsewhere'));
     symlinkSync(join(rig.root, 'elsewhere'), join(rig.runDir, 'logs'));
     put(join(rig.root, 'mine.txt'), 'mine');
@@ -137,14 +137,14 @@ describe('artifacts', () => {
     expect(rig.artifact('../../../mine.txt')).toBe('mine');
   });
 
-  test('do not take the place of a folder in the run directory', async () => {
+  test('do not replace a folder in the run directory', async () => {
     put(join(rig.runDir, 'harness', 'harness.py'), 'h');
     const record = await run(leaves({ harness: 'x' }), ['harness']);
     expect(record.outcome).toBe('completed');
     expect(rig.artifact('harness/harness.py')).toBe('h');
   });
 
-  test('never take the place of what the engine writes', async () => {
+  test('never replace files of the engine', async () => {
     put(join(rig.runDir, 'status.json'), 'engine');
     put(join(rig.runDir, 'artifacts/check/1/manifest.json'), 'engine');
     await run(leaves({ 'status.json': 's', 'artifacts/check/1/manifest.json': 'm' }), ['status.json', 'artifacts/**']);
@@ -153,7 +153,7 @@ describe('artifacts', () => {
     expect(rig.artifact('artifacts/check/1/manifest.json')).toBe('engine');
   });
 
-  test('are nothing that git or the engine keeps, unless they are asked for', async () => {
+  test('exclude files of git and of the engine, unless requested', async () => {
     const command = leaves({ '.git/x.json': '{}', '.meow/run/y/x.json': '{}', 'a/x.json': '{}' });
     expect(sources(await run(command, ['**/*.json']))).toEqual(['a/x.json']);
     expect(sources(await run(command, ['.meow/run/**']))).toEqual(['.meow/run/y/x.json']);
@@ -166,15 +166,15 @@ describe('artifacts', () => {
     );
   });
 
-  test('have names that are any bytes, and contents too', async () => {
+  test('may have any bytes as names and contents', async () => {
     const record = await run(String.raw`printf '\377' > "$(printf 'a\nb')"; printf x > "$(printf '\377')"`, ['*']);
     expect(sources(record)).toEqual(['a\nb']);
     expect(rig.artifact('a\nb')).toBe('\xff');
   });
 });
 
-describe('what was there before', () => {
-  test('is no artifact of a validator that has not written it', async () => {
+describe('a file from before', () => {
+  test('is not an artifact if the validator has not written it', async () => {
     rig.write('report.json', JSON.stringify(REPORT));
     rig.write('package.json', '{}');
     const named = await run(':', ['report.json']);
@@ -187,14 +187,14 @@ describe('what was there before', () => {
     expect(existsSync(join(rig.worktree, 'package.json'))).toBe(true);
   });
 
-  test('is one where it was written anew', async () => {
+  test('is an artifact if it was written again', async () => {
     rig.write('report.txt', 'old');
     const record = await run(leaves({ 'report.txt': 'new' }), ['*.txt']);
     expect(record.artifacts).toMatchObject([{ source: 'report.txt', created: false }]);
     expect(rig.artifact('report.txt')).toBe('new');
   });
 
-  test('and was left by an earlier pass is removed, and nothing else', async () => {
+  test('that an earlier pass left is removed, and nothing else', async () => {
     rig.write('logs/kept.log', 'k');
     const files = { 'harness_report.json': REPORT, 'logs/a.log': '1', 'logs/kept.log': '2' };
     const artifacts = ['harness_report.json', 'logs/**'];
@@ -207,11 +207,11 @@ describe('what was there before', () => {
     for (const path of ['harness_report.json', 'logs/a.log', 'logs/kept.log']) expect(inRunDir(path)).toBe(false);
     expect(existsSync(join(rig.worktree, 'logs/a.log'))).toBe(false);
     expect(existsSync(join(rig.worktree, 'logs/kept.log'))).toBe(true);
-    // What an earlier pass has kept is its own.
+    // Artifacts of an earlier pass stay.
     expect(inRunDir('artifacts/check/1/tests/harness_report.json')).toBe(true);
   });
 
-  test('and was written by this very attempt stays, in whichever life of the engine it is looked at', async () => {
+  test('that this attempt wrote stays, also after a restart of the engine', async () => {
     const artifacts = ['harness_report.json'];
     await rig.pass([builtin('tests', leaves({ 'harness_report.json': REPORT }), { artifacts })]);
     const command = `${leaves({ 'harness_report.json': { ...REPORT, suite_id: 'second' } })}; ${rig.holding('held')}`;
@@ -229,7 +229,7 @@ describe('what was there before', () => {
 });
 
 describe('a harness report', () => {
-  test('is checked, kept whole, and summed up', async () => {
+  test('is checked, stored completely, and summarized', async () => {
     const report = { ...REPORT, version: '1', extra: [1], proposed_goldens: ['golden/a.png', 'golden/b.png'] };
     const script = rig.harness(leaves({ 'harness_report.json': report }), { artifacts: ['harness_report.json'] });
     const outcome = await rig.start(rig.validate([builtin('lint', ':'), script]));
@@ -243,7 +243,7 @@ describe('a harness report', () => {
     expect(JSON.parse(rig.artifact('harness_report.json'))).toEqual(report);
   });
 
-  test('that is none is an error, whatever the exit code', async () => {
+  test('that is invalid is an error, whatever the exit code', async () => {
     const command = leaves({ 'harness_report.json': '{"suite_id": 1' });
     const outcome = await rig.start(rig.validate([builtin('tests', command, { artifacts: ['harness_report.json'] })]));
     expect(outcome).toMatchObject({ failure: { kind: 'output-invalid' } });
@@ -256,7 +256,7 @@ describe('a harness report', () => {
     expect(recordOf(outcome).artifacts).toHaveLength(1);
   });
 
-  test('counts though its harness failed, and whatever its file is called', async () => {
+  test('counts even if its harness failed, and whatever its file name', async () => {
     const report = { ...REPORT, proposed_goldens: ['a.png'] };
     const command = `${leaves({ 'out/result.json': report })}; exit 1`;
     const outcome = await rig.start(rig.validate([builtin('tests', command, { artifacts: ['out/**'] })]));

@@ -1,4 +1,4 @@
-// Script validators: what may be run, by what, and what it sees.
+// Script validators: what may be run, with which interpreter, and in which environment.
 
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ async function run(...args: Parameters<typeof scriptValidator>): Promise<Recorde
   return recordOf(await rig.start(rig.validate([scriptValidator(...args)])));
 }
 
-/** Beside the worktree: not the run's, and not on any list. */
+/** Next to the worktree: neither in the run directory nor listed. */
 function outside(text = '#!/bin/sh\necho ran > ran\n'): string {
   return put(join(rig.root, 'outside.sh'), text, 0o755);
 }
@@ -41,7 +41,7 @@ describe('an entrypoint', () => {
     expect(ran()).toBe(true);
   });
 
-  test('that is not there is looked for at the same path in the worktree', async () => {
+  test('that does not exist there is searched at the same path in the worktree', async () => {
     rig.write(`.meow/run/${rig.runId}/harness.sh`, RAN, 0o755);
     expect(await run(inRunDir)).toMatchObject({ outcome: 'completed' });
     expect(ran()).toBe(true);
@@ -87,14 +87,14 @@ describe('an entrypoint', () => {
     ['scripts/check.sh', ['./scripts/*.sh']],
     ['./scripts/deep/../check.sh', ['scripts/**']],
     ['/bin/true', ['/bin/{true,false}']],
-  ] as const)('%s is run where %s is on the list', async ([path, allowedEntrypoints]) => {
+  ] as const)('%s is run if %s is listed', async ([path, allowedEntrypoints]) => {
     await rig.close();
     rig = new OpcodeRig({ settings: { allowedEntrypoints } });
     rig.write('scripts/check.sh', RAN, 0o755);
     expect(await run(path)).toMatchObject({ outcome: 'completed' });
   });
 
-  test('that is a link out of where it may be is not run, on the list or not', async () => {
+  test('that is a link to another place is not run, listed or not', async () => {
     await rig.close();
     rig = new OpcodeRig({ settings: { allowedEntrypoints: ['scripts/**'] } });
     const target = outside();
@@ -115,7 +115,7 @@ describe('an entrypoint', () => {
     expect(await run(inRunDir)).toMatchObject({ outcome: 'error' });
   });
 
-  test('with a name that stands for nothing is an error', async () => {
+  test('with an unknown placeholder is an error', async () => {
     expect(await run('${nothing}/x')).toMatchObject({
       outcome: 'error',
       message: '${nothing} stands for nothing; there are run_id, run_dir, worktree, step_id',
@@ -123,7 +123,7 @@ describe('an entrypoint', () => {
   });
 });
 
-describe('what is not executable is run', () => {
+describe('a file that is not executable is run', () => {
   test.for([
     ['harness', '#!/bin/sh -e\nfalse\nexit 9\n', 1],
     ['harness.py', 'import sys\nsys.exit(5)\n', 5],
@@ -135,7 +135,7 @@ describe('what is not executable is run', () => {
     expect(await run(`\${run_dir}/${name}`)).toMatchObject({ outcome: 'error', exit_code: code });
   });
 
-  test('only where one of them says by what', async () => {
+  test('only if its first line or its name defines an interpreter', async () => {
     put(join(rig.runDir, 'harness.txt'), 'exit 0\n');
     expect(await run('${run_dir}/harness.txt')).toMatchObject({
       outcome: 'error',
@@ -145,7 +145,7 @@ describe('what is not executable is run', () => {
 });
 
 describe('a script', () => {
-  test('is given its arguments as they are, with places filled in', async () => {
+  test('gets its arguments unchanged, with placeholders filled in', async () => {
     const args = ['--report', '${run_dir}/r.json', "it's $HOME `x` *", '', '${step_id}'];
     const script = rig.harness(`printf '%s\\n' "$@" > args`, { args });
     await rig.start(rig.validate([script]));
@@ -159,7 +159,7 @@ describe('a script', () => {
     ]);
   });
 
-  test('runs in the worktree, or where its cwd says', async () => {
+  test('runs in the worktree, or in its cwd', async () => {
     mkdirSync(join(rig.worktree, 'sub'));
     const pwd = 'pwd -P > "$MEOW_RUN_DIR/pwd"';
     const seen: string[] = [];
@@ -171,7 +171,7 @@ describe('a script', () => {
     expect(seen).toEqual([rig.worktree, sub, rig.runDir, sub]);
   });
 
-  test('sees nothing of the user that it was not given', async () => {
+  test('sees no environment variables that it was not given', async () => {
     await rig.close();
     const environment = { SECRET: 's', TOKEN: 't', LANG: 'C.UTF-8', MEOW_ADAPTERS: 'x', 'odd-name': 'o' };
     rig = new OpcodeRig({ environment, envAllow: ['TOKEN', 'ABSENT'] });
@@ -183,7 +183,7 @@ describe('a script', () => {
         .split('\n')
         .map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]),
     );
-    // Shells set the last ones themselves.
+    // Shells set these themselves.
     for (const name of ['PWD', 'OLDPWD', 'SHLVL', '_']) delete seen[name];
     expect(seen).toEqual({
       PATH: process.env['PATH'],
@@ -197,12 +197,12 @@ describe('a script', () => {
     expect(existsSync(join(rig.runFolder, 'scratch'))).toBe(true);
   });
 
-  test('reaches nobody outside where the system can deny that, but itself', async () => {
+  test('has no network except its own loopback, if the system can isolate it', async () => {
     const devices = 'cat /proc/net/dev > "$MEOW_RUN_DIR/devices"';
     const record = recordOf(await rig.start(rig.validate([rig.harness(devices)])));
     expect(record.network_reason).not.toBe('');
     if (record.network === 'open') return;
-    // Those that every network has, and that lead nowhere.
+    // Interfaces that every network namespace has, and that lead nowhere.
     const inner = /^(?:lo|tunl0|sit0|gre.*|erspan0|ip6?_vti0|ip6.*)$/;
     const seen = [...rig.artifact('devices').matchAll(/^\s*(\S+):/gm)].map(([, name = '']) => name);
     expect(seen.filter((name) => !inner.test(name))).toEqual([]);
@@ -216,7 +216,7 @@ describe('a script', () => {
     expect(await run('${run_dir}/talk.js')).toMatchObject({ exit_code: 5 });
   });
 
-  test('runs where the system denies nothing, and that is recorded', async () => {
+  test('runs even if the system cannot isolate it, and that is recorded', async () => {
     const bin = join(rig.root, 'bare-bin');
     mkdirSync(bin);
     symlinkSync('/bin/sh', join(bin, 'sh'));
@@ -228,7 +228,7 @@ describe('a script', () => {
     await whole.close();
   });
 
-  test('is ended to the last grandchild when its time is up', async () => {
+  test('is killed with all its descendants at its timeout', async () => {
     const script = rig.harness(`setsid sh -c 'trap "" TERM; echo $$ > pid; while :; do sleep 600; done' & sleep 600`, {
       timeoutMs: 600,
     });
@@ -238,7 +238,7 @@ describe('a script', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('that took itself away while it ran is found again by a later life of the engine', async () => {
+  test('that deleted itself while running is found again after a restart', async () => {
     const script = rig.harness(`rm "$0"; ${rig.holding('held')}; exit 4`);
     const effect = rig.validate([script]);
     void rig.start(effect);

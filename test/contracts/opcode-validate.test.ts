@@ -1,4 +1,4 @@
-// Validators: what the step makes of them, how they end, and what is found again.
+// Validators: the outcome of their step, how they end, and how they are found again.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 describe('the outcome of a step', () => {
-  test('is completed where all of its validators pass, each with a record of its own', async () => {
+  test('is completed if all its validators pass, each with its own record', async () => {
     const outcome = await rig.start(rig.validate([builtin('tests', 'echo fine'), builtin('lint', ':')]));
     expect(outcome).toMatchObject({ kind: 'success', route: 'completed' });
     expect(recordsOf(outcome)).toEqual([
@@ -37,7 +37,7 @@ describe('the outcome of a step', () => {
     expect(outputsOf(outcome)).toMatchObject({ harness_report: null, proposed_goldens: [], witness: null });
   });
 
-  test('is the failure of the one that fails, and those behind it run all the same', async () => {
+  test('is the failure of the failing one, and later ones still run', async () => {
     const validators = [builtin('tests', 'echo broken >&2; exit 3'), builtin('lint', 'echo ran > lint-ran')];
     const outcome = await rig.start(rig.validate(validators));
     expect(outcome).toMatchObject({
@@ -53,7 +53,7 @@ describe('the outcome of a step', () => {
     expect(existsSync(join(rig.worktree, 'lint-ran'))).toBe(true);
   });
 
-  test('is the worst of them, with what all have to say', async () => {
+  test('is the worst of all, with all messages', async () => {
     const validators = [
       builtin('one', 'exit 1'),
       builtin('late', 'sleep 600', { timeoutMs: 100 }),
@@ -87,13 +87,13 @@ describe('the outcome of a step', () => {
     expect(recordsOf(outcome)[1]).toMatchObject({ outcome: 'killed_idle', message: 'it was silent for 100ms' });
   });
 
-  test('is an error where the folder of a validator is missing', async () => {
+  test('is an error if the working directory of a validator is missing', async () => {
     const outcome = await rig.start(rig.validate([builtin('tests', ':', { cwd: 'nowhere' })]));
     expect(outcome).toMatchObject({ failure: { kind: 'not-started' } });
     expect(recordOf(outcome).message).toContain('nowhere does not exist');
   });
 
-  test('is a refusal where there is no place to work in', async () => {
+  test('is a refusal if there is no working directory', async () => {
     const open = () => Promise.resolve({ ok: false as const, error: 'no repository; make one' });
     await rig.close();
     rig = new OpcodeRig({ workspace: { open, folder: rig.worktree } });
@@ -103,8 +103,8 @@ describe('the outcome of a step', () => {
   });
 });
 
-describe('what is kept of a visit', () => {
-  test('is in a folder of its own, and named', async () => {
+describe('the output of a visit', () => {
+  test('is in its own folder, and named', async () => {
     const effect = rig.validate([builtin('tests', 'echo out; echo err >&2; exit 1')], { visit: 7 });
     const outcome = await rig.start(effect);
     const [path, required] = ['artifacts/check/7', true];
@@ -119,32 +119,32 @@ describe('what is kept of a visit', () => {
     expect(report).toMatchObject({ outcome: 'error', validators: [{ id: 'tests', exit_code: 1 }] });
   });
 
-  test('is bytes, whatever they are', async () => {
+  test('may be any bytes', async () => {
     await rig.start(rig.validate([builtin('tests', String.raw`printf '\377\000\376'`)], { visit: 1 }));
     expect(rig.artifact('artifacts/check/1/tests.stdout')).toBe('\xff\0\xfe');
   });
 
-  test('is whole, however much was said', async () => {
+  test('is complete, whatever its size', async () => {
     await rig.start(rig.validate([builtin('tests', 'head -c 3000000 /dev/zero')], { visit: 1 }));
     expect(rig.artifact('artifacts/check/1/tests.stdout')).toHaveLength(3_000_000);
   });
 });
 
-describe('a validator that is ended', () => {
-  // A child in a session of its own, which its parent does not wait for, and which does not listen.
+describe('a validator that is killed', () => {
+  // A child in its own session that ignores SIGTERM, and whose parent does not wait for it.
   const DETACHED = `setsid sh -c 'trap "" TERM; echo $$ > pid; while :; do sleep 600; done' & sleep 600`;
 
   test.for([
-    ['its time is up', { timeoutMs: 400 }, null, 'killed_timeout'],
+    ['it exceeded its time', { timeoutMs: 400 }, null, 'killed_timeout'],
     ['it was silent for too long', {}, 400, 'killed_idle'],
-  ] as const)('because %s has no process left', async ([, more, idleMs, expected]) => {
+  ] as const)('because %s leaves no process', async ([, more, idleMs, expected]) => {
     const outcome = await rig.start(rig.validate([builtin('tests', DETACHED, more)], { idleMs }));
     expect(recordOf(outcome).outcome).toBe(expected);
     expect(existsSync(join(rig.worktree, 'pid'))).toBe(true);
     expect(rig.left()).toEqual([]);
   });
 
-  test('is not the one that says something now and then', async () => {
+  test('is not one that prints something now and then', async () => {
     const chatty = 'for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.1; done';
     expect(await rig.start(rig.validate([builtin('tests', chatty)], { idleMs: 500 }))).toMatchObject({
       kind: 'success',
@@ -152,10 +152,10 @@ describe('a validator that is ended', () => {
   });
 });
 
-describe('what a validator leaves running', () => {
-  test.for(['exit 0', 'exit 1', 'kill -9 $$'])('is ended before the next one begins (%s)', async (end) => {
+describe('processes that a validator leaves running', () => {
+  test.for(['exit 0', 'exit 1', 'kill -9 $$'])('are killed before the next one starts (%s)', async (end) => {
     const first = builtin('first', `(while :; do sleep 600; done) & echo $! > pid; ${end}`);
-    // One that nobody has collected yet does not live.
+    // A zombie is not alive.
     const second = builtin('second', 'grep "^State:" "/proc/$(cat pid)/status" | grep -v Z');
     const outcome = await rig.start(rig.validate([first, second]));
     expect(recordsOf(outcome)[1]).toMatchObject({ outcome: 'error', exit_code: 1 });
@@ -163,8 +163,8 @@ describe('what a validator leaves running', () => {
   });
 });
 
-describe('in a later life of the engine', () => {
-  test('validators that have finished are not run again, and the one that lives is waited for', async () => {
+describe('after a restart of the engine', () => {
+  test('finished validators do not run again, and a running one is awaited', async () => {
     const validators = [
       builtin('first', 'echo x >> first-ran; exit 4'),
       builtin('held', rig.holding('held')),
@@ -185,7 +185,7 @@ describe('in a later life of the engine', () => {
       expect(readFileSync(join(rig.worktree, name), 'utf8')).toBe('x\n');
   });
 
-  test('one that was ended for its time stays ended for its time', async () => {
+  test('one that was killed at its timeout stays killed', async () => {
     const effect = rig.validate([builtin('tests', 'echo begun > begun; sleep 600', { timeoutMs: 200 })]);
     const first = await rig.start(effect);
     rig.nextLife();
@@ -193,7 +193,7 @@ describe('in a later life of the engine', () => {
     expect(recordOf(first).outcome).toBe('killed_timeout');
   });
 
-  test('its time runs on', async () => {
+  test('the timeout is not extended', async () => {
     const effect = rig.validate([builtin('tests', 'echo begun > begun; sleep 600', { timeoutMs: 1_000 })]);
     void rig.start(effect);
     await appears(join(rig.worktree, 'begun'));

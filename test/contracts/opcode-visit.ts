@@ -1,5 +1,5 @@
-// A visit of one step of a Conductor workflow under test: its blocks as they are lowered, the kernel and the engine, a journal
-// in memory, and real drivers. An engine dies by never hearing of its journal again; the next takes what that holds.
+// A visit of one step of a Conductor workflow under test: its lowered blocks, the kernel and the engine, a journal in
+// memory, and real drivers. An engine dies by never hearing from its journal again; the next one uses the same journal.
 
 import { Bug } from '../../src/base/assert.ts';
 import { recordOf } from '../../src/app/conductor-run.ts';
@@ -21,17 +21,17 @@ import { lowerVisit } from '../../src/languages/conductor/lower.ts';
 import type { OpcodeSpec } from '../../src/languages/conductor/opcodes.ts';
 
 export interface VisitRequest {
-  /** `check#2`. */
+  /** For example `check#2`. */
   readonly visit: string;
   readonly spec: OpcodeSpec;
-  /** Of its turn or command. */
+  /** Timeout of its turn or command. */
   readonly timeoutMs?: number;
 }
 
-/** What visits of one rig share. */
+/** State that visits of one rig share. */
 export interface VisitWorld {
   readonly context: Omit<ConductorContext, 'step'>;
-  /** Of this life of the engine. */
+  /** Drivers of the current engine. */
   readonly drivers: () => { readonly command: Driver; readonly turn: Driver };
   readonly noted?: (progress: Progress) => void;
 }
@@ -44,7 +44,7 @@ export class Visits {
     this.#world = world;
   }
 
-  /** Begins it, or goes on with it where an engine has died. */
+  /** Starts the visit, or continues it if an engine has died. */
   perform(request: VisitRequest): Promise<Outcome> {
     const known = this.#visits.get(request.visit);
     const run = known ?? new VisitRun(request);
@@ -60,7 +60,7 @@ export class Visits {
     for (const run of this.#visits.values()) run.die();
   }
 
-  /** The time of all that is under way is up. */
+  /** Everything in flight times out. */
   timeOut(): void {
     for (const run of this.#visits.values()) run.jump();
   }
@@ -69,7 +69,7 @@ export class Visits {
     for (const run of this.#visits.values()) run.stop();
   }
 
-  /** As the step is called in its own run, where each visit is the first. */
+  /** The record under the step's name in its own run, where each visit is the first. */
   #record(id: string) {
     const [, visit = ''] = /^(.*#\d+)(?:\..*)?$/.exec(id) ?? [];
     const run = this.#visits.get(visit);
@@ -159,7 +159,7 @@ class VisitRun {
     };
   }
 
-  /** The drivers know the visit by the name that the test has for it. */
+  /** The drivers know the visit by the test's name for it. */
   #renamed(drivers: Readonly<Record<string, Driver>>, noted: (progress: Progress) => void): Drivers {
     const named = (text: string): string => `${this.#request.visit}${text.slice(OWN.length)}`;
     const rename = (effect: Effect): Effect => ({ ...effect, id: named(effect.id), step: named(effect.step) });
@@ -176,7 +176,7 @@ class VisitRun {
   }
 }
 
-/** What the visit is called in its own run. */
+/** The name of the visit in its own run. */
 const OWN = 'visit#1';
 
 const START: Input = {
@@ -186,7 +186,7 @@ const START: Input = {
 };
 const RESUME: Input = { kind: 'run-resumed', retryFailed: false, allowance: null };
 
-/** Every route is an end, which says by its reason which it was. */
+/** Every route is an end whose reason names the route. */
 const ROUTES = ['done', 'completed', 'success', 'partial', 'blocked', 'unsafe', 'needs_human'];
 
 function programOf({ spec, timeoutMs }: VisitRequest): Program {
@@ -213,7 +213,7 @@ function programOf({ spec, timeoutMs }: VisitRequest): Program {
   return program;
 }
 
-/** With what all of it has cost. */
+/** Includes the total cost. */
 function outcomeOf(state: RunState): Outcome {
   const step = state.steps.get(OWN);
   if (step === undefined) throw new Bug('the visit never began');

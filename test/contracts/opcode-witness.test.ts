@@ -1,4 +1,4 @@
-// Witnesses: an outcome that the engine's own look does not bear out is none.
+// Witnesses: an outcome does not count if the engine's own check fails.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -30,7 +30,7 @@ function run(completed: Witness, validators = [builtin('tests', ':')]): Promise<
 }
 
 describe('a witness', () => {
-  test('that bears the outcome out leaves its testimony', async () => {
+  test('that passes leaves its record', async () => {
     const outcome = await run(
       witness('echo "3 passed"; echo "4 passed"; echo note >&2', { expect: { output: String.raw`^\d+ passed$` } }),
     );
@@ -50,12 +50,12 @@ describe('a witness', () => {
   });
 
   test.for<[string, Witness, string]>([
-    ['that exits otherwise', witness('exit 1'), 'it exited with status 1, not 0'],
+    ['with another exit code', witness('exit 1'), 'it exited with status 1, not 0'],
     ['that should fail and does not', witness(':', { expect: { exitCode: 1 } }), 'it exited with status 0, not 1'],
-    ['that says something else', witness('echo no', { expect: { output: 'yes' } }), 'its output does not fit yes'],
+    ['with another output', witness('echo no', { expect: { output: 'yes' } }), 'its output does not fit yes'],
     ['that takes too long', witness('sleep 600', { timeoutMs: 100 }), 'it took longer than 100ms'],
-    ['that expects nonsense', witness(':', { expect: { output: '(' } }), '( is no regular expression'],
-  ])('%s does not', async ([, one, reason]) => {
+    ['with an invalid expression', witness(':', { expect: { output: '(' } }), '( is no regular expression'],
+  ])('%s fails', async ([, one, reason]) => {
     const outcome = await run(one);
     expect(outcome).toMatchObject({
       failure: { kind: 'unproven', message: `the witness does not bear it out: ${reason}` },
@@ -65,7 +65,7 @@ describe('a witness', () => {
     expect(report).toMatchObject({ outcome: 'error', witness: { holds: false } });
   });
 
-  test('of a pattern that never comes to an end is given up', async () => {
+  test('with an expression that takes for ever is given up', async () => {
     const one = witness(`printf '%s!' ${'a'.repeat(60)}`, { expect: { output: '^(a+)+$' } });
     expect(await run(one)).toMatchObject({
       failure: { kind: 'unproven', message: expect.stringContaining('takes too long') as string },
@@ -76,13 +76,13 @@ describe('a witness', () => {
     expect(await run(witness('exit 7', { expect: { exitCode: 7 } }))).toMatchObject({ kind: 'success' });
   });
 
-  test('is heard about the outcome that it is for, and no other', async () => {
+  test('is checked only for the outcome that it is for', async () => {
     const outcome = await run(witness('echo x > heard'), [builtin('tests', 'exit 1')]);
     expect(outcome).toMatchObject({ failure: { kind: 'exit-nonzero' } });
     expect(outputsOf(outcome)['witness']).toBeNull();
   });
 
-  test('is heard once in all lives of the engine', async () => {
+  test('runs once, across restarts', async () => {
     const one = witness(`${rig.holding('held')}; exit 3`, { expect: { exitCode: 3 } });
     const effect = rig.validate([builtin('tests', 'echo x >> ran')], { witness: one });
     void rig.start(effect);
@@ -97,7 +97,7 @@ describe('a witness', () => {
 });
 
 describe('in a worktree', () => {
-  test('what the witness depends on must be as it was before the run', async () => {
+  test('the files that the witness depends on must not have changed since the start of the run', async () => {
     await using repository = await GitRig.setup();
     const { base, user, environment } = repository;
     const workspace = workspaceFor({

@@ -1,5 +1,5 @@
-// Opcodes under test that need a repository and agents: both are real. An agent is a shell that does what its test says, and
-// keeps what it was told; what happened before in the run is what the test says, and what was performed since.
+// Opcodes under test that need a repository and agents: both are real. An agent is a shell that runs a script of the
+// test and stores its prompts. The history of the run is what the test defines, plus what has been performed since.
 
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -37,7 +37,7 @@ export class WorkRig implements AsyncDisposable {
   readonly runId = `wf-work-${process.pid}-${++rigs}`;
   readonly repository: GitRig;
   readonly runDir: string;
-  /** What was told to whoever asked, before the answer. */
+  /** Progress that was reported before the answer. */
   readonly notes: Progress[] = [];
   readonly #run: DriverContext;
   readonly #kind: WorkspaceRequest['kind'];
@@ -97,7 +97,7 @@ export class WorkRig implements AsyncDisposable {
     });
   }
 
-  /** The engine has died, and hears no more; another takes the run. */
+  /** The engine has died and receives nothing more; another takes over the run. */
   nextLife(): void {
     this.#performed.die();
     this.#alive.abort();
@@ -134,7 +134,10 @@ export class WorkRig implements AsyncDisposable {
     ];
   }
 
-  /** What the agent does from now on, in its worktree. Its prompt is in $RIG/told, and each it ever had in $RIG/told.all. */
+  /**
+   * Sets what the agent does from now on, in its worktree. Its prompt is in $RIG/told, and all its prompts in
+   * $RIG/told.all.
+   */
   agent(script: string): void {
     const lines = [`cat > "$RIG/told"`, `cat "$RIG/told" >> "$RIG/told.all"`, `. '${FUNCTIONS}'`, 'init', script];
     writeFileSync(join(this.repository.base, 'agent.sh'), `${lines.join('\n')}\n`);
@@ -144,7 +147,7 @@ export class WorkRig implements AsyncDisposable {
     return this.file('told');
   }
 
-  /** Below the folder that has everything. */
+  /** Below the folder that contains everything. */
   file(name: string): string {
     const path = join(this.repository.base, name);
     return existsSync(path) ? readFileSync(path, 'utf8') : '';
@@ -162,7 +165,7 @@ export class WorkRig implements AsyncDisposable {
     return join(this.worktree, name);
   }
 
-  /** What a run must not touch of the user's. */
+  /** Everything of the user that a run must not touch. */
   userPicture(): unknown {
     const { files, ...rest } = this.repository.userPicture() as { readonly files: readonly [string, string][] };
     return { ...rest, files: files.filter(([name]) => !name.startsWith('.meow/')) };
@@ -180,7 +183,7 @@ export class WorkRig implements AsyncDisposable {
     return JSON.parse(this.artifact(visit, name)) as JsonMap;
   }
 
-  /** Something that happened before. */
+  /** Adds an earlier visit to the history. */
   past(visit: Partial<Visit> & Pick<Visit, 'kind'>): void {
     const step = visit.step ?? visit.kind;
     const plain = { outcome: 'completed', failure: null, outputs: {}, startedAt: 0, endedAt: 1 };
@@ -244,7 +247,7 @@ export class WorkRig implements AsyncDisposable {
     return this.#perform('STOP', { kind: 'stop', verdict, reason: null }, 'halt', {});
   }
 
-  /** What is under way. */
+  /** Stops what is in flight. */
   stop(why: 'timeout' | 'run-ending'): void {
     if (why === 'timeout') this.#performed.timeOut();
     else this.#performed.stop();
@@ -298,7 +301,7 @@ export function prompt(text: string, inputs: PromptText['inputs'] = []): PromptT
   return { id: 'task.test.v1', version: 1, path: 'prompts/task.test.v1.md', text, inputs };
 }
 
-/** A line of shell with which an agent answers. */
+/** A shell command line with which an agent answers. */
 export function answering(answer: Json): string {
   const text = typeof answer === 'string' ? answer : JSON.stringify(answer);
   const escaped = JSON.stringify(text).slice(1, -1);

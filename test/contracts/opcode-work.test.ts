@@ -1,4 +1,4 @@
-// Turns of agents that are held to a policy: what they are told, what the engine sees of them, what it makes of that.
+// Turns of agents under a policy: their prompts, what the engine observes, and the outcome.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,8 +15,8 @@ afterEach(() => rig[Symbol.asyncDispose]());
 
 const FINE = answering('All is done, and well done.');
 
-describe('a turn that keeps to its policy', () => {
-  test("works in a worktree of the run's own, and leaves the user's tree as it was", async () => {
+describe('a turn that obeys its policy', () => {
+  test("works in the run's own worktree, and does not change the user's tree", async () => {
     const before = rig.userPicture();
     rig.agent(`echo more >> dir/c.txt; echo new > new.txt; rm dir/sub/f; pwd > "$RIG/where"; ${FINE}`);
     const { outputs, route } = successOf(await rig.work());
@@ -33,7 +33,7 @@ describe('a turn that keeps to its policy', () => {
     expect(rig.userPicture()).toEqual(before);
   });
 
-  test('leaves its artifacts, and names them', async () => {
+  test('stores its artifacts, and names them', async () => {
     rig.agent(`echo new > new.txt; ${FINE}`);
     const { outputs } = successOf(await rig.work());
     const named = (outputs['artifacts'] as { role: string; path: string }[]).map(({ role, path }) => {
@@ -59,7 +59,7 @@ describe('a turn that keeps to its policy', () => {
     });
   });
 
-  test('may be another one than the first: only what it changed itself is told', async () => {
+  test('may be a later one: only its own changes are reported', async () => {
     rig.agent(`echo 1 > one; ${FINE}`);
     await rig.work();
     rig.agent(`echo 2 > two; ${FINE}`);
@@ -69,7 +69,7 @@ describe('a turn that keeps to its policy', () => {
     expect(rig.git('for-each-ref', '--format=%(refname)', 'refs/meow')).toContain('/implement#2\n');
   });
 
-  test('is told of files that it wrote into the directory of the run', async () => {
+  test('reports files that it wrote into the run directory', async () => {
     rig.agent(`mkdir "$MEOW_RUN_DIR/harness"; echo x > "$MEOW_RUN_DIR/harness/h.py"; ${FINE}`);
     expect(successOf(await rig.work()).outputs).toMatchObject({ changes: { files: 0 }, run_files: ['harness/h.py'] });
   });
@@ -85,7 +85,7 @@ describe('a turn that keeps to its policy', () => {
     expect(rig.told).toMatch(/^x{1100000}\n/);
   });
 
-  test('that fails hands on what it changed, and what it cost', async () => {
+  test('that fails still reports its changes and its cost', async () => {
     rig.agent('echo half > half.txt; TOTAL=0.2 error "no more"');
     expect(failureOf(await rig.work())).toMatchObject({
       kind: 'exit-nonzero',
@@ -94,15 +94,15 @@ describe('a turn that keeps to its policy', () => {
   });
 });
 
-test('a turn that could not be begun is told of as such', async () => {
+test('a turn that could not start is reported as such', async () => {
   expect(failureOf(await rig.work({ adapter: 'nobody' }))).toMatchObject({
     kind: 'not-started',
     outputs: { violations: [] },
   });
 });
 
-describe('what an agent is told', () => {
-  test('is its prompt with what it is given, where it works, and what it may not do', async () => {
+describe('the prompt of an agent', () => {
+  test('contains its inputs, its working directory, and what it must not do', async () => {
     rig.past({
       kind: 'evaluate',
       outcome: 'partial',
@@ -131,7 +131,7 @@ describe('what an agent is told', () => {
     expect(rig.told).toContain(rig.runDir);
   });
 
-  test('has the whole diff of the run, with what is untracked and what was committed', async () => {
+  test('contains the whole diff of the run, including untracked files and commits', async () => {
     rig.agent(`echo 1 > one; git add one; git commit --quiet -m one; echo 2 > two; ${FINE}`);
     await rig.work();
     await rig.work({ text: 'Look at this:\n{{diff}}' });
@@ -144,7 +144,7 @@ describe('what an agent is told', () => {
     ['{{component_kind}}', 'needs component_kind, and defaults.component_kind is not set'],
     ['{{plan.result}}', 'needs plan.result, and plan has not been visited before'],
     ['{{nonsense}}', 'needs nonsense, and there is no such input'],
-  ])('must be there before it starts: %s', async (text, message) => {
+  ])('must have its inputs before it starts: %s', async (text, message) => {
     rig.agent(FINE);
     const failure = failureOf(await rig.work({ text }));
     expect(failure.kind).toBe('unresolved');
@@ -152,14 +152,14 @@ describe('what an agent is told', () => {
     expect(rig.told).toBe('');
   });
 
-  test('may lack what its prompt calls optional', async () => {
+  test('may lack optional inputs', async () => {
     rig.agent(FINE);
     const inputs = [{ name: 'fix_instructions', type: 'any', required: false } as const];
     successOf(await rig.work({ prompt: prompt('Mend: [{{fix_instructions}}]', inputs) }));
     expect(rig.told).toContain('Mend: []');
   });
 
-  test('must have the type that its prompt asks for', async () => {
+  test('must have inputs of the declared types', async () => {
     rig.past({ kind: 'evaluate', outputs: { fix_instructions: { a: 1 } } });
     const inputs = [{ name: 'fix_instructions', type: 'string', required: true } as const];
     const failure = failureOf(await rig.work({ prompt: prompt('{{fix_instructions}}', inputs) }));
@@ -168,7 +168,7 @@ describe('what an agent is told', () => {
   });
 });
 
-describe('a policy violation stands whatever the agent says (§11)', () => {
+describe('a policy violation counts whatever the agent says (§11)', () => {
   const ways: readonly (readonly [string, string, Partial<Policy>, string])[] = [
     ['a path that is not allowed', 'echo x >> a.txt', { allowedPaths: ['dir/**'] }, 'allowed_paths'],
     ['a forbidden path', 'echo x > dir/c.txt', { forbiddenPaths: ['dir'] }, 'forbidden_paths'],
@@ -198,15 +198,10 @@ describe('a policy violation stands whatever the agent says (§11)', () => {
     ],
     ['a lockfile', 'echo {} > dir/package-lock.json', { lockfiles: 'deny' }, 'lockfiles'],
     ['a manifest', 'echo {} > package.json', { lockfiles: 'deny' }, 'lockfiles'],
-    ['any change, where there is to be none', 'echo x > x', { access: 'read_only' }, 'read_only'],
+    ['any change, if read-only', 'echo x > x', { access: 'read_only' }, 'read_only'],
+    ['a commit, if read-only', 'git commit --quiet --allow-empty -m x', { access: 'read_only' }, 'read_only'],
     [
-      'a commit, where there is to be none',
-      'git commit --quiet --allow-empty -m x',
-      { access: 'read_only' },
-      'read_only',
-    ],
-    [
-      'a repository within',
+      'a nested repository',
       'git init --quiet lib; git -C lib commit --quiet --allow-empty -m x',
       { allowedPaths: ['dir'] },
       'allowed_paths',
@@ -231,13 +226,13 @@ describe('a policy violation stands whatever the agent says (§11)', () => {
       'git_tampering',
     ],
     [
-      'a setting of the worktree alone',
+      'a setting of the worktree only',
       'git config extensions.worktreeConfig true; git config --worktree core.fileMode false',
       {},
       'git_tampering',
     ],
-    ['a worktree that is cut off', 'rm .git', {}, 'git_tampering'],
-    ['a worktree that is made another', 'rm .git; git init --quiet .', {}, 'git_tampering'],
+    ['a worktree without its link', 'rm .git', {}, 'git_tampering'],
+    ['a worktree that becomes another repository', 'rm .git; git init --quiet .', {}, 'git_tampering'],
   ];
   test.each(ways)('%s', async (_what, script, effective, rule) => {
     const before = rig.repository.git('user', 'rev-parse', 'HEAD', 'main');
@@ -251,7 +246,7 @@ describe('a policy violation stands whatever the agent says (§11)', () => {
     expect(rig.git('rev-parse', '--show-toplevel').trim()).toBe(rig.worktree);
   });
 
-  test('and though it is in the way of what is kept of it', async () => {
+  test('even if it blocks the files of the engine', async () => {
     const folder = '"$MEOW_RUN_DIR/artifacts/implement"';
     rig.agent(`rm a.txt; mv ${folder} "$RIG/aside"; ln -s "$RIG/aside" ${folder}; ${FINE}`);
     const failure = failureOf(await rig.work({ effective: { forbiddenOperations: ['delete'] } }));
@@ -259,13 +254,13 @@ describe('a policy violation stands whatever the agent says (§11)', () => {
     expect(failure.outputs).toMatchObject({ violations: [{ rule: 'forbidden_operations', path: 'a.txt' }] });
   });
 
-  test('and though it fails', async () => {
+  test('even if the turn fails', async () => {
     rig.agent('rm a.txt; error "I could not do it"');
     const failure = failureOf(await rig.work({ effective: { forbiddenOperations: ['delete'] } }));
     expect(failure).toMatchObject({ kind: 'policy', message: expect.stringContaining('a.txt was deleted') as unknown });
   });
 
-  test('and though it is out of time', async () => {
+  test('even if the turn times out', async () => {
     rig.agent('rm a.txt; echo > "$RIG/there"; sleep 1000');
     const outcome = rig.work({ effective: { forbiddenOperations: ['delete'] }, timeoutMs: 600_000 });
     await appears(rig.at('there'));
@@ -273,20 +268,20 @@ describe('a policy violation stands whatever the agent says (§11)', () => {
     expect(failureOf(await outcome).kind).toBe('policy');
   });
 
-  test('where it asked for what it may not do, and that is to fail', async () => {
+  test('if the agent asked for a forbidden action and the policy says fail', async () => {
     const denials = `'"permission_denials":[{"tool_name":"Bash"},{"tool_name":"Bash"}],'`;
     rig.agent(`result fine ${denials} | sed 's/"permission_denials":\\[\\],//'`);
     const failure = failureOf(await rig.work({ effective: { onPrompt: 'fail' } }));
     expect(failure.outputs['violations']).toMatchObject([{ rule: 'on_prompt' }]);
   });
 
-  test('what it allows is none', async () => {
+  test('allowed changes are not violations', async () => {
     rig.agent(`echo x > dir/x; echo {} > dir/package.json; git commit --quiet --allow-empty -m x; ${FINE}`);
     successOf(await rig.work({ effective: { allowedPaths: ['dir/'], forbiddenPaths: ['a.txt'] } }));
   });
 });
 
-describe('what a turn may cost', () => {
+describe('the cost of a turn', () => {
   test.each([
     [{ tokensMax: 99 }, 'it used 100 tokens, and may use 99'],
     [{ usdMax: 0.4 }, 'it cost 0.5 USD, and may cost 0.4'],
@@ -309,7 +304,7 @@ describe('a witness', () => {
     timeoutMs: null,
   });
 
-  test('that bears it out is told of, with the tree that it saw', async () => {
+  test('that passes is reported, with the tree that it saw', async () => {
     rig.agent(`echo new > new.txt; ${FINE}`);
     const { outputs, route } = successOf(await rig.work({ witness: witness('test -e new.txt; echo x > left') }));
     expect(route).toBe('completed');
@@ -317,7 +312,7 @@ describe('a witness', () => {
     expect(outputs['changes']).toMatchObject({ paths: ['new.txt'] });
   });
 
-  test('that does not makes the claim a failure', async () => {
+  test('that fails makes the turn a failure', async () => {
     rig.agent(FINE);
     const failure = failureOf(await rig.work({ witness: witness('test -e new.txt') }));
     expect(failure).toMatchObject({
@@ -326,19 +321,19 @@ describe('a witness', () => {
     });
   });
 
-  test('is none where the agent has touched what it depends on', async () => {
+  test('does not count if the agent has touched the files that it depends on', async () => {
     rig.agent(`echo true > run.sh; ${FINE}`);
     const failure = failureOf(await rig.work({ witness: witness('sh run.sh', ['*.sh']) }));
     expect(failure).toMatchObject({ kind: 'unproven', outputs: { witness: { touched: ['run.sh'] } } });
   });
 
-  test('is not asked about a turn that failed', async () => {
+  test('does not run after a failed turn', async () => {
     rig.agent('error no');
     expect(failureOf(await rig.work({ witness: witness('echo > "$RIG/asked"') })).kind).toBe('exit-nonzero');
     expect(existsSync(rig.at('asked'))).toBe(false);
   });
 
-  test('leaves what it changes itself to nobody, though the engine dies after it', async () => {
+  test('does not charge its own changes to anybody, even if the engine dies after it', async () => {
     rig.agent(FINE);
     const wish = { witness: witness('echo x > left'), effective: { allowedPaths: ['dir'] } };
     successOf(await rig.work(wish));
@@ -347,7 +342,7 @@ describe('a witness', () => {
   });
 });
 
-describe('the whole tree of processes ends, to the last grandchild', () => {
+describe('the whole process tree is killed', () => {
   const grandchild = `setsid sh -c 'echo $$ > "$RIG/grandchild"; exec sleep 1000' </dev/null >/dev/null 2>&1 &`;
   const waits = 'while [ ! -s "$RIG/grandchild" ]; do sleep 0.01; done';
   const ended = async (): Promise<void> => {
@@ -378,15 +373,15 @@ describe('the whole tree of processes ends, to the last grandchild', () => {
     await ended();
   });
 
-  test('and so does what a turn that is fine has left, before anything is looked at', async () => {
+  test('and processes that a successful turn left, before anything is inspected', async () => {
     rig.agent(`${grandchild} ${waits}; ${FINE}`);
     successOf(await rig.work());
     await ended();
   });
 });
 
-describe('an engine that dies', () => {
-  test('finds the turn that it had begun, and what was there before it', async () => {
+describe('an engine that restarts', () => {
+  test('finds the turn that it started, and the snapshot before it', async () => {
     rig.agent(
       `echo x >> "$RIG/begun"; rm a.txt; echo > "$RIG/there"; while [ ! -e "$RIG/go" ]; do sleep 0.01; done; ${FINE}`,
     );
@@ -401,7 +396,7 @@ describe('an engine that dies', () => {
     expect(rig.git('ls-tree', '--name-only', `refs/meow/${rig.runId}/implement#1`)).toContain('a.txt');
   });
 
-  test('takes what the turn has left, and does not begin it again', async () => {
+  test('accepts the result of the turn, and does not restart it', async () => {
     rig.agent(`echo x >> "$RIG/begun"; echo new > new.txt; ${FINE}`);
     const first = successOf(await rig.work());
     rig.nextLife();
@@ -410,7 +405,7 @@ describe('an engine that dies', () => {
     expect(second.outputs).toEqual(first.outputs);
   });
 
-  test('counts what an attempt did that was lost', async () => {
+  test('counts the changes of a lost attempt', async () => {
     rig.agent('rm a.txt; echo $$ > "$RIG/pid"; echo > "$RIG/there"; sleep 1000');
     void rig.work({ effective: { forbiddenOperations: ['delete'] } });
     await appears(rig.at('there'));
@@ -420,7 +415,7 @@ describe('an engine that dies', () => {
     expect(failureOf(await rig.work({ step: 'implement#1' })).kind).toBe('policy');
   });
 
-  test('leaves a turn that is stopped with its run to the next attempt', async () => {
+  test('leaves a turn that was stopped with its run to the next attempt', async () => {
     rig.agent('echo > "$RIG/there"; sleep 1000');
     const outcome = rig.work();
     await appears(rig.at('there'));
@@ -432,8 +427,8 @@ describe('an engine that dies', () => {
   });
 });
 
-describe('where a run works', () => {
-  test('in the tree of the user, if that is asked for and clean', async () => {
+describe('a run works', () => {
+  test('in the tree of the user, if requested and clean', async () => {
     await rig[Symbol.asyncDispose]();
     rig = await WorkRig.setup('in-place');
     rig.agent(`echo new > new.txt; ${FINE}`);
@@ -441,7 +436,7 @@ describe('where a run works', () => {
     expect(readFileSync(join(rig.repository.user, 'new.txt'), 'utf8')).toBe('new\n');
   });
 
-  test('is the same in the next life of the engine, though the user has gone on', async () => {
+  test('in the same place after a restart, even if the user has continued to work', async () => {
     rig.agent(`echo 1 > one; ${FINE}`);
     await rig.work();
     const [base, before] = [rig.git('rev-parse', 'HEAD'), rig.git('rev-parse', `refs/meow/${rig.runId}/pre_run`)];
@@ -454,7 +449,7 @@ describe('where a run works', () => {
     expect(rig.git('rev-parse', `refs/meow/${rig.runId}/pre_run`)).toBe(before);
   });
 
-  test('in a folder as it is, where nothing is to be changed', async () => {
+  test('directly in a folder, if nothing is to be changed', async () => {
     await rig[Symbol.asyncDispose]();
     rig = await WorkRig.setup('as-it-is');
     rig.agent(`pwd > "$RIG/where"; ${FINE}`);
@@ -464,7 +459,7 @@ describe('where a run works', () => {
     expect(rig.json('implement#2', 'policy_summary.json')['not_enforced']).toEqual(['execution']);
   });
 
-  test('nowhere, with a sentence that says why and what helps', async () => {
+  test('nowhere, with a message that says why and what to do', async () => {
     rig.repository.git('user', 'branch', `meow/run-${rig.runId}`);
     const failure = failureOf(await rig.work());
     expect(failure).toMatchObject({ kind: 'refused' });

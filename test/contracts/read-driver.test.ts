@@ -37,7 +37,7 @@ async function problem(text: string): Promise<string> {
 }
 
 describe('a list is read', () => {
-  test('from a file, seen from where commands run', async () => {
+  test('from a file, relative to the working directory of commands', async () => {
     writeFileSync(join(root, 'work/list.json'), '\uFEFF[1, {"a": "b"}]\n');
     expect(await read('list.json')).toMatchObject({ kind: 'success', outputs: { items: [1, { a: 'b' }] } });
     expect(await read(join(root, 'work/list.json'))).toMatchObject({ kind: 'success' });
@@ -48,15 +48,15 @@ describe('a list is read', () => {
     expect(await read('list.json', 'run-folder')).toMatchObject({ kind: 'success', outputs: { items: [] } });
   });
 
-  test('by the next engine as well', async () => {
+  test('also by the next engine', async () => {
     writeFileSync(join(root, 'work/list.json'), '[1]');
     const outcome = new Promise((resolve) => driver.find(reading('list.json'), resolve));
     expect(await outcome).toMatchObject({ kind: 'success' });
   });
 });
 
-describe('what is wrong is told:', () => {
-  test('the file is absent', async () => {
+describe('an error is reported if', () => {
+  test('the file is missing', async () => {
     expect(await read('nothing.json')).toMatchObject({
       failure: { kind: 'invalid-items', message: `there is no file ${join(root, 'work/nothing.json')}` },
     });
@@ -81,7 +81,7 @@ describe('what is wrong is told:', () => {
     });
   });
 
-  test('it is a folder', async () => {
+  test('the file is a folder', async () => {
     expect(await read('.')).toMatchObject({ failure: { kind: 'invalid-items' } });
   });
 });

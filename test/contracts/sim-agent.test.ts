@@ -1,5 +1,4 @@
-// The simulated agent as the program that it is: what it does about prompts, well and badly, with a `meow` that writes
-// down how it is called.
+// The simulated agent as a program: its reactions to prompts, good and bad, with a `meow` that records its calls.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -25,7 +24,7 @@ function prompt(step: string, text = 'go', expects: readonly Expectation[] = [])
 }
 
 describe('without a script', () => {
-  test('it reports a value for every output that is asked for', async () => {
+  test('it reports a value for every declared output', async () => {
     const expects = [
       expected('title'),
       expected('count', 'number'),
@@ -39,13 +38,13 @@ describe('without a script', () => {
     await rig.called(`task|done --json ${JSON.stringify(outputs)}`);
   });
 
-  test('it makes the files that it names', async () => {
+  test('it creates the files that it names', async () => {
     await prompted('', { expects: [expected('report', 'file_path')] });
     await rig.called('task|done --json {"report":"sim-worker-report.txt"}');
     expect(readFileSync(rig.path('sim-worker-report.txt'), 'utf8')).toContain('report');
   });
 
-  test('it tries once more when it is refused, and then waits', async () => {
+  test('it tries once more when its report is rejected, and then waits', async () => {
     rig = new AgentRig();
     rig.refuseDone(2);
     await rig.spawned('worker');
@@ -58,7 +57,7 @@ describe('without a script', () => {
 });
 
 describe('with a script', () => {
-  test('it says, writes, runs, emits and reports, with the placeholders filled in', async () => {
+  test('it prints, writes, runs, emits and reports, with placeholders filled in', async () => {
     await prompted(`
 [[on]]
 do = [
@@ -75,7 +74,7 @@ do = [
     expect(readFileSync(rig.path('ran'), 'utf8')).toBe('task\n');
   });
 
-  test('it follows the first rule that fits, as often as that says', async () => {
+  test('it follows the first matching rule, as often as the rule says', async () => {
     await prompted(`
 [[on]]
 agent = "nobody"
@@ -100,12 +99,12 @@ do = [{ done = { rule = 3 } }]`);
     ]);
   });
 
-  test('it waits as long as it is told to', async () => {
+  test('it waits as long as the script says', async () => {
     await prompted('[[on]]\ndo = [{ wait = "30ms" }, { done = true }]');
     await rig.called('task|done');
   });
 
-  test('it asks at a gate and goes on when that is passed', async () => {
+  test('it opens a gate and continues when the gate is passed', async () => {
     await prompted('[[on]]\ndo = [{ ask = "Shall I?", gate = "shall-{{agent}}" }, { done = true }]');
     await rig.called('task|done');
     expect(rig.calls()).toEqual(['task|await-approval shall-worker --prompt=Shall I?', 'task|done']);
@@ -114,7 +113,7 @@ do = [{ done = { rule = 3 } }]`);
 });
 
 describe('misbehaving', () => {
-  test('it crashes, and started anew it remembers that it did', async () => {
+  test('it crashes, and remembers that after it is started again', async () => {
     await prompted('[[on]]\ntimes = 1\ndo = [{ crash = 4 }]');
     expect(await rig.start(rig.attending('worker'))).toMatchObject({ failure: { kind: 'agent-crashed', code: 4 } });
     await rig.spawned('worker', { id: '@spawn worker#2', resumeSession: 's' });
@@ -127,28 +126,28 @@ describe('misbehaving', () => {
     expect(await rig.start(rig.attending('worker'))).toMatchObject({ failure: { code: 143 } });
   });
 
-  test('it reports twice, both times for the step that it was prompted for', async () => {
+  test('it reports twice, both times for the prompted step', async () => {
     await prompted('[[on]]\nstep = "task"\ndo = [{ done_twice = { a = 1 } }]');
     prompt('next');
     await rig.called('next|done');
     expect(rig.calls()).toEqual(['task|done --json {"a":1}', 'task|done --json {"a":1}', 'next|done']);
   });
 
-  test('it reports wrongly, and then rightly', async () => {
+  test('it reports wrong outputs, then correct ones', async () => {
     const expects = [expected('n', 'number')];
     await prompted('[[on]]\ndo = [{ wrong = { n = "many" } }, { wrong = true }, { done = true }]', { expects });
     await rig.called('task|done --json {"n":1}');
     expect(rig.calls()).toEqual(['task|done --json {"n":"many"}', 'task|done', 'task|done --json {"n":1}']);
   });
 
-  test('it swallows the prompt', async () => {
+  test('it ignores the prompt', async () => {
     await prompted('[[on]]\nstep = "task"\ndo = [{ ignore = true }]');
     prompt('next');
     await rig.called('next|done');
     expect(rig.calls()).toEqual(['next|done']);
   });
 
-  test('it runs into a limit, says so, and stays where it is', async () => {
+  test('it reaches a limit, says so, and stops there', async () => {
     await prompted('[[on]]\nstep = "task"\ndo = [{ limit = "resets 4:20am" }]');
     prompt('next');
     await rig.called('next|done');
@@ -157,7 +156,7 @@ describe('misbehaving', () => {
   });
 
   test.each(['{ stop = true }', '{ ask = "What now?" }', '{ say = "I am done!" }'])(
-    'it stops without a report (%s); given its prompt again it goes on with the next rule',
+    'it stops without a report (%s); prompted again, it continues with the next rule',
     async (action) => {
       rig = new AgentRig({ script: `[[on]]\ndo = [${action}]\n[[on]]\ndo = [{ done = { second = true } }]` });
       rig.primeWith('go on');
@@ -168,14 +167,14 @@ describe('misbehaving', () => {
     },
   );
 
-  test('it stops without a report, and stays where it is when it is given no prompt', async () => {
+  test('it stops without a report, and stays there without a prompt', async () => {
     await prompted('[[on]]\nstep = "task"\ndo = [{ stop = true }]\n[[on]]\nstep = "task"\ndo = [{ done = true }]');
     prompt('next');
     await rig.called('next|done');
     expect(rig.calls()).toEqual(['task|prime --format prompt', 'next|done']);
   });
 
-  test('it asks for its prompt in the middle of its work', async () => {
+  test('it asks for its prompt during its work', async () => {
     rig = new AgentRig({ script: '[[on]]\ndo = [{ prime = true }, { done = { a = 1 } }]' });
     rig.primeWith('go on');
     await rig.spawned('worker');
@@ -186,7 +185,7 @@ describe('misbehaving', () => {
 });
 
 describe('an interrupt', () => {
-  test('ends what the agent has started, and drops the rest', async () => {
+  test('kills the processes of the agent, and drops the rest of the rule', async () => {
     const run = 'sleep 1000 & echo $! > there; wait; echo > late';
     await prompted(`[[on]]\nstep = "task"\ndo = [{ run = "${run}" }, { done = true }]`);
     const pid = Number(await appears(rig.path('there')));
@@ -198,7 +197,7 @@ describe('an interrupt', () => {
     expect(existsSync(rig.path('late'))).toBe(false);
   });
 
-  test('of a hard hang has no effect', async () => {
+  test('has no effect on a hard hang', async () => {
     rig = new AgentRig({ script: '[[on]]\ndo = [{ hang = "hard" }]', deliveryMs: 100 });
     await rig.spawned('worker');
     prompt('task');

@@ -1,4 +1,4 @@
-// The simulator's processes keep the same contract as the driver of real commands: what is proven with them holds for it.
+// The simulator's processes fulfil the same contract as the driver of real commands, so proofs with them apply to it.
 
 import type { Driver } from '../../src/engine/ports.ts';
 import type { Effect } from '../../src/ir/effect.ts';

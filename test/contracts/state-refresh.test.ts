@@ -1,4 +1,4 @@
-// What people are shown never runs ahead of the journal: a real engine, over a disk that is slow and then fails.
+// The state file is never ahead of the journal: a real engine, over a disk that is slow and then fails.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,13 +39,13 @@ ${['a', 'b', 'c']
 /** Longer than the interval of the state file. */
 const SLOW_MS = 300;
 
-test.for([1, 2, 3])('the state file tells of nothing that append %i, which fails, would have kept', async (failing) => {
+test.for([1, 2, 3])('the state file contains nothing of append %i, which fails', async (failing) => {
   const shown: boolean[] = [];
   const { run, store } = chain((count, file) => ({
     ...file,
     async write(bytes) {
       if (count() <= failing) return file.write(bytes);
-      // The timer that what was seen last has set meets this append.
+      // The timer of the last change fires during this append.
       await sleep(SLOW_MS);
       throw Object.assign(new Error('no room'), { code: 'ENOSPC', syscall: 'write' });
     },
@@ -55,11 +55,11 @@ test.for([1, 2, 3])('the state file tells of nothing that append %i, which fails
   expect(records).toHaveLength(failing);
   const told = records.map((_, index) => new StateYaml(fold(program, records.slice(0, index + 1))).text());
   expect(told).toContain(readFileSync(join(folder, 'r.yaml'), 'utf8'));
-  // Whoever shows it is told the same: true whenever something was seen.
+  // Observers receive the same: true after every change.
   expect(new Set(shown)).toEqual(new Set([true]));
 });
 
-test('the state file is complete at the end, though appends are slow', async () => {
+test('the state file is complete at the end, even if appends are slow', async () => {
   const { run, store } = chain((_, file) => ({
     ...file,
     async write(bytes) {
@@ -73,7 +73,7 @@ test('the state file is complete at the end, though appends are slow', async () 
   expect(readFileSync(join(folder, 'r.yaml'), 'utf8')).toBe(new StateYaml(state).text());
 });
 
-test('a timer that fires while an append is under way leaves it to what is seen next', async () => {
+test('a timer that fires during an append leaves the write to the next change', async () => {
   vi.useFakeTimers();
   try {
     const written: string[] = [];
@@ -110,7 +110,7 @@ test('a timer that fires while an append is under way leaves it to what is seen 
 });
 
 test.for(['ENOSPC', 'EXDEV', 'ESTALE'])(
-  'a state file that cannot be written (%s) is said once, and stops nothing',
+  'a state file that cannot be written (%s) is reported once, and stops nothing',
   async (code) => {
     const warnings: string[] = [];
     const refresh = new StateRefresh({
@@ -128,7 +128,7 @@ test.for(['ENOSPC', 'EXDEV', 'ESTALE'])(
   },
 );
 
-/** A run of three steps, one after the other, over such a disk. `count`: how many writes there were, this one included. */
+/** A run of three sequential steps over such a disk. `count`: the number of writes, including this one. */
 function chain(disk: (count: () => number, file: AppendFile) => AppendFile): {
   readonly store: ReturnType<typeof fileStore>;
   readonly run: (seen: (durable: () => boolean) => void) => Promise<unknown>;

@@ -1,6 +1,5 @@
-// What only a store of files can get wrong: a disk that tears, fills up, fails or changes bytes, an engine that is killed,
-// hands that meddle. Rules of files.ts, journal-lines.ts,
-// journal-tail.ts and file-journal.ts.
+// Failures that only a file store can have: a disk that tears, fills up, fails or changes bytes, a killed engine,
+// manual changes. Rules of files.ts, journal-lines.ts, journal-tail.ts and file-journal.ts.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -54,7 +53,7 @@ beforeEach(async () => {
 afterEach(() => rm(project, { recursive: true }));
 
 describe('on disk', () => {
-  test('each record is a line of JSON with the CRC of the rest, and the first names the format', async () => {
+  test('each record is a line of JSON with a CRC, and the first one names the format', async () => {
     await begin(store, 'wf-1', 3);
     const lines = (await readFile(journalPath, 'utf8')).trimEnd().split('\n');
     expect(lines).toHaveLength(3);
@@ -108,8 +107,8 @@ describe('on disk', () => {
   });
 });
 
-describe('a write that was cut off', () => {
-  test('is dropped at whatever byte it ends, and the run goes on', async () => {
+describe('a truncated write', () => {
+  test('is dropped at any byte, and the run continues', async () => {
     await begin(store, 'wf-1', 2);
     const third: JournalRecord = { seq: 3, at: 3, input: { kind: 'deadline-passed', timer: 'a' }, decisions: [] };
     const before = await store.open('wf-1');
@@ -131,7 +130,7 @@ describe('a write that was cut off', () => {
     }
   });
 
-  test('is dropped where the last line is not what was written', async () => {
+  test('is dropped if the last line is not what was written', async () => {
     await begin(store, 'wf-1', 3);
     const whole = await readFile(journalPath);
     const lastStart = whole.subarray(0, -1).lastIndexOf('\n') + 1;
@@ -141,7 +140,7 @@ describe('a write that was cut off', () => {
     }
   });
 
-  test('is dropped where the file grew and its bytes never came', async () => {
+  test('is dropped if the file grew and its bytes never arrived', async () => {
     await begin(store, 'wf-1', 2);
     const { size } = await stat(journalPath);
     await truncate(journalPath, size + 10_000);
@@ -151,7 +150,7 @@ describe('a write that was cut off', () => {
     await journal.close();
   });
 
-  test('is dropped where the pages of one write came out of order (journal/5)', async () => {
+  test('is dropped if the pages of one write arrived out of order (journal/5)', async () => {
     const journal = await store.create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
     await journal.append([aRecord(2), aRecord(3), aRecord(4)]);
@@ -174,7 +173,7 @@ describe('a write that was cut off', () => {
     expect((await store.read('wf-1')).records).toEqual([aRecord(1), aRecord(2), aRecord(3, 'anew')]);
   });
 
-  test('is dropped though it quotes the end of a record', async () => {
+  test('is dropped even if it quotes the end of a record', async () => {
     const journal = await store.create('wf-1', aProgram());
     const outputs = { report: { a: 1, crc: '00000000' } };
     await journal.append([
@@ -210,9 +209,9 @@ describe('a write that was cut off', () => {
 });
 
 describe('damage (files/4)', () => {
-  test('a journal that was emptied is told from a run that is about to begin, whoever asks', async () => {
+  test('an emptied journal is distinguished from a new run, for every reader', async () => {
     const journal = await store.create('wf-1', aProgram());
-    // Of a run before it that somebody has deleted.
+    // Of an earlier run that somebody deleted.
     await writeState('wf-1', 'id: wf-1\n');
     expect((await store.read('wf-1')).records).toEqual([]);
     await journal.append([aRecord(1)]);
@@ -227,7 +226,7 @@ describe('damage (files/4)', () => {
     }
   });
 
-  test('a hole in what was durable before the next write is no cut', async () => {
+  test('a hole in data that was durable before the next write is not a truncated write', async () => {
     const journal = await store.create('wf-1', aProgram());
     for (const seq of [1, 2, 3]) await journal.append([aRecord(seq)]);
     await journal.close();
@@ -247,7 +246,7 @@ describe('damage (files/4)', () => {
       await writeFile(journalPath, bytes);
       const refusal = await refusalOf(store.read('wf-1'));
       const before = countLines(whole.subarray(0, offset));
-      // Another bit in the format's number is another format.
+      // Another bit in the format number is another format.
       if (refusal.message.includes('version of meow')) expect(offset).toBeLessThan(20);
       else expect(refusal.message).toContain(`record ${before + 1} cannot be trusted`);
       if (offset % 50 > 0) continue;
@@ -256,7 +255,7 @@ describe('damage (files/4)', () => {
     }
   });
 
-  test('is told with what is intact and how to look at it', async () => {
+  test('is reported with the intact part and how to inspect it', async () => {
     await begin(store, 'wf-1', 5);
     const whole = await readFile(journalPath);
     await writeFile(journalPath, flipped(whole, whole.indexOf('says 4')));
@@ -270,7 +269,7 @@ describe('damage (files/4)', () => {
     );
   });
 
-  test('of the last line end is no cut', async () => {
+  test('of the last line break is not a truncated write', async () => {
     await begin(store, 'wf-1', 3);
     const whole = await readFile(journalPath);
     await writeFile(journalPath, flipped(whole, whole.length - 1));
@@ -281,8 +280,8 @@ describe('damage (files/4)', () => {
 
   test.each([
     ['a record is missing', [0, 1, 3, 4], 'record 3 cannot be trusted (it is numbered 4)'],
-    ['a record is there twice', [0, 1, 1, 2], 'record 3 cannot be trusted (it is numbered 2)'],
-    ['records changed places', [0, 2, 1, 3], 'record 2 cannot be trusted (it is numbered 3)'],
+    ['a record occurs twice', [0, 1, 1, 2], 'record 3 cannot be trusted (it is numbered 2)'],
+    ['records are swapped', [0, 2, 1, 3], 'record 2 cannot be trusted (it is numbered 3)'],
     ['the first is missing', [1, 2], 'record 1 cannot be trusted'],
   ] as const)('%s', async (_title, order, message) => {
     await begin(store, 'wf-1', 5);
@@ -291,7 +290,7 @@ describe('damage (files/4)', () => {
     expect((await refusalOf(store.open('wf-1'))).message).toContain(message);
   });
 
-  test('two writers are told from one', async () => {
+  test('two writers are distinguished from one', async () => {
     await begin(store, 'wf-1', 2);
     const line = (await readFile(journalPath, 'utf8')).split('\n')[1];
     await writeFile(journalPath, `${line}\n`, { flag: 'a' });
@@ -305,7 +304,7 @@ describe('damage (files/4)', () => {
       'an earlier version of meow (journal format 1)',
       'use the version that recorded it, or start the workflow again',
     ],
-  ])('a journal of format %i is left to the version that knows it', async (format, message, hint) => {
+  ])('a journal of format %i is left to a version that supports it', async (format, message, hint) => {
     await begin(store, 'wf-1', 1);
     await writeFile(journalPath, `{"format":${format},"and":"whatever it says"}\n`);
     const refusal = await refusalOf(store.open('wf-1'));
@@ -341,8 +340,8 @@ describe('damage (files/4)', () => {
   });
 });
 
-describe('a disk that fails', () => {
-  test('a full disk holds the run: what was durable stands, nothing more is taken (append/3)', async () => {
+describe('a failing disk', () => {
+  test('that is full holds the run: durable records stay, and nothing more is accepted (append/3)', async () => {
     const disk = new Disk();
     const failing = fileStore({ folder, wrapFile: disk.wrapFile });
     const journal = await failing.create('wf-1', aProgram());
@@ -373,7 +372,7 @@ describe('a disk that fails', () => {
     await again.close();
   });
 
-  test('a failed datasync is not tried again, and what it lost is not read back (append/3)', async () => {
+  test('a failed datasync is not retried, and its records are not read back (append/3)', async () => {
     const disk = new Disk();
     const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
@@ -387,7 +386,7 @@ describe('a disk that fails', () => {
     expect((await store.read('wf-1')).records).toEqual([aRecord(1)]);
   });
 
-  test('appends that wait behind a failing one fail with it', async () => {
+  test('appends behind a failing one fail with it', async () => {
     const disk = new Disk();
     const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
@@ -402,7 +401,7 @@ describe('a disk that fails', () => {
     await journal.close();
   });
 
-  test('before the first record is kept there is no run to hold: it could not be made, and nothing is left (files/2)', async () => {
+  test('before the first record there is no run to hold: creating it fails, and nothing is left (files/2)', async () => {
     const disk = new Disk();
     disk.bytesLeft = 10;
     disk.truncateError = 'EIO';
@@ -415,7 +414,7 @@ describe('a disk that fails', () => {
     expect(await readdir(project)).toEqual([]);
   });
 
-  test('where the cut fails as well, the next open finds whole records', async () => {
+  test('if truncating fails as well, the next open finds complete records', async () => {
     const disk = new Disk();
     const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
@@ -428,7 +427,7 @@ describe('a disk that fails', () => {
     await again.close();
   });
 
-  test('an error that is not the disk’s is passed on, and spoils the journal as well', async () => {
+  test('an error that is not the disk’s is passed on, and also invalidates the journal', async () => {
     const disk = new Disk();
     const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     disk.takesNothing = true;
@@ -440,7 +439,7 @@ describe('a disk that fails', () => {
 });
 
 describe('group commit', () => {
-  test('what waits while the disk works goes in one write and one datasync (append/1), durable before it resolves (append/2)', async () => {
+  test('waiting appends share one write and one datasync (append/1), durable before they resolve (append/2)', async () => {
     const disk = new Disk();
     const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
     const open = disk.holdSync();
@@ -461,7 +460,7 @@ describe('group commit', () => {
     expect((await store.read('wf-1')).records).toHaveLength(51);
   });
 
-  test('a disk that takes a few bytes at a time gets all of them', async () => {
+  test('a disk that accepts a few bytes at a time gets all of them', async () => {
     const disk = new Disk();
     disk.bytesAtOnce = 17;
     const journal = await fileStore({ folder, wrapFile: disk.wrapFile }).create('wf-1', aProgram());
@@ -484,7 +483,7 @@ describe('another engine', () => {
     expect(await store.holder('wf-1')).toBeNull();
   });
 
-  test('is refused though the lock file was deleted by hand', async () => {
+  test('is refused even if the lock file was deleted by hand', async () => {
     const journal = await store.create('wf-1', aProgram());
     await journal.append([aRecord(1)]);
     await unlink(join(folder, 'wf-1.yaml.lock'));
@@ -493,7 +492,7 @@ describe('another engine', () => {
     await (await store.open('wf-1')).close();
   });
 
-  test('that was killed loses its lock at once, though a child of it lives; no acknowledged record is lost (E4, files/3)', async () => {
+  test('that was killed loses its lock at once, even if a child is alive; no acknowledged record is lost (E4, files/3)', async () => {
     const pidFile = join(project, 'child.pid');
     const holder = spawn(process.execPath, ['--import', 'tsx', HOLDER, folder, 'wf-1', pidFile], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -526,8 +525,8 @@ describe('another engine', () => {
   });
 });
 
-describe('a run that cannot be made leaves nothing behind (files/2)', () => {
-  test('where .meow is a file', async () => {
+describe('a run that cannot be created leaves nothing behind (files/2)', () => {
+  test('if .meow is a file', async () => {
     await writeFile(join(project, '.meow'), '');
     const refusal = await refusalOf(store.create('wf-1', aProgram()));
     expect(refusal.message).toContain('a file is in the place of a folder (ENOTDIR');
@@ -536,20 +535,20 @@ describe('a run that cannot be made leaves nothing behind (files/2)', () => {
     expect(await readdir(project)).toEqual(['.meow']);
   });
 
-  test('where .meow/workflows is a file', async () => {
+  test('if .meow/workflows is a file', async () => {
     await mkdir(join(project, '.meow'));
     await writeFile(folder, '');
     expect((await refusalOf(store.create('wf-1', aProgram()))).message).toContain('something else is in its place');
     expect(await readFile(folder, 'utf8')).toBe('');
   });
 
-  test('where .meow is a link that leads nowhere', async () => {
+  test('if .meow is a dangling link', async () => {
     await symlink(join(project, 'nowhere'), join(project, '.meow'));
     expect((await refusalOf(store.create('wf-1', aProgram()))).hint).toContain('link');
     expect(await readdir(project)).toEqual(['.meow']);
   });
 
-  test('where the project is read-only', async () => {
+  test('if the project is read-only', async () => {
     await chmod(project, 0o555);
     const refusal = await asNobody(() => refusalOf(store.create('wf-1', aProgram())));
     expect(refusal.message).toBe(`cannot create the run wf-1: permission denied (EACCES: ${join(project, '.meow')})`);
@@ -558,8 +557,8 @@ describe('a run that cannot be made leaves nothing behind (files/2)', () => {
     await chmod(project, 0o700);
   });
 
-  test('where it fails after the first folders were made', async () => {
-    // Room for the folder of the runs, none for what is in it.
+  test('if it fails after the first folders were created', async () => {
+    // Room for the folder of runs, none for its contents.
     const deep = join(project, ...Array.from({ length: 15 }, () => 'd'.repeat(250)), 'e'.repeat(260 - project.length));
     const runs = join(deep, 'f'.repeat(4_080 - deep.length));
     const refusal = await refusalOf(fileStore({ folder: runs }).create('wf-123456789', aProgram()));
@@ -567,8 +566,8 @@ describe('a run that cannot be made leaves nothing behind (files/2)', () => {
     expect(await readdir(project)).toEqual([]);
   });
 
-  test('where not one byte can be written', async () => {
-    // As on a full disk: a limit of the process, under which files can be made and stay empty.
+  test('if not one byte can be written', async () => {
+    // Like a full disk: with this process limit, files can be created but stay empty.
     const limited = 'trap "" XFSZ; ulimit -f 0; exec "$@"';
     const holder = spawn(
       'sh',
@@ -580,7 +579,7 @@ describe('a run that cannot be made leaves nothing behind (files/2)', () => {
     expect(await readdir(project)).toEqual([]);
   });
 
-  test('where the id belongs to a folder that is no run', async () => {
+  test('if the id belongs to a folder that is not a run', async () => {
     const workflow = join(folder, 'review');
     await mkdir(workflow, { recursive: true });
     await writeFile(join(workflow, 'START.md'), 'Review.');
@@ -591,8 +590,8 @@ describe('a run that cannot be made leaves nothing behind (files/2)', () => {
   });
 });
 
-describe('looking over runs', () => {
-  test('lists the newest first, and only runs', async () => {
+describe('listing runs', () => {
+  test('shows the newest first, and only runs', async () => {
     expect(await store.list()).toEqual([]);
     for (const id of ['a', 'b', 'c']) {
       await begin(store, id, 1);
@@ -609,7 +608,7 @@ describe('looking over runs', () => {
     await journal.close();
   });
 
-  test('goes on where one may not be looked at, and refuses that one with what to do (files/6)', async () => {
+  test('continues if one is not accessible, and refuses that one with advice (files/6)', async () => {
     await begin(store, 'shut', 1);
     await begin(store, 'wf-1', 1);
     await begin(store, 'mute', 1);
@@ -643,7 +642,7 @@ describe('looking over runs', () => {
     await chmod(join(folder, 'shut'), 0o700);
   });
 
-  test('gives the last record, whatever stands behind or before it', async () => {
+  test('returns the last record, whatever surrounds it', async () => {
     const journal = await store.create('wf-1', aProgram());
     expect(await lastRecord('wf-1')).toBeNull();
     const records: JournalRecord[] = [10, 70_000, 5, 3_000_000, 65_000, 1].map((length, index) =>
@@ -669,7 +668,7 @@ describe('looking over runs', () => {
     expect(records[9_999]).toEqual(aRecord(10_000));
   });
 
-  test('a reader beside a writer sees whole records only', async () => {
+  test('a concurrent reader sees only complete records', async () => {
     const journal = await store.create('wf-1', aProgram());
     const write = async (): Promise<void> => {
       for (let seq = 1; seq <= 200; seq++) await journal.append([aRecord(seq, 'x'.repeat(seq * 30))]);
@@ -715,7 +714,7 @@ describe('following a journal', () => {
     await following;
   });
 
-  test('reports a record once it is whole, whatever the pieces in which it is written (tail/1)', async () => {
+  test('reports a record once it is complete, in whatever pieces it is written (tail/1)', async () => {
     await begin(store, 'wf-1', 3);
     const whole = await readFile(journalPath);
     const third = whole.subarray(0, -1).lastIndexOf('\n') + 1;
@@ -731,7 +730,7 @@ describe('following a journal', () => {
     expect(await next()).toEqual({ kind: 'records', records: [aRecord(3)] });
   });
 
-  test('reads only what is new (tail/2)', async () => {
+  test('reads only new bytes (tail/2)', async () => {
     await begin(store, 'wf-1', 2_000);
     followFrom(2_001);
     const { size } = await stat(journalPath);
@@ -747,7 +746,7 @@ describe('following a journal', () => {
     if (before !== null) expect((await bytesRead()) ?? Infinity).toBeLessThan(before + size / 4);
   });
 
-  test('a write that was cut off, and is removed by the next engine, is told of', async () => {
+  test('reports a truncated write that the next engine removes', async () => {
     await begin(store, 'wf-1', 2);
     await writeFile(journalPath, '{"seq":3,"at":"20', { flag: 'a' });
     followFrom(1);
@@ -759,7 +758,7 @@ describe('following a journal', () => {
     await journal.close();
   });
 
-  test('records that were reported and did not become durable are taken back (tail/4)', async () => {
+  test('withdraws records that were reported and did not become durable (tail/4)', async () => {
     await begin(store, 'wf-1', 4);
     followFrom(1);
     await next();
@@ -772,7 +771,7 @@ describe('following a journal', () => {
     await journal.close();
   });
 
-  test('also if others have taken their place before anybody looked', async () => {
+  test('also if others replaced them before anybody read', async () => {
     await begin(store, 'wf-1', 4);
     const whole = await readFile(journalPath);
     await truncate(journalPath, whole.indexOf('"seq":3') - 1);
@@ -800,7 +799,7 @@ describe('following a journal', () => {
       },
     ],
     ['damaged', 'damaged', () => writeFile(journalPath, 'one\ntwo\n', { flag: 'a' })],
-  ] as const)('a journal that is %s is told from every other', async (_title, why, act) => {
+  ] as const)('a journal that is %s is distinguished from every other', async (_title, why, act) => {
     await begin(store, 'wf-1', 2);
     followFrom(1);
     await next();
@@ -812,7 +811,7 @@ describe('following a journal', () => {
     expect(events).toEqual([]);
   });
 
-  test('a journal of another run in the same file is told from one that was cut', async () => {
+  test('distinguishes a journal of another run in the same file from a truncated one', async () => {
     await begin(store, 'wf-1', 3);
     const other = await store.create('other', aProgram());
     await other.append([aRecord(1, 'x'), aRecord(2, 'x'), aRecord(3, 'x'), aRecord(4)]);
@@ -823,7 +822,7 @@ describe('following a journal', () => {
     expect(await next()).toMatchObject({ kind: 'lost', why: 'replaced' });
   });
 
-  test('a journal of a later format is left to a later version', async () => {
+  test('leaves a journal of a later format to a later version', async () => {
     await begin(store, 'wf-1', 1);
     await writeFile(journalPath, '{"format":3,"and":"whatever it says"}\n');
     followFrom(1);
@@ -831,7 +830,7 @@ describe('following a journal', () => {
   });
 });
 
-/** What this process has read from files; null if the system does not tell. */
+/** The bytes that this process has read from files; null if the system does not report it. */
 async function bytesRead(): Promise<number | null> {
   if (process.platform !== 'linux') return null;
   return Number(/^rchar: (\d+)/.exec(await readFile('/proc/self/io', 'utf8'))?.[1] ?? Number.NaN);
@@ -846,7 +845,7 @@ function writeState(id: string, text: string): Promise<void> {
   return stateFile(join(folder, `${id}.yaml`)).write(text);
 }
 
-/** The first so many events. */
+/** The first `count` events. */
 async function followed(id: string, fromSeq: number, count: number): Promise<readonly JournalEvent[]> {
   const events: JournalEvent[] = [];
   for await (const event of store.follow(id, fromSeq)) {
@@ -856,7 +855,7 @@ async function followed(id: string, fromSeq: number, count: number): Promise<rea
   return events;
 }
 
-/** Stands between a journal and its file, and fails when told to. */
+/** Sits between a journal and its file, and fails on request. */
 class Disk {
   readonly calls: string[] = [];
   bytesLeft = Infinity;
@@ -895,7 +894,7 @@ class Disk {
     },
   });
 
-  /** Keeps datasync waiting until the returned function is called. */
+  /** Blocks datasync until the returned function is called. */
   holdSync(): () => void {
     let open = (): void => {};
     this.#gate = new Promise((resolve) => {
@@ -922,7 +921,7 @@ function countLines(bytes: Buffer): number {
   return bytes.toString('latin1').split('\n').length - 1;
 }
 
-/** Permissions do not bind root. */
+/** Permissions do not restrict root. */
 async function asNobody<T>(act: () => Promise<T>): Promise<T> {
   if (process.getuid?.() !== 0) return act();
   const { uid } = await stat(project);

@@ -1,7 +1,7 @@
-// An engine's stand-in that a test kills: takes a run, says so, and appends one record after the other. Each line of its
-// output is a number: 0 once the run is taken, then that of each record when it is durable.
+// Replaces an engine that a test kills: opens a run, says so, and appends one record after the other. Each line of its
+// output is a number: 0 once the run is open, then that of each record when it is durable.
 //
-// arguments: FOLDER RUN_ID PIDFILE    into PIDFILE goes the pid of a child that outlives it
+// arguments: FOLDER RUN_ID PIDFILE    the pid of a child that outlives it goes into PIDFILE
 
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The lock, by flock(1) and without it: one holder at a time, whoever comes and goes, and none that is dead.
+// The lock, with flock(1) and without it: one holder at a time under contention, and never a dead one.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, unlink, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ describe.each([
 ] as const)('a lock by %s', (kind, options) => {
   const take = (): Promise<LockAnswer> => takeLock(path, options);
 
-  test('has one holder, who is named, and leaves nothing behind', async () => {
+  test('has one holder, which is named, and leaves nothing behind', async () => {
     const lock = taken(await take());
     expect(lock.kind).toBe(kind);
     const holder = await readLockHolder(path);
@@ -43,8 +43,8 @@ describe.each([
 
   test.each([
     ['a process that has ended', async () => ({ pid: spawnSync('true').pid })],
-    ['a pid that now is another process', async () => ({ processStart: '1' })],
-    ['another start of the machine', async () => ({ bootId: 'another' })],
+    ['a pid that belongs to another process now', async () => ({ processStart: '1' })],
+    ['before a reboot', async () => ({ bootId: 'another' })],
   ])('is taken over from %s', async (_title, change) => {
     await leaveLock({ kind: 'file', ...(await change()) });
     expect(isHolderAlive((await readLockHolder(path)) as LockHolder)).toBe(false);
@@ -63,21 +63,21 @@ describe.each([
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('is respected by an engine that locks the other way', async () => {
+  test('is respected by an engine that uses the other locking method', async () => {
     const lock = taken(await take());
     expect(await takeLock(path, kind === 'flock' ? WITHOUT : {})).toMatchObject({ kind: 'held', by: { kind } });
     await lock.release();
     expect(await readdir(folder)).toEqual([]);
   });
 
-  test('is released without harm to others when its file was deleted by hand', async () => {
+  test('is released without affecting others when its file was deleted by hand', async () => {
     const lock = taken(await take());
     await unlink(path);
     await lock.release();
     await taken(await take()).release();
   });
 
-  test('is held by one at a time when many come and go', async () => {
+  test('is held by one engine at a time under contention', async () => {
     await leaveLock({ kind: 'file', bootId: 'another' });
     let holders = 0;
     let turns = 0;
@@ -85,7 +85,7 @@ describe.each([
       for (let tries = 0; tries < (kind === 'flock' ? 12 : 60); tries++) {
         const answer = await take();
         if (answer.kind === 'held') {
-          // Else all tries may be spent while one holds it.
+          // Otherwise all attempts may be used up while one engine holds it.
           await new Promise((resolve) => setImmediate(resolve));
           continue;
         }
@@ -93,7 +93,7 @@ describe.each([
         expect(holders).toBe(1);
         await new Promise((resolve) => setImmediate(resolve));
         turns++;
-        // Some die instead of releasing: their text becomes that of a process of long ago.
+        // Some die instead of releasing: their text becomes that of a process from before a reboot.
         if (kind === 'file' && turns % 3 === 0) await die();
         holders--;
         if (kind === 'flock' || turns % 3 > 0) await answer.lock.release();
@@ -107,9 +107,9 @@ describe.each([
   });
 });
 
-test('a lock file that was deleted between its opening and its locking is not mistaken for the lock', async () => {
+test('a lock file that was deleted between opening and locking is not the lock', async () => {
   const command = join(folder, 'flock');
-  // As a release does that comes just then, once.
+  // Like a release at just that moment, once.
   await writeFile(command, `#!/bin/sh\nrm "$0.once" 2>/dev/null && rm '${path}'\nexec flock "$@"\n`, { mode: 0o700 });
   await writeFile(`${command}.once`, '');
   const lock = taken(await takeLock(path, { flock: command }));
@@ -133,7 +133,7 @@ async function leaveLock(change: Partial<LockHolder>): Promise<void> {
   await writeFile(path, JSON.stringify({ ...holder, ...change }));
 }
 
-/** Makes the present holder one of an earlier start of the machine. */
+/** Makes the current holder one from before a reboot. */
 async function die(): Promise<void> {
   const holder = await readLockHolder(path);
   for (const name of await readdir(folder)) {
@@ -146,7 +146,7 @@ async function die(): Promise<void> {
   throw new Error('nobody holds the lock');
 }
 
-/** Those who try leave files behind for a moment. */
+/** Attempts leave files behind for a moment. */
 async function readIfThere(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');

@@ -1,4 +1,4 @@
-// A program and records for the tests of stores: what they say does not matter to a store.
+// A program and records for tests of stores: their contents do not matter to a store.
 
 import { success } from '../../src/ir/effect.ts';
 import type { Program } from '../../src/ir/program.ts';

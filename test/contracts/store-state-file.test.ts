@@ -1,4 +1,4 @@
-// The state file: whole at every moment, the last text wins.
+// The state file: complete at every moment, the last text wins.
 
 import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-test('a text that was written can be read, and nothing else is left', async () => {
+test('a written text can be read, and no other file is left', async () => {
   const file = stateFile(path);
   await file.write('one\n');
   expect(await readFile(path, 'utf8')).toBe('one\n');
@@ -38,7 +38,7 @@ test('texts that wait together are written once, as the last of them', async () 
   expect(inodes.size).toBeLessThanOrEqual(2);
 });
 
-test('a reader never finds half a text', async () => {
+test('a reader never finds a partial text', async () => {
   const file = stateFile(path);
   await file.write('0'.repeat(100_000));
   const writes = (async () => {
@@ -53,7 +53,7 @@ test('a reader never finds half a text', async () => {
   await writes;
 });
 
-test('what a crash left beside it is written over', async () => {
+test('a temporary file that a crash left is overwritten', async () => {
   await writeFile(`${path}.tmp`, 'x'.repeat(1_000), { mode: 0o644 });
   await stateFile(path).write('short\n');
   expect(await readFile(path, 'utf8')).toBe('short\n');
@@ -61,7 +61,7 @@ test('what a crash left beside it is written over', async () => {
   expect(await readdir(folder)).toEqual(['wf-1.yaml']);
 });
 
-test('a write that fails is told, and the next one tries anew', async () => {
+test('a failed write is reported, and the next one tries again', async () => {
   const file = stateFile(path);
   await mkdir(`${path}.tmp`);
   const refusal = await refusalOf(file.write('one\n'));

@@ -1,4 +1,4 @@
-// What every store keeps to, called with a factory by the test of each. Titles are the promises of `engine/ports.ts`.
+// The contract of every store, called with a factory by the test of each. Titles are the promises of `engine/ports.ts`.
 
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
@@ -33,7 +33,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       await journal.close();
     });
 
-    test('ids as long as a workflow that calls itself is deep are found again, as they were', async () => {
+    test('very long ids, as of a deeply recursive workflow, are read back unchanged', async () => {
       const deep = 'loop.'.repeat(1_000);
       const decisions: JournalRecord['decisions'] = [
         { kind: 'steps-added', frame: deep, block: 'main', steps: [`${deep}work`, `${deep}loop`] },
@@ -51,7 +51,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       expect((await store.read('wf-1')).records).toEqual(records);
     });
 
-    test('what was appended is found again, as it was', async () => {
+    test('appended records are read back unchanged', async () => {
       const records = [
         aRecord(1),
         aRecord(2, 'line\nbreak \0 "quotes" ünï \u2028 \ud800 ,"crc":"00000000"}'),
@@ -72,7 +72,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       expect((await store.read('wf-1')).records).toEqual([...records, aRecord(4)]);
     });
 
-    test('the hash of a program tells whether it is the same', async () => {
+    test('the hash of a program shows whether it is the same', async () => {
       const program = aProgram();
       const hashes: string[] = [];
       for (const [id, each] of [
@@ -88,7 +88,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       expect(hashes[2]).not.toBe(hashes[0]);
     });
 
-    test('appends in flight together keep their order', async () => {
+    test('concurrent appends keep their order', async () => {
       const journal = await store.create('wf-1', aProgram());
       const kept: number[] = [];
       const appends: Promise<void>[] = [];
@@ -102,7 +102,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       expect((await store.read('wf-1')).records).toEqual(Array.from({ length: 200 }, (_, index) => aRecord(index + 1)));
     });
 
-    test('a record that is changed after its append is kept as it was', async () => {
+    test('a record that is changed after its append is stored as it was', async () => {
       const journal = await store.create('wf-1', aProgram());
       const outputs: Record<string, string> = { stdout: 'before' };
       const record: JournalRecord = {
@@ -116,7 +116,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       expect(JSON.stringify((await store.read('wf-1')).records)).toContain('before');
     });
 
-    test('nothing appended is nothing done', async () => {
+    test('an empty append does nothing', async () => {
       const journal = await store.create('wf-1', aProgram());
       await journal.append([]);
       await journal.append([aRecord(1)]);
@@ -124,7 +124,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       expect((await store.read('wf-1')).records).toHaveLength(1);
     });
 
-    test('a record out of sequence is our fault, and does no harm to the journal', async () => {
+    test('a record out of sequence is a bug, and does not harm the journal', async () => {
       const journal = await store.create('wf-1', aProgram());
       await journal.append([aRecord(1)]);
       await expect(journal.append([aRecord(1)])).rejects.toThrow(Bug);
@@ -161,14 +161,14 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       await again.close();
     });
 
-    test('runs do not stand in each other’s way', async () => {
+    test('runs do not affect each other', async () => {
       const journals = await Promise.all(['a', 'b', 'c'].map((id) => store.create(id, aProgram())));
       await Promise.all(journals.map((journal) => journal.append([aRecord(1)])));
       await Promise.all(journals.map((journal) => journal.close()));
       expect((await store.read('b')).records).toEqual([aRecord(1)]);
     });
 
-    test('a run that is released without a record never was', async () => {
+    test('a run that is released without a record never existed', async () => {
       await (await store.create('wf-1', aProgram())).close();
       for (const ask of ['open', 'read'] as const) {
         expect((await refusalOf(store[ask]('wf-1'))).message).toBe('there is no run wf-1');
@@ -179,7 +179,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       expect((await store.read('wf-1')).program.drainMs).toBe(7);
     });
 
-    test('a run that is not there is named, with the one that was meant', async () => {
+    test('an unknown run is refused, with a suggestion', async () => {
       for (const ask of ['open', 'read'] as const) {
         expect((await refusalOf(store[ask]('wf-abc'))).hint).toContain('meow run');
       }
@@ -201,7 +201,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       },
     );
 
-    test('close can be said twice, and nothing is appended after it', async () => {
+    test('close can be called twice, and nothing is appended after it', async () => {
       const journal = await store.create('wf-1', aProgram());
       await Promise.all([journal.append([aRecord(1)]), journal.close(), journal.close()]);
       await journal.close();
@@ -209,7 +209,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       expect((await store.read('wf-1')).records).toHaveLength(1);
     });
 
-    test('lists runs, the most recently active first, with what a list shows', async () => {
+    test('lists runs with a summary, the most recently active first', async () => {
       expect(await store.list()).toEqual([]);
       for (const id of ['a', 'b', 'c']) {
         await begin(store, id, 2);
@@ -230,7 +230,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       await journal.close();
     });
 
-    test('lists the runs whose ids begin so, and no more than are wanted', async () => {
+    test('lists the runs with an id prefix, up to a limit', async () => {
       for (const id of ['wf-1', 'wf-12', 'x']) {
         await begin(store, id, 1);
         await moment();
@@ -246,7 +246,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       await journal.close();
     });
 
-    test('names the engine that holds a run, and nobody else', async () => {
+    test('names the engine that holds a run, and no other', async () => {
       expect(await store.holder('wf-1')).toBeNull();
       const journal = await store.create('wf-1', aProgram());
       await journal.append([aRecord(1)]);
@@ -262,13 +262,13 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       await again.close();
     });
 
-    test('the text of a program is found without the rest', async () => {
+    test('the text of a program can be read alone', async () => {
       await begin(store, 'wf-1', 1);
       expect(await store.programText('wf-1')).toContain(JSON.stringify(aProgram().source));
       expect(await store.programText('wf-2')).toBe('');
     });
 
-    test('follows a run from a record on, first what is there, then what comes', async () => {
+    test('follows a run from a record: first existing ones, then new ones', async () => {
       const journal = await store.create('wf-1', aProgram());
       await journal.append([aRecord(1), aRecord(2), aRecord(3)]);
       const found: JournalRecord[] = [];
@@ -289,7 +289,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       await journal.close();
     });
 
-    test('a follower that waits for nothing more is let go', async () => {
+    test('a follower can be closed while it waits', async () => {
       await begin(store, 'wf-1', 1);
       const stop = new AbortController();
       const events: JournalEvent[] = [];
@@ -303,13 +303,13 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
       expect(events).toEqual([{ kind: 'records', records: [aRecord(1)] }]);
     });
 
-    test('a follower that knows more than the journal is told where it ends', async () => {
+    test('a follower ahead of the journal is told where the journal ends', async () => {
       await begin(store, 'wf-1', 2);
       const [event] = await firstOf(store.follow('wf-1', 7));
       expect(event).toEqual({ kind: 'cut', lastSeq: 2 });
     });
 
-    test('a run that is not there cannot be followed, nor one that is taken away', async () => {
+    test('a run that does not exist or is removed cannot be followed', async () => {
       expect(await firstOf(store.follow('wf-1', 1))).toMatchObject([{ kind: 'lost', why: 'deleted' }]);
       const journal = await store.create('wf-1', aProgram());
       const following = firstOf(store.follow('wf-1', 1));
@@ -325,7 +325,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
         files = store.files('wf-1');
       });
 
-      test('what was added to a file is read, whole or in part', async () => {
+      test('appended data can be read, completely or in part', async () => {
         await files.append('steps/a/1/stdout', Buffer.from('one '));
         await files.append('steps/a/1/stdout', Buffer.from('two'));
         expect(text(await files.read('steps/a/1/stdout'))).toBe('one two');
@@ -335,13 +335,13 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
         expect(text(await files.read('steps/a/1/stdout', 70))).toBe('');
       });
 
-      test('bytes are kept as they are', async () => {
+      test('bytes are stored unchanged', async () => {
         const bytes = Uint8Array.from({ length: 300_000 }, (_, at) => at % 256);
         await files.append('raw', bytes);
         expect(Buffer.compare((await files.read('raw')) ?? new Uint8Array(), bytes)).toBe(0);
       });
 
-      test('what is not there is nothing', async () => {
+      test('a missing file is null', async () => {
         await files.append('steps/a/1/stdout', Buffer.from('x'));
         expect(await files.read('steps/b/1/stdout')).toBeNull();
         expect(await files.read('steps/a/1')).toBeNull();
@@ -350,7 +350,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
         await files.remove('steps/b');
       });
 
-      test('a folder lists what is directly in it, by name', async () => {
+      test('a folder lists its direct entries, by name', async () => {
         await files.append('steps/a/1/stdout', Buffer.from('abc'));
         await files.append('steps/a/1/outputs/x', Buffer.from('1'));
         await files.append('steps/a/1/outputs/y', Buffer.from('2'));
@@ -366,14 +366,14 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
         expect((await files.list('')).some(({ name }) => name === 'steps')).toBe(true);
       });
 
-      test('a file is replaced as a whole', async () => {
+      test('a file is replaced atomically', async () => {
         await files.replace('agents/a/current', Buffer.from('the first, which is longer'));
         await files.replace('agents/a/current', Buffer.from('the second'));
         expect(text(await files.read('agents/a/current'))).toBe('the second');
         expect((await files.list('agents/a')).map(({ name }) => name)).toEqual(['current']);
       });
 
-      test('what is removed is gone, with all that is in it', async () => {
+      test('a removed folder is gone, with its contents', async () => {
         await files.append('steps/a/1/stdout', Buffer.from('x'));
         await files.append('steps/ab', Buffer.from('x'));
         await files.remove('steps/a');
@@ -382,7 +382,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
         expect(await files.read('steps/ab')).toBeNull();
       });
 
-      test('a change in a folder wakes whoever waits for it', async () => {
+      test('a change in a folder wakes its watchers', async () => {
         await files.append('steps/a/1/stdout', Buffer.from('1'));
         const stop = new AbortController();
         const seen: string[] = [];
@@ -395,7 +395,7 @@ export function storeContract(name: string, factory: () => Promise<StoreUnderTes
         expect(seen).toEqual(['1', '1x', '1xx', '1xxx']);
       });
 
-      test('the files of one run are not those of another', async () => {
+      test('the files of one run are separate from those of another', async () => {
         await begin(store, 'wf-2', 1);
         await files.append('x', Buffer.from('1'));
         expect(await store.files('wf-2').read('x')).toBeNull();
@@ -409,7 +409,7 @@ function text(bytes: Uint8Array | null): string {
   return bytes === null ? 'absent' : Buffer.from(bytes).toString('utf8');
 }
 
-/** Long enough for two times to differ. */
+/** Long enough for two timestamps to differ. */
 function moment(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 10));
 }
@@ -419,7 +419,7 @@ async function firstOf<T>(events: AsyncIterable<T>): Promise<readonly T[]> {
   return [];
 }
 
-/** A run with so many records, which nobody holds. */
+/** A run with this many records, which nobody holds. */
 export async function begin(store: Store, runId: string, count: number): Promise<void> {
   const journal = await store.create(runId, aProgram());
   await journal.append(Array.from({ length: count }, (_, index) => aRecord(index + 1)));

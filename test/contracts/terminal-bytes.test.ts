@@ -1,4 +1,4 @@
-// What is pasted reaches a program byte for byte, and never breaks out of its paste.
+// Pasted text reaches a program byte for byte, and never escapes its paste.
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
@@ -15,7 +15,7 @@ describe('a prompt', () => {
     ['blanks at its ends', '  in the middle  \n\n'],
     ['a megabyte', Array.from({ length: 20_000 }, (_, line) => `line ${line}: ${'äöü€'.repeat(8)}\t#{};`).join('\n')],
     ['a line of a megabyte', 'x'.repeat(1_000_000)],
-  ])('with %s arrives as it is', ([, text]) =>
+  ])('with %s arrives unchanged', ([, text]) =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       expect(await rig.hand(agent, 'odd#1', `work:10\n${text}`)).toEqual(TAKEN);
@@ -23,7 +23,7 @@ describe('a prompt', () => {
     }),
   );
 
-  test.concurrent.for(['\u001b[201~', 'x\u009b201~'])('that would end its paste (%j) goes by a file', (end) =>
+  test.concurrent.for(['\u001b[201~', 'x\u009b201~'])('that would end its paste (%j) goes through a file', (end) =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       const text = `first\n${end}\rwork:9\r`;

@@ -1,4 +1,4 @@
-// An engine dies while it delivers a prompt, on either side of anything that it does to the terminal. The next one finds the
+// An engine dies while it delivers a prompt, before or after any of its actions on the terminal. The next one finds the
 // agent, and the agent gets the prompt once: rules host/2 and delivery/6.
 
 import { setTimeout as pause } from 'node:timers/promises';
@@ -10,7 +10,7 @@ import { actor, givenTo, NEVER, TAKEN, onRig } from './terminal-rig.ts';
 import type { AdapterWish, TerminalRig } from './terminal-rig.ts';
 
 interface Death {
-  /** Before or after the so-manieth thing that is done to a pane. */
+  /** Before or after the Nth action on a pane. */
   readonly at: number;
   readonly when: 'before' | 'after';
 }
@@ -71,7 +71,7 @@ class Doom {
 
 const TEXT = 'work:300\nand a second line';
 
-/** Whether it lived to see the prompt delivered. */
+/** Whether it lived until the prompt was delivered. */
 async function deliversWith(
   rig: TerminalRig,
   death: Death,
@@ -97,22 +97,22 @@ const DEATHS = Array.from({ length: 9 }, (_, n): Death[] => [
 ]).flat();
 
 describe.each([
-  ['that tells by a hook what it has accepted', '--hooks'],
-  ['of which only the screen can be seen', ''],
+  ['that confirms prompts by a hook', '--hooks'],
+  ['with only a screen', ''],
 ])('an agent %s', (_, flags) => {
-  test.concurrent.for(DEATHS)('is prompted once, if the engine dies $when act $at', (death) =>
+  test.concurrent.for(DEATHS)('is prompted once if the engine dies $when act $at', (death) =>
     onRig(async (rig) => {
       const adapter = actor(flags);
       const agent = await rig.started(adapter);
       await deliversWith(rig, death, adapter, agent);
       await deliversLater(rig, adapter, agent);
-      // What might come twice has come by then.
+      // A duplicate would have arrived by then.
       await pause(400);
       expect(givenTo(rig)).toEqual([TEXT]);
     }),
   );
 
-  test.concurrent('is prompted once, if one engine after the other dies', () =>
+  test.concurrent('is prompted once if several engines die in a row', () =>
     onRig(async (rig) => {
       const adapter = actor(flags);
       const agent = await rig.started(adapter);
@@ -134,21 +134,19 @@ describe.each([
     }));
 });
 
-test.concurrent.for(DEATHS)(
-  'a program that reads lines gets nothing twice, if the engine dies $when act $at',
-  (death) =>
-    onRig(async (rig) => {
-      const command = 'while IFS= read -r line; do printf "%s\\n" "$line" >> "$WORK/got"; done';
-      const adapter = { terminal: { command, startupMs: 50 } };
-      const agent = await rig.started(adapter);
-      await deliversWith(rig, death, adapter, agent);
-      await deliversLater(rig, adapter, agent);
-      await pause(100);
-      expect(['', `${TEXT}\n`]).toContain(rig.read('got'));
-    }),
+test.concurrent.for(DEATHS)('a program that reads lines gets nothing twice if the engine dies $when act $at', (death) =>
+  onRig(async (rig) => {
+    const command = 'while IFS= read -r line; do printf "%s\\n" "$line" >> "$WORK/got"; done';
+    const adapter = { terminal: { command, startupMs: 50 } };
+    const agent = await rig.started(adapter);
+    await deliversWith(rig, death, adapter, agent);
+    await deliversLater(rig, adapter, agent);
+    await pause(100);
+    expect(['', `${TEXT}\n`]).toContain(rig.read('got'));
+  }),
 );
 
-test.concurrent('the delivery begins after all of these', () =>
+test.concurrent('the delivery starts after all of these', () =>
   onRig(async (rig) => {
     const adapter = actor('--hooks');
     const agent = await rig.started(adapter);

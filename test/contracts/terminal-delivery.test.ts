@@ -1,4 +1,4 @@
-// Prompts on their way into terminals: delivery/1 to delivery/6 with real programs, and host/2 and host/6.
+// Delivery of prompts into terminals: delivery/1 to delivery/6 with real programs, and host/2 and host/6.
 
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import type { TerminalRig } from './terminal-rig.ts';
 describe('a program that reads lines', () => {
   const READS = 'while IFS= read -r line; do printf "%s\\n" "$line" >> "$WORK/got"; echo "heard"; done';
 
-  test.concurrent('is given prompts of one line, and of several', () =>
+  test.concurrent('gets prompts of one line, and of several', () =>
     onRig(async (rig) => {
       const agent = await rig.started({ terminal: { command: READS, startupMs: 50 } });
       expect(await rig.hand(agent, 'one#1', 'first prompt')).toEqual(TAKEN);
@@ -21,7 +21,7 @@ describe('a program that reads lines', () => {
       expect([agent.hasBegun('one#1'), agent.hasBegun('three#1')]).toEqual([true, false]);
     }));
 
-  test.concurrent('that echoes nothing is given prompts too', () =>
+  test.concurrent('without echo also gets prompts', () =>
     onRig(async (rig) => {
       const agent = await rig.started({
         terminal: { command: `stty -echo; ${READS.replace('echo "heard"', ':')}`, startupMs: 50 },
@@ -30,7 +30,7 @@ describe('a program that reads lines', () => {
       await appears(rig.path('got'), (text) => text === 'unseen\n');
     }));
 
-  test.concurrent('that takes its time to start, and throws away what came before, is given nothing before', () =>
+  test.concurrent('that starts slowly and discards earlier input gets nothing before it is ready', () =>
     onRig(async (rig) => {
       const flush = 'stty -icanon min 0 time 0; cat > /dev/null; stty sane';
       for (const [name, start] of [
@@ -44,7 +44,7 @@ describe('a program that reads lines', () => {
       }
     }));
 
-  test.concurrent('is given keys where the adapter wants them typed', () =>
+  test.concurrent('gets key presses if the adapter asks for typing', () =>
     onRig(async (rig) => {
       const injection = { method: 'literal', postDelayMs: 20 } as const;
       const agent = await rig.started({ terminal: { command: READS, startupMs: 50, injection } });
@@ -52,7 +52,7 @@ describe('a program that reads lines', () => {
       await appears(rig.path('got'), (text) => text === "it's #{pid}; typed\n");
     }));
 
-  test.concurrent('is told to read from a file what its terminal would not hand on', () =>
+  test.concurrent('is told to read a file if its terminal would change the text', () =>
     onRig(async (rig) => {
       const agent = await rig.started({ terminal: { command: READS, startupMs: 50 } });
       const text = `a\ttab, a bell \u0007\r\n${'x'.repeat(9_000)}`;
@@ -64,10 +64,10 @@ describe('a program that reads lines', () => {
 });
 
 describe.each([
-  ['that tells by a hook what it has accepted', '--hooks'],
-  ['of which only the screen can be seen', ''],
+  ['that confirms prompts by a hook', '--hooks'],
+  ['with only a screen', ''],
 ])('a program with an input %s', (_, flags) => {
-  test.concurrent('is given prompts, and its work is seen', () =>
+  test.concurrent('gets prompts, and its work is detected', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       expect(await rig.hand(agent, 'one#1', 'work:300')).toEqual(TAKEN);
@@ -75,7 +75,7 @@ describe.each([
       expect(givenTo(rig)).toEqual(['work:300', 'work:300\nwith more\nlines']);
     }));
 
-  test.concurrent('is given nothing twice', () =>
+  test.concurrent('gets nothing twice', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       await rig.hand(agent, 'one#1', 'work:300');
@@ -95,7 +95,7 @@ describe.each([
       expect(givenTo(rig)).toEqual(['work:300']);
     }));
 
-  test.concurrent('with a draft that cannot be cleared is given nothing', () =>
+  test.concurrent('with a draft that cannot be cleared gets nothing', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(`${flags} --stubborn`));
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '-l', 'half a thought');
@@ -104,7 +104,7 @@ describe.each([
       expect(givenTo(rig)).toEqual([]);
     }));
 
-  test.concurrent('is left alone while somebody types', () =>
+  test.concurrent('gets nothing while somebody types', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       const target = `=${agent.terminal}:`;
@@ -119,7 +119,7 @@ describe.each([
       expect(givenTo(rig)).toEqual(['work:10', 'work:300']);
     }));
 
-  test.concurrent('whose terminal somebody reads back in is given its prompt all the same', () =>
+  test.concurrent('gets its prompt even if somebody scrolls in its terminal', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       rig.asUser('copy-mode', '-t', `=${agent.terminal}:`);
@@ -127,7 +127,7 @@ describe.each([
       expect(givenTo(rig)).toEqual(['work:300']);
     }));
 
-  test.concurrent('that shows late what it was given is not given it again', () =>
+  test.concurrent('that shows its input late does not get it again', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(`${flags} --late 400`));
       expect(await rig.hand(agent, 'one#1', 'work:300')).toEqual(TAKEN);
@@ -143,7 +143,7 @@ describe.each([
       await appears(rig.path('worker.record'), () => givenTo(rig).length === 2);
     }));
 
-  test.concurrent('that asks something is not typed at; the prompt comes when it has been answered', () =>
+  test.concurrent('gets no keys while it shows a dialog; the prompt follows after the answer', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       await rig.hand(agent, 'one#1', 'work:300 ask');
@@ -151,7 +151,7 @@ describe.each([
       const { dialog } = await rig.notes.until(({ dialog }) => Boolean(dialog));
       expect(dialog).toMatchObject({ name: 'permission', text: expect.stringContaining('Do you want to proceed?') });
       await rig.notes.until(({ delivery }) => delivery === 'blocked-on-dialog');
-      // Longer than the time that it is given when it may be.
+      // Longer than the time limit of a delivery that is possible.
       await pause(6_000);
       expect(actedBy(rig).filter(({ kind }) => /question/.test(kind))).toEqual([]);
       rig.asUser('send-keys', '-t', `=${agent.terminal}:`, '1');
@@ -163,7 +163,7 @@ describe.each([
       expect(rig.notes.told.at(-1)).not.toMatchObject({ delivery: 'blocked-on-dialog' });
     }));
 
-  test.concurrent('is not given what is given up, and keeps nothing of it', () =>
+  test.concurrent('does not get a cancelled prompt, and keeps nothing of it', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(`${flags} --late 10`, { injection: { postDelayMs: 60_000 } }));
       let giveUp: (() => void) | undefined;
@@ -179,7 +179,7 @@ describe.each([
       expect(givenTo(rig)).toEqual([]);
     }));
 
-  test.concurrent('that ends is dead', () =>
+  test.concurrent('that exits is dead', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       await rig.hand(agent, 'one#1', 'work:50 exit:3');
@@ -191,7 +191,7 @@ describe.each([
       expect(await rig.hand(agent, 'three#1', 'work:10')).toEqual({ kind: 'agent-gone' });
     }));
 
-  test.concurrent('that is not what it seemed to be is not ready', () =>
+  test.concurrent('whose screen stops matching is not ready', () =>
     onRig(async (rig) => {
       const agent = await rig.started(
         actor(`${flags} --no-box`, { ready: { patterns: ['not what you think'], deadlineMs: 5_000 } }),
@@ -207,7 +207,7 @@ describe('a key', () => {
   const press = (rig: TerminalRig, agent: HostedAgent, id: string, key: string, timeoutMs = 10_000) =>
     agent.hand({ kind: 'key', id, key }, { timeoutMs, note: rig.notes.note, givenUp: NEVER });
 
-  test.concurrent('is pressed, once', () =>
+  test.concurrent('is pressed once', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(''));
       expect(await press(rig, agent, 'key#1', 'Escape')).toEqual(TAKEN);
@@ -216,7 +216,7 @@ describe('a key', () => {
       expect(actedBy(rig).filter(({ kind }) => kind === 'escape')).toHaveLength(1);
     }));
 
-  test.concurrent('is not pressed into a question before it has been answered', () =>
+  test.concurrent('is not pressed into a dialog before it has been answered', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await rig.hand(agent, 'one#1', 'ask');
@@ -228,7 +228,7 @@ describe('a key', () => {
       expect(await pressed).toEqual(TAKEN);
     }));
 
-  test.concurrent('that rejects a question is pressed', () =>
+  test.concurrent('that rejects a dialog is pressed', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await rig.hand(agent, 'one#1', 'ask');

@@ -19,8 +19,8 @@ function keysOf(rig: TerminalRig): readonly unknown[] {
     .map(({ key }) => key);
 }
 
-describe('what an agent asks at work', () => {
-  test.concurrent('is told, and answered as a person decides', () =>
+describe('a dialog during work', () => {
+  test.concurrent('is reported, and answered as a person decides', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await atWork(rig, agent, 'one#1', 'work:100 ask:rm');
@@ -42,7 +42,7 @@ describe('what an agent asks at work', () => {
       expect(keysOf(rig)).toEqual([0x1b, ...Buffer.from('not now'), 0x0d]);
     }));
 
-  test.concurrent('is answered by nobody who decided about something else', () =>
+  test.concurrent('is not answered by a decision about another one', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await atWork(rig, agent, 'one#1', 'work:100 ask:first');
@@ -56,7 +56,7 @@ describe('what an agent asks at work', () => {
       expect(keysOf(rig)).toEqual([]);
     }));
 
-  test.concurrent('may be answered in the terminal, and then is asked no longer', () =>
+  test.concurrent('may be answered in the terminal, and is then closed', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await atWork(rig, agent, 'one#1', 'work:100 ask');
@@ -66,7 +66,7 @@ describe('what an agent asks at work', () => {
       expect(keysOf(rig)).toEqual([0x31]);
     }));
 
-  test.concurrent('is known to a later life, with what was decided meanwhile', () =>
+  test.concurrent('is known after a restart, with the decision that was made meanwhile', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       const { leave } = await atWork(rig, agent, 'one#1', 'work:100 ask');
@@ -85,7 +85,7 @@ describe('what an agent asks at work', () => {
 describe.each([
   ['many times a second', 30],
   ['every second', 1_000],
-])('a question in which something moves %s', (_, ticks) => {
+])('an animated dialog %s', (_, ticks) => {
   const STAYS = /^ Do you want to proceed\? now\n closes in ⋯\n⋯\n ❯ 1\. Yes\n {3}2\. No$/;
   const told = (rig: TerminalRig): readonly unknown[] =>
     rig.notes.told.flatMap(({ dialog }) => (dialog === undefined ? [] : [dialog]));
@@ -93,7 +93,7 @@ describe.each([
   test.concurrent.for([
     [true, 0x31],
     [false, 0x1b],
-  ] as const)('is told once at work, and answered as a person decides (approved: %s)', ([approved, key]) =>
+  ] as const)('is reported once during work, and answered as a person decides (approved: %s)', ([approved, key]) =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(`--hooks --ticks ${ticks}`));
       await atWork(rig, agent, 'one#1', 'work:100 ask:now');
@@ -111,7 +111,7 @@ describe.each([
   test.concurrent.for([
     [true, 0x31],
     [false, 0x1b],
-  ] as const)('is told once at the start, and answered as a person decides (approved: %s)', ([approved, key]) =>
+  ] as const)('is reported once at the start, and answered as a person decides (approved: %s)', ([approved, key]) =>
     onRig(async (rig) => {
       const agent = rig.begin(rig.host(actor(`--ticks ${ticks} --asks 'Do you want to proceed? now'`)));
       const ready = agent.ready(10_000, rig.notes.note);
@@ -125,7 +125,7 @@ describe.each([
     }),
   );
 
-  test.concurrent('is not answered by what was decided about another one', () =>
+  test.concurrent('is not answered by a decision about another one', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(`--hooks --ticks ${ticks}`));
       await atWork(rig, agent, 'one#1', 'work:100 ask:now ask:later');
@@ -138,7 +138,7 @@ describe.each([
     }));
 });
 
-describe('an agent that leaves its work when it is rejected', () => {
+describe('an agent that stops its work after a rejection', () => {
   const TOLD =
     /^A person has rejected what you asked for \(permission\)\.\n\nDo not ask for it again: [^\n]*\n\nwork:200 ask:rm$/;
 
@@ -153,7 +153,7 @@ describe('an agent that leaves its work when it is rejected', () => {
   const told = (rig: TerminalRig, times: number): Promise<unknown> =>
     appears(rig.path('worker.record'), () => givenTo(rig).length >= times);
 
-  test.concurrent.for(['--hooks', ''])('is told to go on without, once (%s)', (flags) =>
+  test.concurrent.for(['--hooks', ''])('is told once to continue without it (%s)', (flags) =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(`${flags} --halts`));
       await atWork(rig, agent, 'one#1', 'work:200 ask:rm');
@@ -165,7 +165,7 @@ describe('an agent that leaves its work when it is rejected', () => {
     }),
   );
 
-  test.concurrent('is told what the person says, after each rejection', () =>
+  test.concurrent('is told the person’s comment, after each rejection', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks --halts'));
       await atWork(rig, agent, 'one#1', 'work:200 ask:rm');
@@ -174,7 +174,7 @@ describe('an agent that leaves its work when it is rejected', () => {
       expect(givenTo(rig)[1]).toContain('(permission). They say: use trash\n');
     }));
 
-  test.concurrent('is told by a later life, where the one that rejected did not live to, and by no further one', () =>
+  test.concurrent('is told after a restart if the engine died before telling it, and only once', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks --halts'));
       const { leave } = await atWork(rig, agent, 'one#1', 'work:200 ask:rm');
@@ -191,7 +191,7 @@ describe('an agent that leaves its work when it is rejected', () => {
       expect(givenTo(rig).filter((text) => TOLD.test(text))).toHaveLength(1);
     }));
 
-  test.concurrent('is told nothing while a person types, and nothing once it has what they typed', () =>
+  test.concurrent('is told nothing while a person types, or after the person has typed', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks --halts'));
       await atWork(rig, agent, 'one#1', 'work:200 ask:rm');
@@ -204,7 +204,7 @@ describe('an agent that leaves its work when it is rejected', () => {
       expect(givenTo(rig)).toEqual(['work:200 ask:rm', 'work:50']);
     }));
 
-  test.concurrent('is told nothing in a step in which a person talks with it', () =>
+  test.concurrent('is told nothing in an interactive step', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks --halts'));
       const message = { ...prompt('one#1', 'work:200 ask:rm'), mode: 'interactive' } as const;
@@ -216,7 +216,7 @@ describe('an agent that leaves its work when it is rejected', () => {
     }));
 });
 
-test.concurrent('an agent that goes on when it is rejected is told nothing', () =>
+test.concurrent('an agent that continues after a rejection is told nothing', () =>
   onRig(async (rig) => {
     const agent = await rig.started(actor('--hooks'));
     await atWork(rig, agent, 'one#1', 'ask:rm work:500');

@@ -1,5 +1,5 @@
-// Hundreds of deliveries to a program that does its worst (test/fixtures/terminal/hostile.mjs). Each has a typed outcome, none
-// is taken for accepted that was not, and nothing is typed into a question. What the program has recorded decides.
+// Hundreds of deliveries to a hostile program (test/fixtures/terminal/hostile.mjs). Each has a typed outcome, none
+// counts as accepted that was not, and nothing is typed into a dialog. The program's own record decides.
 //
 // MEOW_DELIVERIES=1000 makes more of them, MEOW_SEED=7 others.
 
@@ -39,7 +39,7 @@ function adapter(seed: number, byHook: boolean): AdapterWish {
   };
 }
 
-/** From one word to more than the box shows, each told from all others by its beginning. */
+/** From one word to more than the box shows, each with a unique beginning. */
 function textOf(name: string, number: number): string {
   const lines = [1, 1, 2, 3, 12, 40][number % 6] ?? 1;
   return Array.from({ length: lines }, (_, line) => `${name} ${line}: do what is to be done, and say so.`).join('\n');
@@ -87,32 +87,35 @@ function recordOf(rig: TerminalRig, agent: string): readonly Recorded[] {
 }
 
 describe.each([
-  ['that tells by a hook what it has accepted', true],
-  ['of which only the screen can be seen', false],
+  ['that confirms prompts by a hook', true],
+  ['with only a screen', false],
 ])('a hostile program %s', (_, byHook) => {
-  test('is never taken to have what it has not, and never typed at while it asks', { timeout: TIME_MS }, () =>
-    onRig(async (rig) => {
-      const lanes = Array.from({ length: AT_ONCE }, (_, lane) =>
-        deliverTo(rig, lane, Math.ceil(DELIVERIES / AT_ONCE), byHook),
-      );
-      const tried = (await Promise.all(lanes)).flat();
-      const records = new Map(
-        [...new Set(tried.map(({ agent }) => agent))].map((agent) => [agent, recordOf(rig, agent)]),
-      );
-      const accepted = (agent: string): readonly (string | undefined)[] =>
-        (records.get(agent) ?? []).filter(({ kind }) => kind === 'accepted').map(({ text }) => text);
-      const everything = [...records.values()].flat();
+  test(
+    'never counts as having a prompt that it does not have, and never gets keys into a dialog',
+    { timeout: TIME_MS },
+    () =>
+      onRig(async (rig) => {
+        const lanes = Array.from({ length: AT_ONCE }, (_, lane) =>
+          deliverTo(rig, lane, Math.ceil(DELIVERIES / AT_ONCE), byHook),
+        );
+        const tried = (await Promise.all(lanes)).flat();
+        const records = new Map(
+          [...new Set(tried.map(({ agent }) => agent))].map((agent) => [agent, recordOf(rig, agent)]),
+        );
+        const accepted = (agent: string): readonly (string | undefined)[] =>
+          (records.get(agent) ?? []).filter(({ kind }) => kind === 'accepted').map(({ text }) => text);
+        const everything = [...records.values()].flat();
 
-      expect(everything.filter(({ kind }) => kind === 'typed-into-question')).toEqual([]);
-      for (const { agent, text, handover } of tried) {
-        const times = accepted(agent).filter((each) => each === text).length;
-        expect(times, `${text.slice(0, 40)} was accepted`).toBeLessThanOrEqual(1);
-        if (handover.kind === 'taken') expect(times, `${text.slice(0, 40)} was taken to be accepted`).toBe(1);
-      }
-      // Nothing reached it in pieces, or together with something else.
-      const texts = new Set(tried.map(({ text }) => text));
-      expect(everything.filter(({ kind, text = '' }) => kind === 'accepted' && !texts.has(text))).toEqual([]);
-      expect(tried.filter(({ handover }) => handover.kind === 'taken').length).toBeGreaterThan(tried.length / 2);
-    }, TIME_MS - 5_000),
+        expect(everything.filter(({ kind }) => kind === 'typed-into-question')).toEqual([]);
+        for (const { agent, text, handover } of tried) {
+          const times = accepted(agent).filter((each) => each === text).length;
+          expect(times, `${text.slice(0, 40)} was accepted`).toBeLessThanOrEqual(1);
+          if (handover.kind === 'taken') expect(times, `${text.slice(0, 40)} was taken to be accepted`).toBe(1);
+        }
+        // Nothing reached it in pieces, or together with other text.
+        const texts = new Set(tried.map(({ text }) => text));
+        expect(everything.filter(({ kind, text = '' }) => kind === 'accepted' && !texts.has(text))).toEqual([]);
+        expect(tried.filter(({ handover }) => handover.kind === 'taken').length).toBeGreaterThan(tried.length / 2);
+      }, TIME_MS - 5_000),
   );
 });

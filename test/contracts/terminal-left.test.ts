@@ -7,17 +7,17 @@ import { appears } from './driver-command-rig.ts';
 import { actedBy, actor, atWork, givenTo, onRig, TAKEN } from './terminal-rig.ts';
 import type { AdapterWish, TerminalRig } from './terminal-rig.ts';
 
-/** In the next life, as the next attempt. */
+/** After a restart, as the next attempt. */
 function takenUp(rig: TerminalRig, agent: HostedAgent, adapter: AdapterWish): HostedAgent {
   rig.nextLife();
   return rig.found(agent.start, adapter);
 }
 
 describe.each([
-  ['that tells by hooks what it does', '--hooks'],
-  ['of which only the screen can be seen', ''],
+  ['with hooks', '--hooks'],
+  ['with only a screen', ''],
 ])('an agent %s', (_, flags) => {
-  test.concurrent('that was left at a question goes on when that is decided', () =>
+  test.concurrent('that was left at a dialog continues when that is decided', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       const text = 'work:200 ask:rm work:600000';
@@ -32,7 +32,7 @@ describe.each([
       expect(givenTo(rig)).toEqual([text]);
     }));
 
-  test.concurrent('that has come to rest meanwhile is told to go on', () =>
+  test.concurrent('that is idle by now is told to continue', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       (await atWork(rig, agent, 'make#1', 'work:600')).leave();
@@ -43,7 +43,7 @@ describe.each([
       expect(givenTo(rig)).toEqual(['work:600', expect.stringMatching(/^You stopped before[^]*\n\nwork:600$/)]);
     }));
 
-  test.concurrent('is told what is another prompt, or that of another step', () =>
+  test.concurrent('is told if it is another prompt, or that of another step', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       (await atWork(rig, agent, 'make#1', 'work:100')).leave();
@@ -69,9 +69,9 @@ describe.each([
     }));
 });
 
-test.concurrent('a prompt that was given up while a question hid what became of it is not given again', () =>
+test.concurrent('a prompt that was cancelled while a dialog hid its state is not delivered again', () =>
   onRig(async (rig) => {
-    // No work is to be seen, before it asks or after.
+    // The adapter detects no work, before the dialog or after it.
     const adapter = actor('', { acknowledge: { busy: [] } });
     const agent = await rig.started(adapter);
     let giveUp: (() => void) | undefined;

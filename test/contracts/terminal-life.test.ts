@@ -20,7 +20,7 @@ async function started(rig: TerminalRig, adapter: AdapterWish): Promise<{ agent:
 }
 
 describe('a start', () => {
-  test.concurrent('begins the agent in a session of its own, of a fixed size, in its folder, with what it must know', () =>
+  test.concurrent('starts the agent in its own session, with a fixed size, in its folder, with its environment', () =>
     onRig(async (rig) => {
       const { agent } = await started(rig, actor('--hooks'));
       expect(agent.terminal).toBe(`meow-${rig.runId}-worker`);
@@ -29,15 +29,15 @@ describe('a start', () => {
       expect(rig.asUser('list-sessions', '-F', '#{session_name}')).toContain(agent.terminal);
     }));
 
-  test.concurrent('has a name that tmux can have', () =>
+  test.concurrent('uses a session name that tmux accepts', () =>
     onRig(async (rig) => {
       const agent = rig.begin(rig.host(actor('')), 'team.1:lead');
       expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'ready' });
-      // One that is called team_1_lead is another.
+      // An agent called team_1_lead is a different one.
       expect(agent.terminal).toMatch(new RegExp(`^meow-${rig.runId}-team_1_lead-[0-9a-f]{6}$`));
     }));
 
-  test.concurrent('goes on with a session, forks one, and takes more arguments, each by its own command', () =>
+  test.concurrent('resumes a session, forks one, and passes more arguments, each with its own command', () =>
     onRig(async (rig) => {
       const command = (words: string, ...holes: readonly string[]): Text => ({
         parts: [
@@ -62,7 +62,7 @@ describe('a start', () => {
       const given = (name: string): unknown => actedBy(rig, name)[0]?.['args'];
       const first = await begin('a', 'one', null, false);
       expect(given('a')).toEqual(['begin', 'one', '--more', 'of it']);
-      // Nobody has said anything in it: it is not there to be gone on with.
+      // Nothing has been said in it, so it cannot be resumed.
       await begin('b', 'one', 'one', false);
       expect(given('b')).toEqual(['begin', 'one', '--more', 'of it']);
       await rig.hand(first, 'a#1', 'work:300');
@@ -72,7 +72,7 @@ describe('a start', () => {
       expect(given('d')).toEqual(['fork', 'one', 'two', '--more', 'of it']);
     }));
 
-  test.concurrent('that would go on with a session is refused where the adapter cannot', () =>
+  test.concurrent('that would resume a session is refused if the adapter cannot', () =>
     onRig(async (rig) => {
       const start = rig.makeStart('worker', { session: 'one' });
       const request = { start, environment: rig.environment, resumeSession: 'one', forks: false, args: null };
@@ -81,21 +81,21 @@ describe('a start', () => {
       expect(await agent.ready(1_000, rig.notes.note)).toEqual({ kind: 'gone' });
     }));
 
-  test.concurrent('with the name of a session that is not ours is refused', () =>
+  test.concurrent('with the name of a foreign session is refused', () =>
     onRig(async (rig) => {
       await rig.tmux.run(['new-session', '-d', '-s', `meow-${rig.runId}-worker`, 'sleep', '100']);
       const agent = rig.begin(rig.host(actor('')));
       expect(await agent.ended).toMatchObject({ refusal: `there is a session meow-${rig.runId}-worker already` });
     }));
 
-  test.concurrent('of a program that ends at once is told with its last words', () =>
+  test.concurrent('of a program that exits immediately fails with its last lines', () =>
     onRig(async (rig) => {
       const agent = rig.begin(rig.host({ terminal: { command: 'echo no key >&2; exit 7', startupMs: 5_000 } }));
       expect(await agent.ready(10_000, rig.notes.note)).toEqual({ kind: 'gone' });
       expect(await agent.ended).toEqual({ status: 7, refusal: null, output: 'no key' });
     }));
 
-  test.concurrent('of a program that shows something else is told with what it shows', () =>
+  test.concurrent('of a program that shows something else fails with its screen', () =>
     onRig(async (rig) => {
       const agent = rig.begin(rig.host(actor('--no-box', { ready: { patterns: ['^❯'], deadlineMs: 3_000 } })));
       expect(await agent.ready(60_000, rig.notes.note)).toEqual({
@@ -104,7 +104,7 @@ describe('a start', () => {
       });
     }));
 
-  test.concurrent('is found again by a later life, as ready as it was', () =>
+  test.concurrent('is found again after a restart, as ready as it was', () =>
     onRig(async (rig) => {
       const { agent } = await started(rig, actor('--hooks'));
       rig.nextLife();
@@ -113,7 +113,7 @@ describe('a start', () => {
       if (found.kind === 'alive') expect(await found.agent.ready(1_000, rig.notes.note)).toEqual({ kind: 'ready' });
     }));
 
-  test.concurrent('that never was is found as such, and one that is over with how it ended', () =>
+  test.concurrent('that never happened is found as such, and one that ended with its exit code', () =>
     onRig(async (rig) => {
       const host = rig.host(actor(''));
       const start = rig.makeStart('worker');
@@ -129,7 +129,7 @@ describe('a start', () => {
     }));
 });
 
-describe('a question at the start', () => {
+describe('a dialog at the start', () => {
   const TRUST = {
     ...PERMISSION,
     name: 'trust',
@@ -138,7 +138,7 @@ describe('a question at the start', () => {
     atStart: true,
   };
 
-  test.concurrent('is told to a person, with the cure, and waited for longer than the agent is given', () =>
+  test.concurrent('is shown to a person, with advice, and does not count against the start-up time', () =>
     onRig(async (rig) => {
       const wish = { ready: { patterns: ['^─{60}\\n❯'], deadlineMs: 3_000 }, dialogs: [TRUST] };
       const agent = rig.begin(rig.host(actor('--asks "Trust this folder?"', wish)));
@@ -171,7 +171,7 @@ describe('an agent', () => {
     ['whose server is killed', (rig) => rig.asUser('kill-server')],
   ];
 
-  test.concurrent.for(ends)('%s is gone, with its last words', ([, end]) =>
+  test.concurrent.for(ends)('%s is gone, with its last lines', ([, end]) =>
     onRig(async (rig) => {
       const { agent } = await started(rig, actor('--hooks'));
       end(rig, `=${agent.terminal}`);
@@ -181,7 +181,7 @@ describe('an agent', () => {
     }),
   );
 
-  test.concurrent('that does not end with its terminal is ended, as soon as it is wanted', () =>
+  test.concurrent('that survives its terminal is killed as soon as it is needed', () =>
     onRig(async (rig) => {
       const { agent } = await started(rig, actor('--hooks --stubborn'));
       rig.asUser('kill-server');
@@ -199,7 +199,7 @@ describe('an agent', () => {
       expect(await rig.hand(found, 'two#1', 'work:10')).toEqual({ kind: 'taken' });
     }));
 
-  test.concurrent('tells the session that it is in, and every one that it changes to', () =>
+  test.concurrent('reports its session, and every change of it', () =>
     onRig(async (rig) => {
       const { agent } = await started(rig, actor('--hooks'));
       const told: string[] = [];
@@ -215,7 +215,7 @@ describe('an agent', () => {
     }));
 });
 
-describe('an agent is ended', () => {
+describe('an agent is stopped', () => {
   async function cleared(rig: TerminalRig, adapter: AdapterWish, graceMs: number): Promise<readonly string[]> {
     const { agent, host } = await started(rig, adapter);
     await rig.hand(agent, 'one#1', 'leave work:10');
@@ -228,31 +228,31 @@ describe('an agent is ended', () => {
     return actedBy(rig).map(({ kind }) => kind);
   }
 
-  test.concurrent('by its own keys, with all that its tools have left', () =>
+  test.concurrent('with its own keys, with all processes that its tools left', () =>
     onRig(async (rig) => {
       expect(await cleared(rig, actor('--hooks', { stop: { keys: ['C-d'] } }), 10_000)).not.toContain('SIGTERM');
     }));
 
-  test.concurrent('by the signal that it knows', () =>
+  test.concurrent('with the signal that it expects', () =>
     onRig(async (rig) => {
       expect(await cleared(rig, actor('--hooks'), 10_000)).toContain('SIGTERM');
       const told = readFileSync(rig.path('worker.record'), 'utf8');
       expect(told).not.toContain('SIGINT');
     }));
 
-  test.concurrent('by another signal where the adapter says so', () =>
+  test.concurrent('with another signal if the adapter says so', () =>
     onRig(async (rig) => {
       const kinds = await cleared(rig, actor('--hooks', { stop: { signal: 'SIGINT' } }), 10_000);
       expect(kinds).toContain('SIGINT');
       expect(kinds).not.toContain('SIGTERM');
     }));
 
-  test.concurrent('by force where it does not listen, and where it is given no time', () =>
+  test.concurrent('with force if it does not react, or has no grace period', () =>
     onRig(async (rig) => {
       expect(await cleared(rig, actor('--hooks --stubborn'), 300)).toContain('SIGTERM');
     }));
 
-  test.concurrent('at once, if there is a hurry', () =>
+  test.concurrent('at once if urgent', () =>
     onRig(async (rig) => {
       const { agent, host } = await started(rig, actor('--hooks --stubborn'));
       const ending = host.clear(agent.start, 600_000);
@@ -262,7 +262,7 @@ describe('an agent is ended', () => {
       expect(rig.left()).toEqual([]);
     }));
 
-  test.concurrent('without a key into what it asks', () =>
+  test.concurrent('without a key press into a dialog', () =>
     onRig(async (rig) => {
       const { agent, host } = await started(rig, actor('--hooks', { stop: { keys: ['1'] } }));
       await rig.hand(agent, 'one#1', 'ask');
@@ -270,7 +270,7 @@ describe('an agent is ended', () => {
       expect(actedBy(rig).map(({ kind }) => kind)).not.toContain('key-at-question');
     }));
 
-  test.concurrent('though an earlier life has begun it', () =>
+  test.concurrent('even if an earlier engine started it', () =>
     onRig(async (rig) => {
       const { agent } = await started(rig, actor('--hooks'));
       rig.nextLife();
@@ -278,7 +278,7 @@ describe('an agent is ended', () => {
       expect(rig.left()).toEqual([]);
     }));
 
-  test.concurrent('or has ended already', () =>
+  test.concurrent('or has already exited', () =>
     onRig(async (rig) => {
       const host = rig.host(actor('--hooks'));
       mkdirSync(join(rig.runFolder, 'agents'), { recursive: true });

@@ -1,4 +1,4 @@
-// Agents in terminals under test: a temporary run, a tmux server of its own, and programs that stand in for agents.
+// Agents in terminals under test: a temporary run, its own tmux server, and programs that replace agents.
 
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { spawnSync } from 'node:child_process';
@@ -42,11 +42,11 @@ let rigs = 0;
 export class TerminalRig {
   readonly runId = `wf-term-${process.pid}-${++rigs}`;
   readonly root: string;
-  /** Where agents work. */
+  /** Working directory of agents. */
   readonly folder: string;
   readonly runFolder: string;
   readonly socket: string;
-  /** What agents are told to note. */
+  /** Progress that agents report. */
   readonly notes = new Notes();
   #lives: Tmux[] = [];
   #tmux: Tmux;
@@ -97,7 +97,7 @@ export class TerminalRig {
     return host.start({ start, environment, resumeSession: null, forks: false, args: null });
   }
 
-  /** Starts an agent, and holds that to be no subject of the test. */
+  /** Starts an agent; the start itself is not under test. */
   async started(adapter: AdapterWish, more: Partial<TerminalHostOptions> = {}): Promise<HostedAgent> {
     const agent = this.begin(this.host(adapter, more));
     const readiness = await agent.ready(60_000, this.notes.note);
@@ -107,7 +107,7 @@ export class TerminalRig {
     return agent;
   }
 
-  /** As a later life finds it. */
+  /** As the next engine finds it. */
   found(start: AgentStart, adapter: AdapterWish, more: Partial<TerminalHostOptions> = {}): HostedAgent {
     const found = this.host(adapter, more).find(start);
     if (found.kind !== 'alive') throw new Error(`it is ${found.kind}`);
@@ -250,7 +250,7 @@ export function prompt(id: string, text: string): PromptMessage {
   return { kind: 'prompt', id, step: id.split('#')[0] ?? '', prompt: text, text, mode: 'autonomous', expects: [] };
 }
 
-/** Listens to notes. */
+/** Collects progress. */
 class Notes {
   readonly told: Progress[] = [];
   readonly #waiting = new Set<() => void>();
@@ -260,7 +260,7 @@ class Notes {
     return Promise.resolve();
   };
 
-  /** Resolves to the first that fits, past or future. */
+  /** Resolves to the first match, past or future. */
   async until(fits: (progress: Progress) => boolean): Promise<Progress> {
     return new Promise((resolve) => {
       const look = (): void => {
@@ -279,7 +279,7 @@ export const NEVER: Promise<never> = new Promise(() => undefined);
 
 export const TAKEN = { kind: 'taken' };
 
-/** Hands a prompt over, and watches the work on it. The promise is in an object, lest it be awaited. */
+/** Delivers a prompt, and watches the work. The promise is wrapped in an object so that it is not awaited. */
 export async function atWork(
   rig: TerminalRig,
   agent: HostedAgent,
@@ -292,7 +292,9 @@ export async function atWork(
   return { end: agent.atWork(prompt(id, text), over.signal, rig.notes.note), leave: () => over.abort() };
 }
 
-/** With a rig of its own, so that several tests can go on at once. One that takes too long leaves nothing behind either. */
+/**
+ * With its own rig, so that several tests can run in parallel. A test that takes too long also leaves nothing behind.
+ */
 export async function onRig(test: (rig: TerminalRig) => Promise<void>, timeoutMs = TEST_MS): Promise<void> {
   const rig = new TerminalRig();
   let timer: NodeJS.Timeout | undefined;
@@ -307,7 +309,7 @@ export async function onRig(test: (rig: TerminalRig) => Promise<void>, timeoutMs
   }
 }
 
-/** A little less than the runner allows. */
+/** Slightly less than the limit of the runner. */
 const TEST_MS = 170_000;
 
 /** The program of test/fixtures/terminal/actor.mjs as an agent. */
@@ -343,7 +345,7 @@ export const PERMISSION: DialogPattern = {
   atStart: false,
 };
 
-/** What the actor has recorded. */
+/** The records of the actor. */
 export interface Acted {
   readonly kind: string;
   readonly [key: string]: unknown;
@@ -357,7 +359,7 @@ export function actedBy(rig: TerminalRig, agent = 'worker'): readonly Acted[] {
     .map((line) => JSON.parse(line) as Acted);
 }
 
-/** The texts that it was given. */
+/** The texts that it received. */
 export function givenTo(rig: TerminalRig, agent = 'worker'): readonly string[] {
   return actedBy(rig, agent)
     .filter(({ kind }) => kind === 'accepted')

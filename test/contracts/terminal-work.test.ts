@@ -1,4 +1,4 @@
-// Agents at work in terminals: what limits them, how they fail and come to rest, and how they are known to be silent.
+// Agents at work in terminals: limits, failures, idleness, and silence.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -10,7 +10,7 @@ describe('a limit', () => {
   const LIMIT = { kind: 'limit', limit: { text: expect.stringMatching(/^limit reached, resets in 2h$/) } };
 
   test.concurrent.for(['--hooks', ''])(
-    'that is on the screen of an agent at rest is told, and in every later life (%s)',
+    'on the screen of an idle agent is reported, also after every restart (%s)',
     (flags) =>
       onRig(async (rig) => {
         const adapter = actor(flags, {}, LIMITS);
@@ -29,7 +29,7 @@ describe('a limit', () => {
       }),
   );
 
-  test.concurrent('that the hook of an error tells of is told', () =>
+  test.concurrent('that the error hook reports is reported', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks', {}, LIMITS));
       expect(await (await atWork(rig, agent, 'one#1', 'work:100 fail:limit_reached,_resets_in_2h')).end).toMatchObject(
@@ -37,7 +37,7 @@ describe('a limit', () => {
       );
     }));
 
-  test.concurrent('that was on the screen before is no limit of what came later', () =>
+  test.concurrent('that was on the screen before does not count for later prompts', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks', {}, LIMITS));
       await (await atWork(rig, agent, 'one#1', 'say:limit_reached,_resets_in_2h')).end;
@@ -50,7 +50,7 @@ describe('a limit', () => {
 });
 
 describe('an error', () => {
-  test.concurrent('that the agent does not go on from is how its work ends', () =>
+  test.concurrent('that the agent does not recover from ends its work', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'), { failedMs: 300 });
       const { end } = await atWork(rig, agent, 'one#1', 'work:100 fail:overloaded');
@@ -62,7 +62,7 @@ describe('an error', () => {
       });
     }));
 
-  test.concurrent('that it goes on from is none', () =>
+  test.concurrent('that it recovers from does not count', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'), { failedMs: 1_000 });
       const { end } = await atWork(rig, agent, 'one#1', 'work:100 fail:overloaded');
@@ -73,7 +73,7 @@ describe('an error', () => {
     }));
 });
 
-describe('an error that only the screen tells of', () => {
+describe('an error that only the screen shows', () => {
   const FAILED = { liveness: { firstMs: null, idleMs: null, failed: ['^■ (?!interrupted)(.+)'] } };
   const failed = (message: string) => ({
     kind: 'over',
@@ -82,7 +82,7 @@ describe('an error that only the screen tells of', () => {
     },
   });
 
-  test.concurrent.for(['--hooks', ''])('is how the work of an agent ends that rests over it (%s)', (flags) =>
+  test.concurrent.for(['--hooks', ''])('ends the work of an agent that is idle below it (%s)', (flags) =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags, FAILED), { failedMs: 300 });
       const { end } = await atWork(rig, agent, 'one#1', 'work:200 say:well halt:overloaded_by_far');
@@ -90,7 +90,7 @@ describe('an error that only the screen tells of', () => {
     }),
   );
 
-  test.concurrent('is none where it goes on, or was there before, or is what the pattern leaves out', () =>
+  test.concurrent('does not count if the agent continues, if it was there before, or if the pattern excludes it', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks', FAILED), { failedMs: 1_000 });
       const first = await atWork(rig, agent, 'one#1', 'work:100 halt:overloaded');
@@ -110,34 +110,34 @@ describe('an error that only the screen tells of', () => {
 describe('silence', () => {
   const liveness = { firstMs: null, idleMs: 800 };
 
-  test.concurrent('that lasts too long ends the watch, and is told with what the screen shows', () =>
+  test.concurrent('that lasts too long ends the watch, and is reported with the screen', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks', { liveness }));
       const { end } = await atWork(rig, agent, 'one#1', 'quiet:600000');
       expect(await end).toMatchObject({ kind: 'idle', reason: expect.stringContaining('working, esc to interrupt') });
     }));
 
-  test.concurrent('of an agent that sits at its prompt is no less one', () =>
+  test.concurrent('of an agent at its prompt also counts', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks', { liveness }));
       expect(await (await atWork(rig, agent, 'one#1', 'work:100')).end).toMatchObject({ kind: 'idle' });
     }));
 
-  test.concurrent('is none where something is printed, or a tool runs', () =>
+  test.concurrent('is interrupted by output and by a running tool', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks', { liveness }));
       const { end } = await atWork(rig, agent, 'one#1', 'spin:2500 tool:2500 spin:600000');
       expect(await Promise.race([end, pause(6_500)])).toBeUndefined();
     }));
 
-  test.concurrent('is none where a person is waited for', () =>
+  test.concurrent('does not count while a person is awaited', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks', { liveness }));
       const { end } = await atWork(rig, agent, 'one#1', 'ask');
       expect(await Promise.race([end, pause(3_000)])).toBeUndefined();
     }));
 
-  test.concurrent('from the beginning has a limit of its own', () =>
+  test.concurrent('from the start has its own limit', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks', { liveness: { firstMs: 500, idleMs: null } }));
       expect(await (await atWork(rig, agent, 'one#1', 'quiet:600000')).end).toMatchObject({ kind: 'idle' });
@@ -148,7 +148,7 @@ describe('silence', () => {
 describe('work that has been reported', () => {
   const UNTOLD = { usage: { usd: null, tokens: null } };
 
-  test.concurrent.for(['--hooks', ''])('is over when the agent has come to rest (%s)', (flags) =>
+  test.concurrent.for(['--hooks', ''])('ends when the agent is idle (%s)', (flags) =>
     onRig(async (rig) => {
       const agent = await rig.started(actor(flags));
       await atWork(rig, agent, 'one#1', 'work:1200');
@@ -158,7 +158,7 @@ describe('work that has been reported', () => {
     }),
   );
 
-  test.concurrent('is interrupted if the agent does not come to rest in time', () =>
+  test.concurrent('is interrupted if the agent does not become idle in time', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await atWork(rig, agent, 'one#1', 'work:600000');
@@ -166,7 +166,7 @@ describe('work that has been reported', () => {
       await appears(rig.path('worker.record'), (text) => text.includes('escape'));
     }));
 
-  test.concurrent('is over at once where nothing tells of rest', () =>
+  test.concurrent('ends at once if nothing indicates idleness', () =>
     onRig(async (rig) => {
       const agent = await rig.started({ terminal: { command: 'cat', startupMs: 20 } });
       expect(await agent.conclude('one#1', 60_000)).toEqual({ session: null, ...UNTOLD });
@@ -174,7 +174,7 @@ describe('work that has been reported', () => {
 });
 
 describe('an interruption', () => {
-  test.concurrent('makes the agent leave what it is doing', () =>
+  test.concurrent('makes the agent stop its work', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await atWork(rig, agent, 'one#1', 'work:100 work:600 work:600000');
@@ -182,7 +182,7 @@ describe('an interruption', () => {
       expect(actedBy(rig).map(({ kind }) => kind)).toContain('escape');
     }));
 
-  test.concurrent('is not pressed at an agent that rests', () =>
+  test.concurrent('is not sent to an idle agent', () =>
     onRig(async (rig) => {
       const agent = await rig.started(actor('--hooks'));
       await atWork(rig, agent, 'one#1', 'work:50');
@@ -191,7 +191,7 @@ describe('an interruption', () => {
       expect(actedBy(rig).map(({ kind }) => kind)).not.toContain('escape');
     }));
 
-  test.concurrent('is pressed into a question only if it rejects it', () =>
+  test.concurrent('is sent into a dialog only if it rejects the dialog', () =>
     onRig(async (rig) => {
       for (const [name, interruptKeys, pressed] of [
         ['one', ['C-c'], []],

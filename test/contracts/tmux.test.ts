@@ -1,4 +1,5 @@
-// Terminals in tmux, with the real one, on sockets of their own. tmux/1 to tmux/10 stand in src/drivers/agent/tmux/.
+// Terminals in tmux, with the real program, on separate sockets. Rules tmux/1 to tmux/10 are in
+// src/drivers/agent/tmux/.
 
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import type { ChildProcess } from 'node:child_process';
@@ -44,7 +45,7 @@ let lives: Tmux[];
 let opened: number;
 
 beforeEach(() => {
-  // Where tmux might take a path for more than a path, it has the chance.
+  // The path contains characters that tmux might interpret.
   folder = join(realpathSync(mkdtempSync(join(tmpdir(), 'meow-tmux-'))), "it's #{pid} #[x] ##y #(id) %H");
   mkdirSync(folder);
   socket = join(folder, '..', 'sock');
@@ -64,7 +65,7 @@ afterEach(async () => {
   rmSync(join(folder, '..'), { recursive: true, force: true, maxRetries: 5 });
 });
 
-/** As a later engine would see the server. */
+/** As the next engine would see the server. */
 function nextLife(): Tmux {
   const life = new Tmux({ program: PROGRAM, socket, environment: { PATH, HOME: folder, LEAK: 'from the engine' } });
   lives.push(life);
@@ -82,7 +83,7 @@ function sharedLife(): Tmux {
   return life;
 }
 
-/** What a person would type. */
+/** Runs tmux as a person would. */
 function asUser(environment: Record<string, string>, ...args: readonly string[]): string {
   return execFileSync(PROGRAM, args, { env: environment, encoding: 'utf8', cwd: '/' });
 }
@@ -120,7 +121,7 @@ const staying = (script: string, ...args: readonly string[]) => [
   ...args,
 ];
 
-/** Takes so many bytes as they come, into a file that appears when it has them all. */
+/** Reads this many bytes into a file that appears when it has them all. */
 const taking = (bytes: number, file: string, first = '') =>
   staying(`stty raw -echo; ${first} printf ready; head -c "$1" > "$2.part"; mv "$2.part" "$2"`, String(bytes), file);
 
@@ -141,11 +142,11 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await sleep(10);
 }
 
-/** The one client that there is. */
+/** The only client. */
 async function clientPid(): Promise<number> {
   for (;;) {
     const pids = onSocket('list-clients', '-F', '#{client_pid}').trim();
-    // Never 0, which would be everybody here.
+    // Never 0, which would be the whole process group.
     if (/^[1-9]\d*$/.test(pids)) return Number(pids);
     await sleep(5);
   }
@@ -178,8 +179,8 @@ const text = fc.oneof(
   awkward.map((parts) => parts.join('')),
 );
 
-describe('what is said to tmux', () => {
-  test('any text arrives as it is', async () => {
+describe('a command to tmux', () => {
+  test('any text arrives unchanged', async () => {
     await fc.assert(
       fc.asyncProperty(text, async (said) => {
         valueOf(await tmux.run(['set-option', '-s', '@said', said]));
@@ -189,7 +190,7 @@ describe('what is said to tmux', () => {
     );
   });
 
-  test('arguments stay apart, a lone semicolon among them, and reach a program as they are', async () => {
+  test('arguments stay separate, even a lone semicolon, and reach a program unchanged', async () => {
     let round = 0;
     await fc.assert(
       fc.asyncProperty(
@@ -206,19 +207,19 @@ describe('what is said to tmux', () => {
     );
   });
 
-  test('a program without arguments is started, and not taken for a script', async () => {
+  test('a program without arguments is started, and not treated as a script', async () => {
     const program = join(folder, 'a program; exit');
     writeFileSync(program, '#!/bin/sh\necho $# arguments\nexec sleep 600\n', { mode: 0o755 });
     await shows(await open([program]), /^0 arguments$/m);
   });
 
-  test('NUL cannot be said, and is told', async () => {
+  test('NUL is refused with an error', async () => {
     expect(await tmux.run(['set-option', '-s', '@said', 'a\0b'])).toMatchObject({ ok: false });
     expect(await tmux.open(request(['true', 'a\0b']))).toMatchObject({ ok: false });
     expect(await tmux.has('meow-test-1')).toBe(false);
   });
 
-  test('what tmux does not know is answered in its own words', async () => {
+  test('an unknown command returns the error of tmux', async () => {
     expect(await tmux.run(['no-such-command'])).toEqual({
       ok: false,
       error: expect.stringContaining('no-such-command'),
@@ -229,7 +230,7 @@ describe('what is said to tmux', () => {
     });
   });
 
-  test('answers belong to their questions, however many are asked at once (tmux/1)', async () => {
+  test('answers match their requests, however many are concurrent (tmux/1)', async () => {
     const numbers = [...Array(200).keys()].map(String);
     const answers = await Promise.all(
       numbers.map((number) =>
@@ -243,8 +244,8 @@ describe('what is said to tmux', () => {
   });
 });
 
-describe('a look', () => {
-  test('tells the screen, the cursor, the title and the size, of one moment', async () => {
+describe('an observation', () => {
+  test('returns the screen, the cursor, the title and the size of one moment', async () => {
     const script = 'printf "\\033]2;a  title #{pid} ✳\\007one  \\n\\n  two 日本 "; sleep 600';
     const pane = await open(['sh', '-c', script]);
     const look = await shows(pane, /two/);
@@ -260,12 +261,12 @@ describe('a look', () => {
     expect(look.lines).toHaveLength(30);
   });
 
-  test('tells the alternate screen', async () => {
+  test('returns the alternate screen', async () => {
     const pane = await open(staying('printf "\\033[?1049hthere"'));
     expect((await shows(pane, /there/)).alternate).toBe(true);
   });
 
-  test('is null once the program has ended', async () => {
+  test('is null once the program has exited', async () => {
     const pane = await open(['true', '']);
     await untilGone(pane);
     expect(await pane.sessionName()).toBeNull();
@@ -279,7 +280,7 @@ describe('a look', () => {
     expect(valueOf(await tmux.run(['list-buffers']))).toEqual([]);
   });
 
-  test('takes a screen that looks like the protocol for a screen', async () => {
+  test('returns a screen that looks like the protocol unchanged', async () => {
     const pane = await open(
       staying('for n in 1 2 3 4 5; do printf "%%end 1 $n 1\\n%%error 1 $n 1\\n%%exit\\n%%begin 1 $n 1\\n"; done'),
     );
@@ -288,7 +289,7 @@ describe('a look', () => {
     expect(valueOf(await tmux.run(['display-message', '-p', 'still there']))).toEqual(['still there']);
   });
 
-  test('back in time is what has left the screen at its top, as far as it is kept', async () => {
+  test('of the history returns what scrolled off the screen, as far as it is kept', async () => {
     const pane = await open(staying('seq 1 400; printf last'), { scrollback: 100 });
     await shows(pane, /^last$/m);
     expect(await pane.history(3)).toEqual(['399', '400', 'last']);
@@ -299,8 +300,8 @@ describe('a look', () => {
   });
 });
 
-describe('what is put in', () => {
-  /** Every byte, also as what could end a paste, and what tmux could take for its own. */
+describe('input', () => {
+  /** Every byte, including the end of a paste, and text that tmux could interpret. */
   const hostile = Buffer.concat([
     Buffer.from([...Array(256).keys()]),
     Buffer.from(
@@ -312,7 +313,7 @@ describe('what is put in', () => {
     ['one byte', Buffer.from('x')],
     ['every byte', hostile],
     ['a megabyte', Buffer.concat([randomBytes(1_000_000), hostile])],
-  ])('%s is pasted as it is, and nothing of it is left (tmux/5)', async (_, bytes) => {
+  ])('%s is pasted unchanged, and nothing of it is left (tmux/5)', async (_, bytes) => {
     const file = join(folder, 'taken');
     const pane = await open(taking(bytes.length, file));
     await shows(pane, /ready/);
@@ -324,7 +325,7 @@ describe('what is put in', () => {
     expect(readdirSync(folder).toSorted()).toEqual(['taken', 'transcript-1']);
   });
 
-  test('a paste is bracketed where the program wants it, also while somebody reads back in the pane', async () => {
+  test('a paste is bracketed if the program asks for it, even while somebody scrolls in the pane', async () => {
     const file = join(folder, 'taken');
     const expected = '\u001b[200~one\ntwo\u001b[201~';
     const pane = await open(taking(expected.length, file, 'printf "\\033[?2004h";'));
@@ -336,7 +337,7 @@ describe('what is put in', () => {
     expect((await pane.capture())?.inMode).toBe(false);
   });
 
-  test('keys and typed text reach the program, also while somebody reads back in the pane', async () => {
+  test('keys and typed text reach the program, even while somebody scrolls in the pane', async () => {
     const file = join(folder, 'taken');
     const typed = 'Enter q #{pid}; ~ $HOME -l é😀 \0 \0\0';
     const expected = `${typed}\r\u001b\u0003\u001b[A`;
@@ -349,7 +350,7 @@ describe('what is put in', () => {
     expect((await bytesOf(file)).toString()).toBe(expected);
   });
 
-  test('nothing is put in where the screen is not the one that was looked at (tmux/5)', async () => {
+  test('is not sent if the screen has changed since the observation (tmux/5)', async () => {
     const file = join(folder, 'taken');
     const pane = await open(taking(10, file, 'printf "日本 "; read -r line; printf "a dialog "; read -r line;'));
     const before = await shows(pane, /日本/);
@@ -371,7 +372,7 @@ describe('what is put in', () => {
     expect(await pane.press(['Enter'], ready)).toBe('gone');
   });
 
-  test('modes are ended on request', async () => {
+  test('modes end on request', async () => {
     const pane = await open(staying('seq 1 100'));
     valueOf(await tmux.run(['copy-mode', '-t', pane.id]));
     expect((await pane.capture())?.inMode).toBe(true);
@@ -379,7 +380,7 @@ describe('what is put in', () => {
     expect((await pane.capture())?.inMode).toBe(false);
   });
 
-  test('it is put in once where the connection is lost on the way (tmux/5)', async () => {
+  test('is sent once even if the connection is lost meanwhile (tmux/5)', async () => {
     const file = join(folder, 'taken');
     const numbers = [...Array(15).keys()].map((number) => String(number).padStart(4));
     const pane = await open(taking(numbers.length * 4, file));
@@ -398,7 +399,7 @@ describe('what is put in', () => {
 });
 
 describe('a terminal', () => {
-  test('is found again by its marker in a later life, though its session was renamed', async () => {
+  test('is found again by its marker after a restart, even if its session was renamed', async () => {
     const pane = await open(staying('printf here'), { marker: 'wf-1.abc:spawn #1' });
     onSocket('rename-session', '-t', '=meow-test-1', 'mine now');
     tmux.close();
@@ -414,7 +415,7 @@ describe('a terminal', () => {
     expect(await tmux.find('wf-1.abc:spawn #')).toBeNull();
   });
 
-  test("is not made where there is a session of its name, and somebody else's is not taken for it", async () => {
+  test('is not created if a session has its name, and a foreign session is not mistaken for it', async () => {
     await open(staying(':'));
     onSocket('new-session', '-d', '-s', 'theirs', 'sleep 600');
     const refusal = await tmux.open(request(staying(':'), { name: 'theirs' }));
@@ -427,7 +428,7 @@ describe('a terminal', () => {
     expect(await tmux.open(request(staying(':'), { name }))).toMatchObject({ ok: false });
   });
 
-  test('is not made where its folder is missing, or its transcript cannot be', async () => {
+  test('is not created if its folder is missing, or its transcript cannot be created', async () => {
     expect(await tmux.open(request(staying(':'), { cwd: join(folder, 'none') }))).toMatchObject({ ok: false });
     expect(await tmux.open(request(staying(':'), { transcript: join(folder, 'none', 'a') }))).toMatchObject({
       ok: false,
@@ -435,7 +436,7 @@ describe('a terminal', () => {
     expect(await tmux.has('meow-test-1')).toBe(false);
   });
 
-  test('leaves no session behind where it could not be furnished', async () => {
+  test('leaves no session behind if its setup fails', async () => {
     expect(await tmux.open(request(staying(':'), { scrollback: -1 }))).toMatchObject({ ok: false });
     expect(await tmux.has('meow-test-1')).toBe(false);
   });
@@ -456,7 +457,7 @@ describe('a terminal', () => {
     await shows(other, /other/);
   });
 
-  test('that somebody has moved into a session of theirs is killed without it', async () => {
+  test('that somebody has moved into their own session is killed without that session', async () => {
     const pane = await open(staying(':'));
     onSocket('new-session', '-d', '-s', 'theirs', 'sleep 600');
     onSocket('move-window', '-s', '=meow-test-1:', '-t', '=theirs:');
@@ -466,7 +467,7 @@ describe('a terminal', () => {
     expect(await tmux.has('theirs')).toBe(true);
   });
 
-  test('has its size while nobody is attached and whoever attaches (tmux/7)', async () => {
+  test('keeps its size, whoever attaches (tmux/7)', async () => {
     const pane = await open(staying('printf shown'), { columns: 90, rows: 20 });
     expect(await pane.capture()).toMatchObject({ columns: 90, rows: 20 });
     const attach = staying('"$1" -S "$2" attach -t =meow-test-1', PROGRAM, socket);
@@ -475,7 +476,7 @@ describe('a terminal', () => {
     expect(await pane.capture()).toMatchObject({ columns: 90, rows: 20 });
   });
 
-  test('has a transcript of every byte from the first, that is private (tmux/8)', async () => {
+  test('has a private transcript of every byte from the first (tmux/8)', async () => {
     const file = join(folder, 'printed');
     const printed = Buffer.concat([Buffer.from('first'), randomBytes(300_000), Buffer.from('last')]);
     writeFileSync(file, printed);
@@ -486,7 +487,7 @@ describe('a terminal', () => {
     expect(statSync(transcript).mode & 0o777).toBe(0o600);
   });
 
-  test('has a transcript that does not grow for ever: the beginning and the end of it are kept, each byte in its place', async () => {
+  test('has a bounded transcript: its beginning and its end are kept, each byte at its offset', async () => {
     const file = join(folder, 'printed');
     const printed = randomBytes(100_000_000);
     writeFileSync(file, printed);
@@ -506,7 +507,7 @@ describe('a terminal', () => {
     expect(parts.map(({ size }) => size).reduce((sum, size) => sum + size, 0)).toBeLessThan(printed.length);
   });
 
-  test('answers Ctrl-C as any terminal does', async () => {
+  test('answers Ctrl-C like any terminal', async () => {
     const pane = await open(['sh', '-c', 'printf on; exec sleep 600']);
     await shows(pane, /on/);
     await pane.press(['C-c']);
@@ -515,7 +516,7 @@ describe('a terminal', () => {
 });
 
 describe('its environment (tmux/7)', () => {
-  /** As the program finds it, without what tmux says about the terminal. */
+  /** The environment as the program finds it, without tmux's terminal variables. */
   async function found(
     on: Tmux,
     environment: Record<string, string>,
@@ -531,7 +532,7 @@ describe('its environment (tmux/7)', () => {
 
   const SAID_BY_TMUX = ['PWD', 'SHELL', 'TERM', 'TERM_PROGRAM', 'TERM_PROGRAM_VERSION', 'TMUX', 'TMUX_PANE'];
 
-  test('is what was asked for and no more, on a private server', async () => {
+  test('is exactly the requested one, on a private server', async () => {
     const asked = { PATH, A: ' $HOME #{pid} ;\n"\' 😀', EMPTY: '', 'odd-name%%': '() { :; }' };
     const given = await found(tmux, asked);
     expect(given).toMatchObject(asked);
@@ -540,14 +541,14 @@ describe('its environment (tmux/7)', () => {
     expect(given['TMUX']).toContain('/sock,');
   });
 
-  test("is what was asked for and no more, on the user's server", async () => {
+  test("is exactly the requested one, on the user's server", async () => {
     const users = { ...sharedVariables(), LEAK: 'of the user', LINES_OF: 'one\nLEAK_TOO=two', DISPLAY: ':7' };
     asUser(users, '-f', '/dev/null', 'new-session', '-d', '-s', 'theirs', 'sleep 600');
     const given = await found(sharedLife(), { PATH, A: '1' });
     expect(Object.keys(given).toSorted()).toEqual(['PATH', 'A', ...SAID_BY_TMUX].toSorted());
   });
 
-  test("tells nothing of another terminal, a blank TMUX where that is asked for, and the user's shell", async () => {
+  test("hides other terminals, has a blank TMUX if requested, and the user's shell", async () => {
     const outer = { TERM: 'xterm', TERM_PROGRAM: 'other', TMUX_PANE: '%99', TMUX: '/other,1,2', SHELL: '/bin/sh' };
     const given = await found(tmux, { PATH, ...outer });
     expect(given).toMatchObject({ TERM: expect.stringMatching(/256color$/), TERM_PROGRAM: 'tmux', SHELL: '/bin/sh' });
@@ -556,7 +557,7 @@ describe('its environment (tmux/7)', () => {
     expect(await found(tmux, { PATH, TMUX: '' }, 'blank')).toMatchObject({ TMUX: '' });
   });
 
-  test('may be large, and stands in no file and on no command line', async () => {
+  test('may be large, and appears in no file and on no command line', async () => {
     const secret = randomBytes(16).toString('hex');
     const large = Object.fromEntries([...Array(20).keys()].map((n) => [`LARGE_${n}`, secret + 'x'.repeat(10_000)]));
     const pane = await open(staying('printf on'), { environment: { PATH, ...large } });
@@ -570,7 +571,7 @@ describe('its environment (tmux/7)', () => {
     expect(valueOf(await tmux.run(['show-messages'])).join('\n')).not.toContain(secret);
   });
 
-  test('is set for what is started in its session later', async () => {
+  test('also applies to processes that are started later in its session', async () => {
     const pane = await open(staying(':'));
     await pane.setEnvironment('LATER', 'a value; #{pid}');
     const file = join(folder, 'later');
@@ -593,7 +594,7 @@ describe('its environment (tmux/7)', () => {
 });
 
 describe('the connection', () => {
-  /** An engine in a process of its own, with a private terminal. */
+  /** An engine in its own process, with a private terminal. */
   function engine(script: string): ChildProcess {
     const module = JSON.stringify(join(ROOT, 'src/drivers/agent/tmux/tmux.ts'));
     const options = { program: PROGRAM, socket, environment: { PATH, HOME: folder } };
@@ -614,7 +615,7 @@ describe('the connection', () => {
 
   const sessions = (): string[] => onSocket('list-sessions', '-F', '#{session_name}').trim().split('\n');
 
-  test('ends with an engine that is killed while it is being answered, and agents live on (tmux/2)', async () => {
+  test('ends with a killed engine even during an answer, and agents stay alive (tmux/2)', async () => {
     const child = engine(`
       console.log('on');
       for (;;) await Promise.all(Array.from({ length: 100 }, () => tmux.run(['list-keys'])));`);
@@ -623,21 +624,21 @@ describe('the connection', () => {
     expect(sessions().some((name) => name.startsWith(`meow-control-${child.pid}-`))).toBe(true);
     child.kill('SIGKILL');
     await gone(client);
-    // tmux takes the client away first, and its session in its own time.
+    // tmux removes the client first, and its session later.
     await until(() => sessions().length === 1);
     expect(sessions()).toEqual(['meow-test-1']);
     expect(onSocket('list-clients')).toBe('');
     await shows(present(await tmux.find('wf-1.abc:step-1#1'), 'the agent is gone'), /on/);
   });
 
-  test('keeps nobody from ending (tmux/4)', async () => {
+  test('does not prevent the process from exiting (tmux/4)', async () => {
     const child = engine('await pane.capture();');
     expect(await new Promise((ended) => child.once('exit', ended))).toBe(0);
     await until(() => sessions().length === 1);
     expect(sessions()).toEqual(['meow-test-1']);
   });
 
-  test('is dropped on request, and leaves nothing of its own', async () => {
+  test('is closed on request, and leaves nothing of its own', async () => {
     await open(staying(':'));
     const client = await clientPid();
     tmux.close();
@@ -647,14 +648,14 @@ describe('the connection', () => {
     expect(valueOf(await tmux.run(['display-message', '-p', 'again']))).toEqual(['again']);
   });
 
-  test('with the last session gone its server ends too', async () => {
+  test('its server exits with the last session', async () => {
     valueOf(await tmux.run(['display-message', '-p', 'on']));
     const pid = Number(valueOf(await tmux.run(['display-message', '-p', '#{pid}']))[0]);
     tmux.close();
     await gone(pid);
   });
 
-  test('whose socket was removed takes its server with it: nobody could reach that any more (tmux/2)', async () => {
+  test('whose socket was removed kills its server, which nobody could reach any more (tmux/2)', async () => {
     await open(staying(':'));
     const pid = Number(valueOf(await tmux.run(['display-message', '-p', '#{pid}']))[0]);
     rmSync(socket);
@@ -662,7 +663,7 @@ describe('the connection', () => {
     await gone(pid);
   });
 
-  test('whose socket was removed takes its server with it also where its engine is killed', async () => {
+  test('whose socket was removed also kills its server if its engine is killed', async () => {
     const child = engine("console.log((await tmux.run(['display-message', '-p', '#{pid}'])).value[0]);");
     const pid = Number(await new Promise((heard) => child.stdout?.once('data', heard)));
     rmSync(socket);
@@ -670,7 +671,7 @@ describe('the connection', () => {
     await gone(pid);
   });
 
-  test('is made anew where its client was killed, and a pane is none the worse', async () => {
+  test('is made again if its client was killed, and panes are not affected', async () => {
     const pane = await open(staying('printf on'));
     await shows(pane, /on/);
     const client = await clientPid();
@@ -682,7 +683,7 @@ describe('the connection', () => {
     expect((await pane.capture())?.lines[0]).toBe('on');
   });
 
-  test('to a server that is killed in the middle of anything answers everybody; the next terminal starts another (tmux/10)', async () => {
+  test('to a killed server answers every request; the next terminal starts another server (tmux/10)', async () => {
     const pane = await open(staying('printf on'));
     await shows(pane, /on/);
     const pid = Number(valueOf(await tmux.run(['display-message', '-p', '#{pid}']))[0]);
@@ -707,7 +708,7 @@ describe('the connection', () => {
 
     const next = await open(staying('printf next'));
     await shows(next, /next/);
-    // It has the same id, and is another (tmux/6).
+    // It has the same id, but is another one (tmux/6).
     valueOf(await tmux.run(['new-session', '-d', '-s', 'more', 'sleep 600']));
     expect(
       next.id === pane.id || valueOf(await tmux.run(['list-panes', '-a', '-F', '#{pane_id}'])).includes(pane.id),
@@ -719,20 +720,20 @@ describe('the connection', () => {
     await shows(next, /next$/m);
   });
 
-  test('is not made, nor a server started, for what only looks', async () => {
+  test('is not made, and no server is started, for read-only commands', async () => {
     expect(await tmux.find('anything')).toBeNull();
     expect(await tmux.has('anything')).toBe(false);
     expect(existsSync(socket)).toBe(false);
   });
 
-  test('of many who start one server at once: each has its terminal', async () => {
+  test('of many engines that start one server at once: each has its terminal', async () => {
     const engines = [...Array(8).keys()].map(nextLife);
     const panes = await Promise.all(engines.map((engine) => engine.open(request(staying('printf on')))));
     for (const pane of panes) await shows(valueOf(pane), /on/);
     expect(sessions().filter((name) => name.startsWith('meow-test'))).toHaveLength(8);
   });
 
-  test('of engines that come and go does not bring down the server, nor the agents of others', async () => {
+  test('of engines that come and go does not stop the server, nor the agents of others', async () => {
     const agent = await open(staying('printf on'));
     const comeAndGo = async (): Promise<void> => {
       for (let round = 0; round < 8; round += 1) {
@@ -747,7 +748,7 @@ describe('the connection', () => {
     await shows(agent, /on/);
   });
 
-  test('is made while the last server is just ending', async () => {
+  test('can be made while the last server is exiting', async () => {
     for (let round = 0; round < 25; round += 1) {
       const life = nextLife();
       valueOf(await life.run(['display-message', '-p', 'on']));
@@ -755,7 +756,7 @@ describe('the connection', () => {
     }
   });
 
-  test('says where tmux is missing, too old, or would take away a file', async () => {
+  test('reports if tmux is missing, too old, or would remove a file', async () => {
     const environment = { PATH };
     const missing = new Tmux({ program: join(folder, 'none'), socket, environment });
     expect(await missing.run(['list-sessions'])).toEqual({ ok: false, error: `there is no program ${folder}/none` });
@@ -791,7 +792,7 @@ describe("the user's own server", () => {
     return [of('-s'), of('-g'), of('-gw'), of('-t', '=theirs:'), of('-w', '-t', '=theirs:')].join('\n');
   }
 
-  test('is left as it is set, and its sessions as they are; terminals are as on any other', async () => {
+  test('keeps its settings and its sessions; terminals work as on any other', async () => {
     writeFileSync(join(folder, '..', '.tmux.conf'), CONFIGURATION);
     asUser(sharedVariables(), 'new-session', '-d', '-s', 'theirs', '-x', '120', '-y', '40', 'sleep 600');
     asUser(sharedVariables(), 'set-option', '-g', '@created', 'yes');
@@ -844,14 +845,14 @@ describe('the socket of a run', () => {
     asUser(plain, 'kill-server');
   });
 
-  test('is among temporary files where its path would be too long, with a name that nobody can guess', () => {
+  test('is among temporary files with an unguessable name, if its path would be too long', () => {
     const mark = `test${process.pid}`;
     const place = valueOf(privateSocket({ files: localRunFiles(join(folder, 'x'.repeat(100))), mark }));
     expect(place.folder).toBe(join(tmpdir(), `meow-${mark}-tmux`));
     rmSync(place.folder, { recursive: true });
   });
 
-  test('is refused where somebody else could have put it', () => {
+  test('is refused if somebody else could have created it', () => {
     const runFolder = join(folder, '..', 'run');
     const run = { files: localRunFiles(runFolder), mark: 'm' };
     mkdirSync(join(runFolder, 'tmux'), { recursive: true });

@@ -1,4 +1,4 @@
-// What becomes of turns: when they succeed, how they fail, and what is handed on.
+// Outcomes of turns: success, failure, and outputs.
 
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ function run(script: string, ...adapter: Parameters<typeof shellAdapter>): Promi
 }
 
 describe('success', () => {
-  test('is answered with the text, the session, and what it cost', async () => {
+  test('is answered with the text, the session, and the cost', async () => {
     const outcome = await run('init; say Working; result fine');
     const session = outcome.kind === 'success' ? outcome.session : null;
     expect(outcome).toMatchObject({
@@ -29,30 +29,30 @@ describe('success', () => {
     expect(outputsOf(outcome)).not.toHaveProperty('structured');
   });
 
-  test('has the structured answer, and counts what was denied', async () => {
+  test('has the structured answer, and counts denied actions', async () => {
     const more = `'"structured_output":{"name":"Z"},"permission_denials":[{"tool_name":"Bash"}],'`;
-    // The later of two keys counts: the function writes an empty list behind it.
+    // The later of two keys wins: the function appends an empty list.
     const outcome = await run(`init; result fine ${more} | sed 's/"permission_denials":\\[\\],//'`);
     expect(outputsOf(outcome)).toMatchObject({ structured: { name: 'Z' }, denied: 1 });
   });
 
-  test('is what the last of several results says', async () => {
+  test('is the last of several results', async () => {
     const outcome = await run('init; TOTAL=0.1 result first; init; TOTAL=0.3 result second');
     expect(outcome).toMatchObject({ outputs: { result: 'second' }, usage: { usd: 0.3 } });
   });
 
-  test('is not disturbed by lines that nobody can read', async () => {
+  test('is not affected by unreadable lines', async () => {
     const outcome = await run(String.raw`init; echo '{"type":'; echo plain; printf '\377\0\n'; echo; result fine`);
     expect(outputsOf(outcome)).toMatchObject({ result: 'fine' });
   });
 
-  test('needs no line end behind the last line', async () => {
+  test('needs no line break after the last line', async () => {
     expect(outputsOf(await run('init; result fine | tr -d "\\n"'))).toMatchObject({ result: 'fine' });
   });
 });
 
 describe('failure', () => {
-  test('is an error, whatever the exit status', async () => {
+  test('is an error, whatever the exit code', async () => {
     const outcome = await run('init; TOTAL=0.2 error "API Error: 529"; echo on stderr >&2');
     expect(outcome).toMatchObject({
       failure: {
@@ -81,11 +81,11 @@ describe('failure', () => {
     ['exit 3', 'exit-nonzero', 'the agent exited with status 3'],
     ['kill -KILL $$', 'signal', 'the agent ended with status 137, as one killed by SIGKILL does'],
     ['result fine; exit 4', 'exit-nonzero', 'the agent exited with status 4'],
-  ])('is told by the exit status where the agent tells nothing: %s', async (script, kind, message) => {
+  ])('is the exit code if the agent reports nothing: %s', async (script, kind, message) => {
     expect(await run(script)).toMatchObject({ failure: { kind, message } });
   });
 
-  test('is a program that is not there', async () => {
+  test('is a missing program', async () => {
     expect(await run('', { command: 'no-such-agent' })).toMatchObject({
       failure: {
         kind: 'exit-nonzero',
@@ -96,7 +96,7 @@ describe('failure', () => {
   });
 });
 
-describe('what cannot be started is answered with the reason', () => {
+describe('a turn that cannot be started is answered with the reason', () => {
   const refused = async (wish: Parameters<TurnRig['turn']>[1], ...adapter: Parameters<typeof shellAdapter>) => {
     rig = new TurnRig(shellAdapter(...adapter));
     const outcome = await rig.run('init; result fine', wish);
@@ -104,7 +104,7 @@ describe('what cannot be started is answered with the reason', () => {
   };
   const CANNOT = 'not-started: the agent could not be started:';
 
-  test('an adapter that is not known, or has no turns', async () => {
+  test('an adapter that is unknown, or has no headless turns', async () => {
     expect(await refused({ adapter: 'other' })).toBe(`${CANNOT} there is no adapter other`);
     await rig.close();
     expect(await refused({}, {}, { headless: null })).toBe(
@@ -112,7 +112,7 @@ describe('what cannot be started is answered with the reason', () => {
     );
   });
 
-  test('a session that the adapter cannot go on with, or fork', async () => {
+  test('a session that the adapter cannot resume, or fork', async () => {
     expect(await refused({ session: { kind: 'resume', id: 's' } }, { resume: null })).toBe(
       `${CANNOT} the adapter shell has no way to go on with a session without a terminal`,
     );
@@ -122,11 +122,11 @@ describe('what cannot be started is answered with the reason', () => {
     );
   });
 
-  test('a model or an effort that it cannot choose', async () => {
+  test('a model or an effort that the adapter cannot choose', async () => {
     expect(await refused({ effort: 'high' })).toBe(`${CANNOT} the adapter shell has no way to choose an effort`);
   });
 
-  test('a folder that is not there', async () => {
+  test('a missing working directory', async () => {
     expect(await refused({ cwd: 'nowhere' })).toMatch(/its folder .*nowhere does not exist$/);
   });
 
@@ -143,13 +143,13 @@ describe('what cannot be started is answered with the reason', () => {
   });
 });
 
-test('a command may be any text of a shell', async () => {
+test('a command may be any shell text', async () => {
   const command = 'ODD=1 && cd / && read -r line; [ "$ODD$line$PWD" = "1go/" ] && exec echo fine # or else';
   rig = new TurnRig(shellAdapter({ reader: 'text', sessionId: 'none', command }));
   expect(outputsOf(await rig.start(rig.turn('', { prompt: 'go' })))).toMatchObject({ result: 'fine' });
 });
 
-test('a command that no shell can read fails as its shell does', async () => {
+test('a command with a syntax error fails like its shell', async () => {
   rig = new TurnRig(shellAdapter({ reader: 'text', sessionId: 'none', command: 'echo )' }));
   const effect = rig.turn('');
   const outcome = await rig.start(effect);
@@ -158,7 +158,7 @@ test('a command that no shell can read fails as its shell does', async () => {
   expect(await rig.find(effect)).toEqual(outcome);
 });
 
-test('between the program and the shell that records there is no other', async () => {
+test('there is no other shell between the program and the recording shell', async () => {
   rig = new TurnRig(shellAdapter({ reader: 'text', sessionId: 'none', command: 'sh' }));
   const effect = rig.turn('echo $PPID');
   const { result } = outputsOf(await rig.start(effect));
@@ -168,14 +168,14 @@ test('between the program and the shell that records there is no other', async (
 describe('a prompt', () => {
   const TEXT = { reader: 'text', sessionId: 'none' } as const;
 
-  test('of any size and of any bytes reaches the agent as it is', async () => {
+  test('of any size and of any bytes reaches the agent unchanged', async () => {
     const prompt = `tab\there, CRLF\r\n, \u001b[31m, \u{1f408}, #{} ; $(x) \`y\` '"\\ ${'long '.repeat(200_000)}\n\n`;
     rig = new TurnRig(shellAdapter({ ...TEXT, command: 'cat > got' }));
     expect(await rig.start(rig.turn('', { prompt }))).toMatchObject({ kind: 'success' });
     expect(readFileSync(rig.path('got'), 'utf8')).toBe(prompt);
   });
 
-  test('is in no list of processes, and in no file that others can read', async () => {
+  test('is in no process list, and in no file that others can read', async () => {
     rig = new TurnRig(shellAdapter({ ...TEXT, command: 'tr "\\0" " " < /proc/$$/cmdline; cat > got' }));
     const effect = rig.turn('', { prompt: 'secret-words' });
     const { result } = outputsOf(await rig.start(effect));
@@ -184,7 +184,7 @@ describe('a prompt', () => {
     expect(statSync(rig.turnFile(effect, 'prompt')).mode & 0o077).toBe(0);
   });
 
-  test('is an argument where the adapter wants it so, and stdin is empty then', async () => {
+  test('is an argument if the adapter says so, and stdin is then empty', async () => {
     const command = withHoles('printf "%s|" {{prompt}}; cat');
     rig = new TurnRig(shellAdapter({ ...TEXT, command, prompt: 'argument' }));
     const outcome = await rig.start(rig.turn('', { prompt: `it's $HOME` }));
@@ -201,7 +201,7 @@ describe('an answer', () => {
     });
   });
 
-  test('of more than a megabyte is kept in a file, which later steps can use', async () => {
+  test('of more than a megabyte is stored in a file, which later steps can use', async () => {
     const script = 'init; result "$(head -c 30000000 /dev/zero | tr "\\0" x)"';
     const outcome = await run(script, { command: 'bash -s fresh s' });
     expect(outcome).toMatchObject({ kind: 'success', kept: ['result'] });
@@ -212,14 +212,14 @@ describe('an answer', () => {
     expect(outcome).toMatchObject({ usage: { usd: 0.5 } });
   });
 
-  test('is found behind a line of 50 MB that says nothing', async () => {
+  test('is found after a line of 50 MB without content', async () => {
     const outcome = await run(
       `init; printf '{"type":"user","message":{"content":"'; head -c 50000000 /dev/zero | tr '\\0' x; echo '"}}'; result fine`,
     );
     expect(outputsOf(outcome)).toMatchObject({ result: 'fine' });
   });
 
-  test('in plain text of more than a megabyte is kept in a file too', async () => {
+  test('in plain text of more than a megabyte is also stored in a file', async () => {
     const outcome = await run('head -c 3000000 /dev/zero | tr "\\0" y; echo', {
       reader: 'text',
       sessionId: 'none',
@@ -232,7 +232,7 @@ describe('an answer', () => {
 describe('a usage limit', () => {
   const limits = [{ pattern: String.raw`usage limit reached\|(\d+)`, reset: 'epoch' }] as const;
 
-  test('is told with its end, by what the agent says', async () => {
+  test('is reported with its reset time, from the agent’s message', async () => {
     expect(
       await run('init; TOTAL=0.1 error "Agent usage limit reached|1794700000"; exit 1', {}, { limits }),
     ).toMatchObject({
@@ -246,12 +246,12 @@ describe('a usage limit', () => {
     });
   });
 
-  test('is told by what stands on stderr, of an agent that writes plain text', async () => {
+  test('is reported from stderr, for an agent that prints plain text', async () => {
     const outcome = await run('echo "usage limit reached|1794700000" >&2; exit 1', { reader: 'text' }, { limits });
     expect(outcome).toMatchObject({ failure: { kind: 'limit-reached', retryAt: 1_794_700_000_000 } });
   });
 
-  test('has the same end for every life of the engine that asks, though it is told as a time from then', async () => {
+  test('has the same reset time after every restart, although it is given as a relative time', async () => {
     rig = new TurnRig(shellAdapter({}, { limits: [{ pattern: 'again in (.*)$', reset: 'duration' }] }));
     const effect = rig.turn('init; error "try again in 2h 5m"; exit 1');
     const first = await rig.start(effect);
@@ -260,17 +260,17 @@ describe('a usage limit', () => {
     expect(first).toMatchObject(failedWith('limit-reached'));
   });
 
-  test('is none where the agent succeeds, whatever it talks about', async () => {
+  test('is not assumed if the agent succeeds, whatever it says', async () => {
     expect(await run('init; result "usage limit reached|1794700000"', {}, { limits })).toMatchObject({
       kind: 'success',
     });
   });
 });
 
-describe('the surroundings of an agent', () => {
+describe('the environment of an agent', () => {
   const TEXT = { reader: 'text', sessionId: 'none', command: 'sh' } as const;
 
-  test('are those of its step, with its own name, and what its adapter adds', async () => {
+  test('is that of its step, with its own name and the variables of its adapter', async () => {
     const adapter = shellAdapter(TEXT, { environment: { OWN: withHoles('in {{folder}}'), HOME: '' } });
     rig = new TurnRig(adapter);
     const effect = rig.turn('echo "$MEOW_AGENT|$MEOW_STEP|$MEOW_ATTEMPT|$MEOW_WORKFLOW|$OWN|${HOME-none}|$PWD"', {
@@ -278,32 +278,32 @@ describe('the surroundings of an agent', () => {
     });
     const { result } = outputsOf(await rig.start({ ...effect, lane: 'worker' }));
     const folder = rig.turnFile(effect, '.').replace(/\/\.$/, '');
-    // The value stands as a word of a shell would.
+    // The value is quoted as a shell word.
     expect(result).toBe(
       `worker|build|1|${rig.runId}|in '${folder.replaceAll("'", String.raw`'\''`)}'|none|${rig.folder}`,
     );
   });
 
-  test('have a place for hooks where its adapter has some', async () => {
+  test('has a folder for hooks if its adapter has some', async () => {
     const hooks = { begun: 'SessionStart' } as never;
     rig = new TurnRig(shellAdapter(TEXT, { hooks }));
     const effect = rig.turn('cd "$MEOW_HOOKS" && pwd');
     expect(outputsOf(await rig.start(effect))).toMatchObject({ result: rig.turnFile(effect, 'hooks') });
   });
 
-  test('are the folder that the step names', async () => {
+  test('has the working directory of the step', async () => {
     rig = new TurnRig(shellAdapter(TEXT));
     mkdirSync(rig.path('sub'));
     expect(outputsOf(await rig.run('pwd', { cwd: 'sub' }))).toMatchObject({ result: rig.path('sub') });
   });
 
-  test('have the files of its adapter', async () => {
+  test('has the files of its adapter', async () => {
     const files = [{ path: 'set/up.json', format: 'json', content: withHoles('{"agent":"{{agent}}"}') }] as const;
     rig = new TurnRig(shellAdapter({ ...TEXT, command: withHoles('cat {{folder}}/set/up.json') }, { files }));
     expect(outputsOf(await rig.run(''))).toMatchObject({ result: '{"agent":"main"}' });
   });
 
-  test('have a home of its own with what the user has in theirs', async () => {
+  test('has its own home folder with a copy of the user’s files', async () => {
     const home = { variable: 'ODD_HOME', from: '.odd', link: ['login'], copy: ['config'] };
     rig = new TurnRig(shellAdapter(TEXT, { home }));
     const users = join(rig.options.environment['HOME'] ?? '', '.odd');
@@ -313,13 +313,13 @@ describe('the surroundings of an agent', () => {
     expect(result).toBe(`configlogin ${join(rig.runFolder, 'homes', 'shell')}`);
   });
 
-  test('have the model behind the command', async () => {
+  test('has the model as an argument', async () => {
     rig = new TurnRig(shellAdapter({ ...TEXT, command: 'echo' }));
     expect(outputsOf(await rig.run('', { model: `it's m` }))).toMatchObject({ result: `--model it's m` });
   });
 });
 
-test('a prompt whose parts are kept in files is put together', async () => {
+test('a prompt whose parts are stored in files is assembled', async () => {
   rig = new TurnRig(shellAdapter({ reader: 'text', sessionId: 'none', command: 'cat' }));
   const kept = join('steps', 'x', '1', 'outputs');
   mkdirSync(join(rig.runFolder, kept), { recursive: true });

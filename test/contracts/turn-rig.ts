@@ -1,5 +1,5 @@
-// Turns under test: a temporary run, and agents that are shells which run their prompt. So each test writes down what
-// its agent does, and the agent is a real process that reads its prompt from stdin.
+// Turns under test: a temporary run, and agents that are shells which run their prompt. So each test writes what its
+// agent does, and the agent is a real process that reads its prompt from stdin.
 
 import { localRunFiles } from '../../src/stores/local-run-files.ts';
 import { execFileSync } from 'node:child_process';
@@ -19,10 +19,10 @@ import type { FilledText, Part, Text } from '../../src/ir/text.ts';
 import { appears, gone, hasEnded } from './driver-command-rig.ts';
 import type { DriverRig } from './driver.ts';
 
-/** Where the functions are that prompts of these tests may call. */
+/** The folder of functions that prompts of these tests may call. */
 export const FUNCTIONS = resolve(import.meta.dirname, '../fixtures/turns/claude.sh');
 
-/** A shell that runs its prompt, and is told of its session. */
+/** A shell that runs its prompt, and gets its session as an argument. */
 const SHELL: HeadlessProfile = {
   command: withHoles('sh -s fresh {{session_id}}'),
   resume: withHoles('sh -s resume {{session_id}}'),
@@ -55,7 +55,7 @@ export function shellAdapter(headless: Partial<HeadlessProfile> = {}, more: Part
   };
 }
 
-/** `{{name}}` as a word of a shell. */
+/** `{{name}}` as a shell word. */
 export function withHoles(text: string): Text {
   const parts = text.split(/\{\{(\w+)\}\}/).map((part, index): Part => {
     return index % 2 === 0 ? part : { path: [part], quote: [{ kind: 'bare' }] };
@@ -70,7 +70,7 @@ let rigs = 0;
 export class TurnRig implements DriverRig {
   driver: Driver;
   readonly runId = `wf-turns-${process.pid}-${++rigs}`;
-  /** Where agents work. */
+  /** Working directory of agents. */
   readonly folder: string;
   readonly runFolder: string;
   readonly options: Omit<TurnDriverOptions, 'sessions'>;
@@ -104,7 +104,7 @@ export class TurnRig implements DriverRig {
     return turnDriver({ ...this.options, sessions: new SessionRegistry(localRunFiles(this.runFolder)) });
   }
 
-  /** The agent runs this, with the functions at hand. */
+  /** The agent runs this, with the functions available. */
   turn(script: string, wish: Wish = {}): Effect {
     const { step = `step-${++this.#effects}`, attempt = 1, session = { kind: 'fresh' }, ...spec } = wish;
     const plain = { adapter: 'shell', cwd: null, model: null, effort: null, idleMs: null, steering: null };
@@ -201,7 +201,7 @@ function noteIn(told: Progress[]): (progress: Progress) => Promise<void> {
   };
 }
 
-/** The outputs of a success; anything else is no subject of the test. */
+/** The outputs of a success; any other outcome fails the test. */
 export function outputsOf(outcome: Outcome): Readonly<Record<string, unknown>> {
   if (outcome.kind === 'failure') throw new Error(JSON.stringify(outcome.failure));
   return outcome.outputs;

@@ -1,4 +1,4 @@
-// Turns in sessions: which are begun, gone on with and forked, when they become known, and what their turns cost.
+// Turns in sessions: which are started, resumed and forked, when they become known, and the cost of their turns.
 
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,11 +17,11 @@ afterEach(() => rig.close());
 const resume = (id: string): Session => ({ kind: 'resume', id });
 const fork = (id: string): Session => ({ kind: 'fork', id });
 const sessionOf = (outcome: Outcome): string => outputsOf(outcome)['session_id'] as string;
-/** An agent that says how it was begun. */
+/** An agent that prints how it was started. */
 const TELLS = 'init; result "$1 $2"';
 
 describe('a session', () => {
-  test('is begun under an id that we choose, gone on with, and forked', async () => {
+  test('is started under a chosen id, resumed, and forked', async () => {
     const first = await rig.run(TELLS);
     const id = sessionOf(first);
     expect(outputsOf(first)).toMatchObject({ result: `fresh ${id}` });
@@ -35,7 +35,7 @@ describe('a session', () => {
     expect(sessionOf(forked)).not.toBe(id);
   });
 
-  test('that we choose is noted at once, and one that is told as soon as it is', async () => {
+  test('with a chosen id is recorded at once, and one with a reported id as soon as it is reported', async () => {
     rig.pipe('hold');
     const told: Progress[] = [];
     const effect = rig.turn('read -r line < hold.pipe; init; result fine');
@@ -56,22 +56,22 @@ describe('a session', () => {
     await other.close();
   });
 
-  test('is known after a failure, so that the next attempt goes on in it', async () => {
+  test('is known after a failure, so the next attempt resumes it', async () => {
     const outcome = await rig.run('init; exit 3');
     const { session } = (outcome as Extract<Outcome, { kind: 'failure' }>).failure;
     expect(outputsOf(await rig.run(TELLS, { session: resume(session ?? '') }))['result']).toBe(`resume ${session}`);
   });
 
-  test('that never came to be is begun when it is to be gone on with', async () => {
+  test('that was never created is started instead of resumed', async () => {
     const outcome = await rig.run('exit 3');
     const { session } = (outcome as Extract<Outcome, { kind: 'failure' }>).failure;
     const next = await rig.run(TELLS, { session: resume(session ?? '') });
     expect(outputsOf(next)['result']).toBe(`fresh ${sessionOf(next)}`);
-    // It may be there after all.
+    // It may exist after all.
     expect(sessionOf(next)).not.toBe(session);
   });
 
-  test('is none where the adapter has none', async () => {
+  test('does not exist if the adapter has none', async () => {
     await rig.close();
     rig = new TurnRig(shellAdapter({ sessionId: 'none', reader: 'text', command: 'sh' }));
     const told: Progress[] = [];
@@ -83,10 +83,10 @@ describe('a session', () => {
   });
 });
 
-describe('what a turn costs', () => {
+describe('the cost of a turn', () => {
   const costs = (total: number, tokens: number): string => `init; TOTAL=${total} TOKENS=${tokens} result fine`;
 
-  test('is the difference, where the agent tells what its session has cost', async () => {
+  test('is the difference, if the agent reports the cost of its session', async () => {
     const first = await rig.run(costs(1, 100));
     expect(first).toMatchObject({ usage: { usd: 1, tokens: 100 } });
     const id = sessionOf(first);
@@ -94,7 +94,7 @@ describe('what a turn costs', () => {
     expect(await rig.run(costs(3.5, 160), { session: resume(id) })).toMatchObject({ usage: { usd: 0.5, tokens: 10 } });
   });
 
-  test('is counted in a fork from where its parent was, and not in the parent', async () => {
+  test('in a fork is counted from the cost of its parent, and not in the parent', async () => {
     const id = sessionOf(await rig.run(costs(1, 100)));
     const forked = await rig.run(costs(1.5, 120), { session: fork(id) });
     expect(forked).toMatchObject({ usage: { usd: 0.5, tokens: 20 } });
@@ -103,7 +103,7 @@ describe('what a turn costs', () => {
     expect(await rig.run(costs(2.5, 121), { session: resume(child) })).toMatchObject({ usage: { usd: 1, tokens: 1 } });
   });
 
-  test('is not known in a session of which nothing is known, and is from then on', async () => {
+  test('is unknown in an unknown session, and known from then on', async () => {
     expect(await rig.run(costs(5, 500), { session: resume('foreign') })).toMatchObject({
       usage: { usd: null, tokens: null },
     });
@@ -112,26 +112,26 @@ describe('what a turn costs', () => {
     });
   });
 
-  test('is what the agent tells, where it tells what the turn has cost', async () => {
+  test('is the reported one, if the agent reports the cost of the turn', async () => {
     const script = 'VERSION=2.1.197 init; TOTAL=0.25 result fine';
     const id = sessionOf(await rig.run(script));
     expect(await rig.run(script, { session: resume(id) })).toMatchObject({ usage: { usd: 0.25 } });
   });
 
-  test('is not known after the first turn, where it is not known what the agent tells', async () => {
+  test('is unknown after the first turn, if it is unknown what the agent reports', async () => {
     const script = 'VERSION=2.1.250 init; TOTAL=0.25 result fine';
     const first = await rig.run(script);
     expect(first).toMatchObject({ usage: { usd: 0.25 } });
     expect(await rig.run(script, { session: resume(sessionOf(first)) })).toMatchObject({ usage: { usd: null } });
   });
 
-  test('includes what a turn has cost of which that was not told', async () => {
+  test('includes the cost of an earlier turn that was not reported', async () => {
     const id = sessionOf(await rig.run(costs(1, 100)));
     expect(await rig.run('init; exit 1', { session: resume(id) })).toMatchObject({ failure: { usage: { usd: null } } });
     expect(await rig.run(costs(4, 100), { session: resume(id) })).toMatchObject({ usage: { usd: 3 } });
   });
 
-  test('is told the same by every life of the engine that asks, however often', async () => {
+  test('is the same after every restart, however often it is requested', async () => {
     const id = sessionOf(await rig.run(costs(1, 100)));
     const second = rig.turn(costs(3, 150), { session: resume(id) });
     const asked = async (effect: Effect): Promise<Outcome> => {
@@ -142,14 +142,14 @@ describe('what a turn costs', () => {
     expect(await asked(second)).toEqual(first);
     const third = rig.turn(costs(4, 151), { session: resume(id) });
     expect(await asked(third)).toMatchObject({ usage: { usd: 1, tokens: 1 } });
-    // What is asked for once more does not change what the next turn costs.
+    // Another request for the result does not change the cost of the next turn.
     expect(await asked(second)).toEqual(first);
     expect(await rig.run(costs(5, 152), { session: resume(id) })).toMatchObject({ usage: { usd: 1, tokens: 1 } });
   });
 });
 
-describe('a turn that an earlier life of the engine began', () => {
-  test('is read from its beginning: its session is noted again, and it ends as it would have', async () => {
+describe('a turn that an earlier engine started', () => {
+  test('is read from its beginning: its session is recorded again, and it ends normally', async () => {
     rig.pipe('hold');
     const effect = rig.turn('init; say early; echo > there; read -r line < hold.pipe; result late');
     void rig.start(effect);
@@ -162,7 +162,7 @@ describe('a turn that an earlier life of the engine began', () => {
     expect(await outcome).toMatchObject({ session, outputs: { result: 'late' }, usage: { usd: 0.5 } });
   });
 
-  test('and that died without a status is lost, with its session, and what it left is ended', async () => {
+  test('and that died without an exit code is lost, with its session, and its processes are killed', async () => {
     const effect = rig.turn("init; setsid sh -c 'echo $$ > tool; exec sleep 1000' & echo > there; sleep 1000");
     void rig.start(effect);
     await appears(rig.path('tool'));
@@ -175,15 +175,15 @@ describe('a turn that an earlier life of the engine began', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('is lost after a start of the machine', async () => {
+  test('is lost after a reboot', async () => {
     const effect = rig.turn('init; result fine');
-    // As a machine that went down leaves it: begun, in another boot, and nothing more.
+    // As after a power failure: started, in another boot, and nothing more.
     mkdirSync(rig.turnFile(effect, ''), { recursive: true });
     writeFileSync(rig.turnFile(effect, 'status'), '1 5.00 another-boot\n');
     expect(await rig.find(effect)).toMatchObject(failedWith('lost'));
   });
 
-  test('is begun under the same id, where it was planned and not begun', async () => {
+  test('is started under the same id, if it was planned and not started', async () => {
     const effect = rig.turn(TELLS);
     const id = sessionOf(await rig.start(effect));
     for (const name of ['status', 'stdout', 'stderr']) rmSync(rig.turnFile(effect, name));
@@ -193,7 +193,7 @@ describe('a turn that an earlier life of the engine began', () => {
   });
 });
 
-/** The first that is told; it may have been told already. */
+/** The first report; it may have arrived already. */
 async function noted(told: readonly Progress[]): Promise<Progress> {
   for (;;) {
     const [first] = told;

@@ -1,5 +1,4 @@
-// `meow sim-turn` as the program that it is: what it does about a prompt, well and badly, as the driver of turns sees
-// it.
+// `meow sim-turn` as a program: its reactions to a prompt, good and bad, as the turn driver sees them.
 
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -58,7 +57,7 @@ const give = (prompt: string, more: { step?: string; session?: Session } = {}): 
   rig.start(prompting(prompt, more));
 const calls = (): readonly string[] =>
   existsSync(rig.path('calls')) ? readFileSync(rig.path('calls'), 'utf8').trimEnd().split('\n') : [];
-/** What a session has had. */
+/** The history of a session. */
 function history(session: unknown): readonly Record<string, unknown>[] {
   const text = readFileSync(join(rig.runFolder, 'sim-sessions', `${String(session)}.jsonl`), 'utf8');
   return text
@@ -68,7 +67,7 @@ function history(session: unknown): readonly Record<string, unknown>[] {
 }
 
 describe('without a script', () => {
-  test('it answers a short text, at no cost', async () => {
+  test('it answers with a short text, at no cost', async () => {
     simulated();
     expect(await give('Say something.\nAnything.')).toMatchObject({
       outputs: { result: 'An answer to: Say something.' },
@@ -77,7 +76,7 @@ describe('without a script', () => {
     expect(calls()).toEqual([]);
   });
 
-  test('it reports a value for every output that it is asked for', async () => {
+  test('it reports a value for every declared output', async () => {
     simulated();
     const expects = [
       expected('title'),
@@ -89,7 +88,7 @@ describe('without a script', () => {
     expect(calls()).toEqual(['build|done --json {"title":"sim-title","count":1,"more":false}']);
   });
 
-  test('it tries once more when its report is refused, and ends its turn then', async () => {
+  test('it tries once more when its report is rejected, and then ends its turn', async () => {
     simulated();
     writeFileSync(rig.path('refuses'), '');
     expect(await give(promptText('Do it.', 'autonomous', []))).toMatchObject({ kind: 'success' });
@@ -98,7 +97,7 @@ describe('without a script', () => {
 });
 
 describe('its sessions', () => {
-  test('have all prompts that they were given, through resume and fork', async () => {
+  test('contain all their prompts, through resume and fork', async () => {
     simulated('[[on]]\ndo = [{ say = "{{n}}" }]');
     const { session_id: id } = outputsOf(await give('one')) as { session_id: string };
     await give('two', { session: { kind: 'resume', id } });
@@ -111,7 +110,7 @@ describe('its sessions', () => {
     expect(history(fork).at(-1)).toEqual({ answer: '3' });
   });
 
-  test('are refused where there are none', async () => {
+  test('are refused if they do not exist', async () => {
     simulated();
     expect(await give('go on', { session: { kind: 'resume', id: 'foreign' } })).toMatchObject({
       failure: { kind: 'exit-nonzero', code: 1, output: 'there is no session foreign' },
@@ -120,7 +119,7 @@ describe('its sessions', () => {
 });
 
 describe('with a script', () => {
-  test('it says, runs, reports, and costs what it is told to', async () => {
+  test('it prints, runs, reports, and costs as the script says', async () => {
     simulated(`
 [[on]]
 step = "build"
@@ -146,7 +145,7 @@ do = [
     expect(outputsOf(await give('x'))).toMatchObject({ result: 'later' });
   });
 
-  test('it costs nobody knows what', async () => {
+  test('it has an unknown cost', async () => {
     simulated('[[on]]\ndo = [{ cost = { tokens = 5 } }]');
     expect(await give('x')).toMatchObject({ usage: { usd: null, tokens: 5 } });
   });
@@ -158,7 +157,7 @@ do = [
     });
   });
 
-  test('it runs into a limit that ends', async () => {
+  test('it reaches a limit that resets', async () => {
     simulated('[[on]]\ndo = [{ limit = "5m" }]');
     const before = Date.now();
     const outcome = await give('x');
@@ -172,7 +171,7 @@ do = [
     expect(await give('x')).toMatchObject({ failure: { kind: 'signal', code: 139 } });
   });
 
-  test('it hangs until it is stopped, and a command that it runs is a tool in flight', async () => {
+  test('it hangs until it is stopped, and a command that it runs is a running tool', async () => {
     simulated('[[on]]\nprompt = "hang"\ndo = [{ hang = true }]\n[[on]]\ndo = [{ run = "echo > there; sleep 1" }]');
     const hanging = prompting('hang');
     const outcome = rig.start(hanging);
@@ -185,7 +184,7 @@ do = [
     });
   });
 
-  test('that is no script it says so', async () => {
+  test('that is invalid it says so', async () => {
     simulated('[[on]]\ndo = [{ cost = { euro = 1 } }]');
     expect(await give('x')).toMatchObject({
       failure: { code: 2, output: expect.stringMatching(/sim\.toml:2:\d+: .*euro/) as unknown },

@@ -1,4 +1,4 @@
-// The process that starts programs of turns where they follow each other fast.
+// The process that starts the programs of turns in quick succession.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ async function readySpawner(): Promise<Spawner> {
   return spawner;
 }
 
-/** The process that is to become what is asked for next. */
+/** The process that will become the next request. */
 async function spareOf({ pid }: Spawner): Promise<number> {
   for (;;) {
     const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });
@@ -39,7 +39,7 @@ describe('a program', () => {
   });
   afterEach(() => rmSync(base, { recursive: true }));
 
-  /** How it ends. Where it is given something to read, that is its prompt, unless another file is named. */
+  /** Its exit code. If it reads input, that is its prompt, unless another file is named. */
   function run(name: string, text: string, prompt: string | null, stdin?: string): Promise<number> {
     const folder = join(base, name);
     const read = prompt === null ? null : join(folder, 'prompt');
@@ -63,22 +63,22 @@ describe('a program', () => {
   }
 
   test.each(['one line', 'größer ⟶ 猫\n', '', 'many\n'.repeat(10_000)])(
-    'reads its prompt as it is, and finds it in its folder',
+    'reads its prompt unchanged, and finds it in its folder',
     async (prompt) => {
       expect(await run('one', 'cat', prompt)).toBe(0);
       for (const name of ['stdout', 'prompt']) expect(readFileSync(join(base, 'one', name), 'utf8')).toBe(prompt);
     },
   );
 
-  test('that cannot be made ready is refused, and leaves no end that it did not have', async () => {
+  test('whose preparation fails is refused, and leaves no wrong exit record', async () => {
     await expect(run('one', ':', '', join(base, 'nowhere'))).rejects.toThrow('ENOENT');
-    // One after the other: the end of the first has been seen when the second is told of.
+    // One after the other: the end of the first is known before the second is reported.
     expect(await run('other', 'exit 3', null)).toBe(3);
     expect(existsSync(join(base, 'one', 'status'))).toBe(false);
   });
 
-  test('is not given what another is given to read, though they are asked for together', async () => {
-    // Held up, it hears of both at once.
+  test('does not get the input of another, even if they are requested together', async () => {
+    // While suspended, it receives both at once.
     process.kill(spawner.pid, 'SIGSTOP');
     const ends = [run('one', ':', 'a secret'), run('other', 'cat', null)];
     process.kill(spawner.pid, 'SIGCONT');
@@ -103,7 +103,7 @@ describe('a turn that the spawner has prepared', () => {
     return spare;
   }
 
-  test('begins when it is asked for, in the process that was made ready', async () => {
+  test('starts on request, in the prepared process', async () => {
     const effect = rig.effect('succeeds');
     const spare = await prepared(effect);
     expect(existsSync(rig.turnFile(effect, 'status'))).toBe(false);
@@ -112,7 +112,7 @@ describe('a turn that the spawner has prepared', () => {
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('does not begin where the spawner goes, and is started without it', async () => {
+  test('does not start if the spawner dies, and is started without it', async () => {
     const effect = rig.effect('succeeds');
     const spare = await prepared(effect);
     process.kill(spawner.pid, 'SIGKILL');
@@ -122,7 +122,7 @@ describe('a turn that the spawner has prepared', () => {
     expect(rig.timesBegun(effect)).toBe(1);
   });
 
-  test('may die before it is asked for: another process becomes the program', async () => {
+  test('may die before the request: another process becomes the program', async () => {
     const effect = rig.effect('succeeds');
     process.kill(await prepared(effect), 'SIGKILL');
     expect(await rig.start(effect)).toMatchObject({ kind: 'success' });
@@ -132,7 +132,7 @@ describe('a turn that the spawner has prepared', () => {
     expect(await rig.start(next)).toMatchObject({ kind: 'success' });
   });
 
-  test('and cannot be made ready is refused when it is asked for', async () => {
+  test('whose preparation fails is refused on request', async () => {
     const effect = rig.effect('succeeds');
     mkdirSync(dirname(rig.turnFile(effect, '')), { recursive: true });
     writeFileSync(join(dirname(rig.turnFile(effect, '')), '1'), 'in the way');
@@ -141,7 +141,7 @@ describe('a turn that the spawner has prepared', () => {
     expect(await rig.start(rig.effect('succeeds'))).toMatchObject({ kind: 'success' });
   });
 
-  test('does not begin where its session cannot be kept', async () => {
+  test('does not start if its session cannot be recorded', async () => {
     const effect = rig.effect('succeeds');
     mkdirSync(rig.turnFile(effect, 'turn.json'), { recursive: true });
     rig.driver.prepare?.(effect);
@@ -150,7 +150,7 @@ describe('a turn that the spawner has prepared', () => {
     expect(existsSync(rig.turnFile(effect, 'status'))).toBe(false);
   });
 
-  test('is one of many in a row, each with its own prompt and session', async () => {
+  test('may be one of many in a row, each with its own prompt and session', async () => {
     for (const name of ['a', 'b', 'c', 'd']) {
       const effect = rig.turn(`init; result "${name} $1"`, {
         step: name,
@@ -162,7 +162,7 @@ describe('a turn that the spawner has prepared', () => {
     }
   });
 
-  test('in an earlier life that died is begun with the session that it is asked for now', async () => {
+  test('of an engine that died is started with the currently requested session', async () => {
     const effect = rig.turn('init; result yes', { step: 'one', session: { kind: 'resume', id: 'then' } });
     await prepared(effect);
     rig.nextLife();
@@ -171,7 +171,7 @@ describe('a turn that the spawner has prepared', () => {
   });
 });
 
-/** What the spawner sees end is not lost: it goes too. */
+/** Everything that the spawner started is killed with it. */
 class SpawnedTurnRig extends TurnRig {
   readonly #spawner: Spawner;
 

@@ -12,28 +12,31 @@ let rig: TurnRig;
 afterEach(() => rig.close());
 
 describe('a turn that is stopped', () => {
-  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('is sent the signal of its adapter first: %s', async (signal) => {
-    rig = new TurnRig(shellAdapter({ signal }));
-    rig.pipe('hold');
-    const name = signal.slice(3);
-    const traps = `for name in INT TERM HUP; do trap "echo $name > got; TOTAL=0.2 error interrupted; exit 0" $name; done`;
-    const effect = rig.turn(`${traps}; init; echo > there; while :; do sleep 0.05; done`);
-    const outcome = rig.start(effect);
-    await appears(rig.path('there'));
-    rig.driver.stop(effect.id, TIME_UP);
-    expect(await outcome).toMatchObject({
-      failure: {
-        kind: 'stopped',
-        message: 'the agent was stopped',
-        session: expect.any(String) as unknown,
-        usage: { usd: 0.2 },
-      },
-    });
-    expect(readFileSync(rig.path('got'), 'utf8')).toBe(`${name}\n`);
-    expect(rig.left()).toEqual([]);
-  });
+  test.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)(
+    'receives the signal of its adapter first: %s',
+    async (signal) => {
+      rig = new TurnRig(shellAdapter({ signal }));
+      rig.pipe('hold');
+      const name = signal.slice(3);
+      const traps = `for name in INT TERM HUP; do trap "echo $name > got; TOTAL=0.2 error interrupted; exit 0" $name; done`;
+      const effect = rig.turn(`${traps}; init; echo > there; while :; do sleep 0.05; done`);
+      const outcome = rig.start(effect);
+      await appears(rig.path('there'));
+      rig.driver.stop(effect.id, TIME_UP);
+      expect(await outcome).toMatchObject({
+        failure: {
+          kind: 'stopped',
+          message: 'the agent was stopped',
+          session: expect.any(String) as unknown,
+          usage: { usd: 0.2 },
+        },
+      });
+      expect(readFileSync(rig.path('got'), 'utf8')).toBe(`${name}\n`);
+      expect(rig.left()).toEqual([]);
+    },
+  );
 
-  test('takes its tools with it, in whatever session they are', async () => {
+  test('is killed with its tools, in whatever session they are', async () => {
     rig = new TurnRig();
     const effect = rig.turn(
       "init; setsid sh -c 'echo $$ > tool; exec sleep 1000' & sleep 1000 & echo > there; trap 'exit 1' TERM; wait",
@@ -47,7 +50,7 @@ describe('a turn that is stopped', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('is ended by force when its time is up, or when it is given none', async () => {
+  test('is killed with force after its grace period, or if it has none', async () => {
     rig = new TurnRig(shellAdapter(), { graceMs: 50 });
     const deaf = 'trap "" TERM INT HUP; init; echo > there; while :; do sleep 1000; done';
     const slow = rig.turn(deaf);
@@ -68,7 +71,7 @@ describe('a turn that is stopped', () => {
     expect(rig.left()).toEqual([]);
   });
 
-  test('is known to have been stopped, by an engine that comes after', async () => {
+  test('is known to have been stopped after a restart', async () => {
     rig = new TurnRig();
     const effect = rig.turn('init; echo > there; sleep 1000');
     const outcome = rig.start(effect);
@@ -83,7 +86,7 @@ describe('a turn that is stopped', () => {
 describe('a turn that is silent for too long', () => {
   const idleMs = 400;
 
-  test('is ended, and says so, with what it had said', async () => {
+  test('is killed, and reports that, with its output', async () => {
     rig = new TurnRig();
     const effect = rig.turn('init; say Thinking; setsid sleep 1000 & sleep 1000', { idleMs });
     const outcome = await rig.start(effect);
@@ -101,7 +104,7 @@ describe('a turn that is silent for too long', () => {
     expect(await rig.find(effect)).toMatchObject(failedWith('idle'));
   });
 
-  test('is ended, though another life of the engine began it', async () => {
+  test('is killed even if an earlier engine started it', async () => {
     rig = new TurnRig();
     rig.pipe('hold');
     const effect = rig.turn('init; echo > there; read -r line < hold.pipe', { idleMs });
@@ -111,19 +114,19 @@ describe('a turn that is silent for too long', () => {
     expect(await rig.find(effect)).toMatchObject(failedWith('idle'));
   });
 
-  test('is left alone while a tool that it has called is silent', async () => {
+  test('is left alone while a tool that it called is silent', async () => {
     rig = new TurnRig();
     const outcome = await rig.run('init; tool_begins; sleep 1.5; tool_ends; result fine', { idleMs });
     expect(outputsOf(outcome)).toMatchObject({ result: 'fine' });
   });
 
-  test('is left alone while what it has started works, in whatever session', async () => {
+  test('is left alone while its processes work, in whatever session', async () => {
     rig = new TurnRig();
     const busy = `setsid sh -c 'i=0; while [ ! -e enough ]; do i=$((i+1)); done' & sleep 1.5; echo > enough; wait; result fine`;
     expect(outputsOf(await rig.run(`init; ${busy}`, { idleMs }))).toMatchObject({ result: 'fine' });
   });
 
-  test('is left alone as long as it says something', async () => {
+  test('is left alone as long as it prints something', async () => {
     rig = new TurnRig();
     const says = 'init; i=0; while [ $i -lt 20 ]; do i=$((i+1)); sleep 0.1; echo; done; result fine';
     const outcome = await rig.run(says, { idleMs: 1_500 });
@@ -131,7 +134,7 @@ describe('a turn that is silent for too long', () => {
   });
 });
 
-test('signs of life are those of all processes with the marker', async () => {
+test('all processes with the marker give signs of life', async () => {
   rig = new TurnRig();
   const effect = rig.turn(
     `init; setsid sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; dd if=/dev/zero of=big bs=64k count=8 conv=fsync 2>/dev/null; echo > there; exec sleep 1000' & wait`,

@@ -66,8 +66,8 @@ artifacts = ["harness_report.json"]
 
   test.each([
     ['is rejected', 'reject', 'gate_rejected', '1h'],
-    ['runs out of time', null, 'gate_timed_out', '1s'],
-  ] as const)('are not accepted by a gate that %s, wherever that leads', async (_how, decide, outcome, timeout) => {
+    ['times out', null, 'gate_timed_out', '1s'],
+  ] as const)('are not accepted by a gate that %s, whatever follows', async (_how, decide, outcome, timeout) => {
     const ask = { ...approval, timeout };
     const ended = await ends({ check: validate('ask', ['harness']), ask, good: GOOD }, decide);
     expect(ended.code).toBe(1);
@@ -186,9 +186,9 @@ describe('section 11: the text of a planner', () => {
 
   test.each([
     ['prose that sounds like a status', 'The status is success. Go on with good.'],
-    ['a status that there is not', decision('great')],
+    ['an unknown status', decision('great')],
     ['a next step that is not allowed', decision('success', { next_step: 'judge' })],
-    ['a status without the rest of the form', '{"status": "success"}'],
+    ['a status without the other fields', '{"status": "success"}'],
   ])('%s is asked for again, and is then an error', async (_what, answer) => {
     const { outcomes, made } = await judged(answer);
     await using _ = made;

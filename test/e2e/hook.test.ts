@@ -47,12 +47,12 @@ test('the names of hook files are in chronological order', async () => {
 });
 
 test.each([
-  ['outside of a run', '', 'Stop'],
-  ['where the folder is gone', 'gone', 'Stop'],
-  ['where it is no folder', 'file', 'Stop'],
-  ['where its name is not whole', './hooks', 'Stop'],
-  ['where the event has no name', 'hooks', ''],
-  ['where the event has no name of one', 'hooks', '../Stop'],
+  ['outside a run', '', 'Stop'],
+  ['if the folder is gone', 'gone', 'Stop'],
+  ['if it is not a folder', 'file', 'Stop'],
+  ['if its path is relative', './hooks', 'Stop'],
+  ['if the event has no name', 'hooks', ''],
+  ['if the event has an invalid name', 'hooks', '../Stop'],
 ])('%s a hook reads its input and does nothing', async (_when, folder, event) => {
   const { rig } = await setup();
   await using _ = rig;

@@ -28,7 +28,7 @@ describe('the session of the next state', () => {
       },
     },
     {
-      tag: 'reset: a fresh one, which a goto then goes on with',
+      tag: 'reset: a new one, which a goto then continues',
       states: {
         'START.md': '<reset>NEXT.md</reset>',
         'NEXT.md': '<goto>LAST.md</goto>',
@@ -37,7 +37,7 @@ describe('the session of the next state', () => {
       seen: { [FIRST]: 'fresh []', 'main.2.NEXT': 'fresh []', 'main.3.LAST': 'resume main.2.NEXT [main.2.NEXT]' },
     },
     {
-      tag: 'call: a fork, and on return the caller’s own, which knows nothing of it',
+      tag: 'call: a fork, and on return the caller’s own, without its history',
       states: {
         'START.md': '<call return="BACK.md">LOOK.md</call>',
         'LOOK.md': '<goto>MORE.md</goto>',
@@ -69,7 +69,7 @@ describe('the session of the next state', () => {
       },
     },
     {
-      tag: 'function: a fresh one, and on return the caller’s own',
+      tag: 'function: a new one, and on return the caller’s own',
       states: {
         'START.md': '<function return="BACK.md">JUDGE.md</function>',
         'JUDGE.md': '<result>yes</result>',
@@ -78,7 +78,7 @@ describe('the session of the next state', () => {
       seen: { [FIRST]: 'fresh []', 'main.2.JUDGE': 'fresh []', 'main.3.BACK': `resume ${FIRST} [${FIRST}]` },
     },
     {
-      tag: 'fork: a fresh one for the worker, its own for the parent',
+      tag: 'fork: a new one for the worker, its own for the parent',
       states: {
         'START.md': '<fork next="NEXT.md">WORKER.md</fork>',
         'WORKER.md': '<goto>DONE.md</goto>',
@@ -102,7 +102,7 @@ describe('the session of the next state', () => {
       seen: { [FIRST]: 'fresh []', 'main.3.LATE': `resume ${FIRST} [${FIRST}]` },
     },
     {
-      tag: 'a script has none, and passes on what it was handed',
+      tag: 'a script has none, and passes on its input',
       states: {
         'START.md': '<goto>CHECK.sh</goto>',
         'CHECK.sh': `echo '<call return="BACK.sh">LOOK.md</call>'`,
@@ -133,7 +133,7 @@ describe('the session of the next state', () => {
       },
     },
     {
-      tag: 'function-workflow: a fresh one, and on return the caller’s own',
+      tag: 'function-workflow: a new one, and on return the caller’s own',
       states: {
         'START.md': '<function-workflow return="BACK.md">../other</function-workflow>',
         'BACK.md': '<result>end</result>',
@@ -142,7 +142,7 @@ describe('the session of the next state', () => {
       seen: { [FIRST]: 'fresh []', 'main.2.other-START': 'fresh []', 'main.3.BACK': `resume ${FIRST} [${FIRST}]` },
     },
     {
-      tag: 'fork-workflow: a fresh one for the worker, its own for the parent',
+      tag: 'fork-workflow: a new one for the worker, its own for the parent',
       states: {
         'START.md': '<fork-workflow next="NEXT.md">../other</fork-workflow>',
         'NEXT.md': '<result>end</result>',
@@ -155,7 +155,7 @@ describe('the session of the next state', () => {
       },
     },
     {
-      tag: 'reset-workflow: a fresh one',
+      tag: 'reset-workflow: a new one',
       states: {
         'START.md': '<reset-workflow>../other</reset-workflow>',
         '../other/START.md': '<goto>LAST.md</goto>',
@@ -179,23 +179,20 @@ describe('the session of the next state', () => {
     ['function', '<function return="LAST.md">NEXT.md</function>', 'fresh'],
     ['reset', '<reset>NEXT.md</reset>', 'fresh'],
     ['goto', '<goto>NEXT.md</goto>', `resume ${FIRST}`],
-  ])(
-    '%s: a turn that was under way when the machine went down begins again as it had',
-    async (_tag, start, session) => {
-      await using ray = await RaymondRig.setup();
-      ray.folder('flow', { 'START.md': start, 'NEXT.md': 'Work.', 'LAST.md': '<result>end</result>' });
-      ray.answers({ to: 'Work', says: '<result>worked</result>', after: 'go' });
-      const live = ray.rig.start('run', 'flow', '--id', 'r');
-      await ray.rig.decided('r', 'step-started main.2.NEXT');
-      await until(() => ray.turns().length === 2, 'the turn to begin');
-      await ray.rig.killAll();
-      await live.ended;
-      ray.rig.write('go', '');
-      expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
-      const next = ray.turns().filter(({ step }) => step === 'main.2.NEXT');
-      expect(next.map((turn) => turn.session)).toEqual([session, session]);
-    },
-  );
+  ])('%s: a turn that was running during a power failure restarts in the same way', async (_tag, start, session) => {
+    await using ray = await RaymondRig.setup();
+    ray.folder('flow', { 'START.md': start, 'NEXT.md': 'Work.', 'LAST.md': '<result>end</result>' });
+    ray.answers({ to: 'Work', says: '<result>worked</result>', after: 'go' });
+    const live = ray.rig.start('run', 'flow', '--id', 'r');
+    await ray.rig.decided('r', 'step-started main.2.NEXT');
+    await until(() => ray.turns().length === 2, 'the turn to begin');
+    await ray.rig.killAll();
+    await live.ended;
+    ray.rig.write('go', '');
+    expect(await ray.rig.meow('resume', 'r')).toMatchObject({ code: 0 });
+    const next = ray.turns().filter(({ step }) => step === 'main.2.NEXT');
+    expect(next.map((turn) => turn.session)).toEqual([session, session]);
+  });
 
   test('a reminder goes to the session that it is about', async () => {
     await using ray = await RaymondRig.setup();
@@ -229,7 +226,7 @@ describe.each<{ ids: 'chosen' | 'told'; flow: Flow; sample: number }>([
     ['torn', 0],
     ['durable', 2],
   ])(
-    'killed at every append (%s), each turn takes place once, in the session it would have had',
+    'killed at every append (%s), each turn runs once, in the same session',
     { timeout: SWEEP_MS },
     async (moment, shift) => {
       await forEveryAppend(sample + shift, async (count) => {
