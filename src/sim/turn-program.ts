@@ -28,8 +28,8 @@ import { constants } from 'node:os';
 import { dirname, join } from 'node:path';
 import { err, ok } from '../base/result.ts';
 import type { Result } from '../base/result.ts';
+import type { Expectation } from '../ir/output.ts';
 import type { PromptMessage } from '../ir/prompt-text.ts';
-import { askedOutputs, asksForStatus } from './asked-outputs.ts';
 import { readMemory, writeMemory } from './memory-file.ts';
 import { ruleFor, withPrompt, withRule } from './rules.ts';
 import type { SimScript } from './script.ts';
@@ -215,4 +215,40 @@ const CONTENT = '{"status":"success","next_step":null,"fix_instructions":null,"b
 
 function firstLine(text: string): string {
   return (text.trim().split('\n')[0] ?? '').slice(0, LINE_MAX);
+}
+
+// Parses the requests in a prompt, as an agent would read them: the inverse of `promptText`.
+
+export interface AskedOutputs {
+  /** The workflow's text without the instructions about outputs and reports. */
+  readonly prompt: string;
+  /** A report is requested. */
+  readonly reports: boolean;
+  readonly expects: readonly Expectation[];
+}
+
+export function askedOutputs(text: string): AskedOutputs {
+  const asked =
+    /(?:^|\n)(?:\n(?:Expected outputs|Outputs to hand on):\n((?: {2}.*\n)+))?\n?Report when .*:\n {2}meow done(?: .*)?\s*$/.exec(
+      text,
+    );
+  if (asked === null) return { prompt: text, reports: false, expects: [] };
+  const lines = (asked[1] ?? '').split('\n').filter((line) => line !== '');
+  return {
+    prompt: text.slice(0, asked.index),
+    reports: true,
+    expects: lines.flatMap((line) => expectationIn(line) ?? []),
+  };
+}
+
+/** Whether the prompt asks for a planner's verdict. */
+function asksForStatus(text: string): boolean {
+  return /\nAnswer with exactly one JSON object .*\n\n {2}"status" +one of "success"/.test(text);
+}
+
+function expectationIn(line: string): Expectation | null {
+  const fields = /^ {2}(.+?) \((string|number|boolean|json|file_path), (required|optional)\)(?:: (.*))?$/.exec(line);
+  if (fields === null) return null;
+  const [, name = '', type, need, description] = fields;
+  return { name, type: type as Expectation['type'], required: need === 'required', description: description ?? null };
 }

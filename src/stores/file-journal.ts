@@ -13,7 +13,7 @@ import { assert, Bug } from '../base/assert.ts';
 import type { Journal, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { checkSequence } from './check-sequence.ts';
+import { checkSequence } from './stored-program.ts';
 import { DiskFailure } from './disk-failure.ts';
 import { encodeRecords } from './journal-lines.ts';
 import { asUsageError } from './usage-errors.ts';

@@ -7,8 +7,7 @@ import { UsageError } from '../base/usage-error.ts';
 import type { Journal, JournalEvent, RunFile, RunFiles, Store, StoredRun } from '../engine/ports.ts';
 import type { Program } from '../ir/program.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
-import { checkSequence } from './check-sequence.ts';
-import { hashProgram } from './stored-program.ts';
+import { checkSequence, hashProgram } from './stored-program.ts';
 import { checkRunId, runLockedError, missingRunError, neverBeganError, runExistsError } from './usage-errors.ts';
 
 export function memoryStore(): Store {

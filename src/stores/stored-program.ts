@@ -1,12 +1,13 @@
 // The Program as it is stored with its run, `{"hash":…,"program":…}`. The hash shows whether it was changed.
 
 import { createHash } from 'node:crypto';
-
-import type { Json } from '../base/json.ts';
+import { assert } from '../base/assert.ts';
 import { isJsonMap } from '../base/json.ts';
-import type { Result } from '../base/result.ts';
+import type { Json } from '../base/json.ts';
 import { err, ok } from '../base/result.ts';
+import type { Result } from '../base/result.ts';
 import type { Program, Source } from '../ir/program.ts';
+import type { JournalRecord } from '../kernel/decision.ts';
 
 /** Of its JSON: parsing and writing it again keeps the order of keys. */
 export function hashProgram(program: Program): string {
@@ -42,5 +43,16 @@ function parse(text: string): Json | undefined {
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;
+  }
+}
+
+// Checks that records continue a sequence. Every store does so before an append, and again when it reads them.
+
+export function checkSequence(lastSeq: number, records: readonly JournalRecord[]): void {
+  let expected = lastSeq + 1;
+  for (const { seq, at } of records) {
+    assert(seq === expected, `record ${seq} was appended instead of ${expected}`);
+    assert(Number.isSafeInteger(at), `record ${seq} has the time ${at}`);
+    expected++;
   }
 }

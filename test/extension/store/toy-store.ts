@@ -18,8 +18,7 @@ import type {
 } from '../../../src/engine/ports.ts';
 import type { Program } from '../../../src/ir/program.ts';
 import type { JournalRecord } from '../../../src/kernel/decision.ts';
-import { checkSequence } from '../../../src/stores/check-sequence.ts';
-import { hashProgram } from '../../../src/stores/stored-program.ts';
+import { checkSequence, hashProgram } from '../../../src/stores/stored-program.ts';
 import {
   checkRunId,
   missingRunError,

@@ -13,41 +13,39 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { crash } from '../../../sys/throw-uncaught.ts';
 import { present } from '../../../base/assert.ts';
-import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../../sys/errno.ts';
-import type { ErrnoError } from '../../../sys/errno.ts';
 import { err, ok } from '../../../base/result.ts';
 import type { Result } from '../../../base/result.ts';
-import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
-import type { Usage } from '../../../ir/usage.ts';
-import type { HoleValues } from '../render-adapter.ts';
-import { readFileEnd } from '../../../sys/read-file-end.ts';
-import type { SpawnEvents } from '../../spawner.ts';
-import { turnLeader, whenGone } from '../../session-leader.ts';
-import { readerNamed } from '../readers/named.ts';
-import type { Reader, Reading } from '../readers/reader.ts';
-import { killProcessTree } from '../../../sys/kill-process-tree.ts';
-import type { Termination } from '../../../sys/kill-process-tree.ts';
-import { readExit, readProcess } from '../../step-folder.ts';
-import { makeFolder } from '../../../sys/private-file.ts';
-import type { StepFolder } from '../../step-folder.ts';
-import { NOT_BEGUN } from '../../recording-shell.ts';
 import { turnCommand } from './command-line.ts';
 import type { TurnWords } from './command-line.ts';
-import { ownEnd, readEnd, writeEnd, writtenEnd } from './end-file.ts';
-import type { TurnEnding } from './end-file.ts';
 import { IdleWatch } from './idle-watch.ts';
-import { processActivity } from './process-activity.ts';
 import { Output } from './output.ts';
-import type { ProgramRequest } from './turn-launcher.ts';
-import type { SessionRegistry } from './session-registry.ts';
+import { processActivity } from './process-activity.ts';
 import { planSession, planText, readPlan, tryPlan } from './session-plan.ts';
 import type { SessionPlan, SessionWish } from './session-plan.ts';
-import { spentIn, UNKNOWN } from './spending.ts';
-import { startProgram } from './turn-launcher.ts';
-import type { TurnLauncher } from './turn-launcher.ts';
+import type { SessionRegistry } from './session-registry.ts';
+import { UNKNOWN, spentIn } from './spending.ts';
 import { keepExchange, readTranscript, replayed } from './transcript.ts';
+import { startProgram } from './turn-launcher.ts';
+import type { ProgramRequest, TurnLauncher } from './turn-launcher.ts';
+import { readerNamed } from '../readers/named.ts';
+import type { Reader, Reading } from '../readers/reader.ts';
+import type { HoleValues } from '../render-adapter.ts';
+import { NOT_BEGUN } from '../../recording-shell.ts';
+import { turnLeader, whenGone } from '../../session-leader.ts';
+import type { SpawnEvents } from '../../spawner.ts';
+import { readExit, readProcess } from '../../step-folder.ts';
+import type { StepFolder } from '../../step-folder.ts';
+import type { Adapter, HeadlessProfile } from '../../../ir/adapter.ts';
+import type { Usage } from '../../../ir/usage.ts';
+import { ABSENT, EXHAUSTED, REFUSED, isErrno } from '../../../sys/errno.ts';
+import type { ErrnoError } from '../../../sys/errno.ts';
+import { readJsonFile, writeJsonFileIfWanted } from '../../../sys/json-file.ts';
+import { killProcessTree } from '../../../sys/kill-process-tree.ts';
+import type { Termination } from '../../../sys/kill-process-tree.ts';
+import { makeFolder } from '../../../sys/private-file.ts';
+import { readFileEnd } from '../../../sys/read-file-end.ts';
+import { crash } from '../../../sys/throw-uncaught.ts';
 import { within } from '../../../sys/with-timeout.ts';
 
 export interface TurnPlace {
@@ -481,4 +479,37 @@ function endedAt({ path }: StepFolder): number {
     if (isErrno(error, ...ABSENT)) return Date.now();
     throw error;
   }
+}
+
+// `turn-end.json` in a turn's folder: how the turn ended, if its exit status does not say. It is written before the engine sends
+// a signal, so that a later engine knows why the turn is gone.
+
+export interface TurnEnding {
+  readonly how: 'ended' | EndReason;
+  /** 128 + N where signal N ended it; null where it left none. */
+  readonly status: number | null;
+}
+
+export type EndReason = 'stopped' | 'idle' | 'lost';
+
+function writeEnd({ path }: StepFolder, how: EndReason): void {
+  writeJsonFileIfWanted(join(path, 'turn-end.json'), { how });
+}
+
+/** Null where nothing was written. What it tells of may still be under way. */
+function writtenEnd({ path }: StepFolder): EndReason | null {
+  return (readJsonFile(join(path, 'turn-end.json')) as { readonly how: EndReason } | null)?.how ?? null;
+}
+
+/** For a turn that this life began and did not end. Null where nobody has recorded how it ended. */
+function ownEnd(folder: StepFolder): TurnEnding | null {
+  const status = readExit(folder);
+  return status === null ? null : { how: 'ended', status };
+}
+
+/** For a turn whose processes are gone. Null where nobody saw it end. */
+function readEnd(folder: StepFolder): TurnEnding | null {
+  const [status, how] = [readExit(folder), writtenEnd(folder)];
+  if (status === null) return how === null ? null : { how, status };
+  return { how: how === null || how === 'lost' ? 'ended' : how, status };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { StartupWait } from './startup-wait.ts';
+import { StartupWait } from './idle-detector.ts';
 
 test('a program is given the time that it should need', () => {
   const opening = new StartupWait(3_000);
