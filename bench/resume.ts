@@ -1,4 +1,4 @@
-// Taking up a large run again: how long it takes, and that nothing which had finished is run.
+// Resumes a large run: measures the time, and checks that no finished step runs again.
 
 import { cpSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

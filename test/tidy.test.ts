@@ -333,7 +333,7 @@ rule('words are plain', wordsArePlain, {
   ],
   good: {
     'src/kernel/a.ts': "// Null if absent.\nfail('there is no step x, and it is no longer needed');",
-    'docs/a.md': 'Whoever is not held yet.',
+    'test/e2e/a.test.ts': '// Whoever is not held yet.',
   },
 });
 

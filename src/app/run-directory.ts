@@ -193,7 +193,7 @@ export class RunDirectory {
     });
   }
 
-  /** What it asked, and what it was told: as artifacts. */
+  /** The request and verdict of a gate, as artifacts. */
   #writeGate(visit: VisitView, step: StepState, state: RunState): readonly JsonMap[] {
     const gate = openGates(state).find(({ step: asker }) => asker === step.id);
     const spec = step.definition.act.kind === 'effect' ? step.definition.act.effect : null;

@@ -74,7 +74,7 @@ function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch (error) {
-    // Whoever reads it is told why it cannot be read.
+    // Reading it reports why it cannot be read.
     if (isSystemError(error)) return path;
     throw error;
   }

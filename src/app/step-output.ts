@@ -1,4 +1,4 @@
-// What a step has printed, read from the run's files: by `meow logs`, and by whoever else shows it.
+// Reads the output of a step from the run's files, for `meow logs` and other views.
 
 import { storedStartOf } from '../drivers/agent/files.ts';
 import { TRANSCRIPT } from '../drivers/agent/terminal/agent.ts';

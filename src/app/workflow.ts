@@ -45,7 +45,7 @@ function locate(project: Project, reference: string): { readonly path: string; r
   for (const folder of [...searchedFolders(project), ...builtIn]) {
     for (const candidate of candidates) {
       const found = join(folder, candidate);
-      // What a run has left is no workflow: neither its folder nor its state.
+      // Folders and state files of runs are not workflows.
       if (exists(found) && !exists(join(folder, name, 'journal.jsonl'))) return { path: found, workflow };
     }
   }

@@ -1,4 +1,4 @@
-// Problems of sources, for whoever called a command that does something else than to list them.
+// Prints problems of sources, for commands other than validate.
 
 import type { Diagnostic } from '../base/diagnostic.ts';
 import { countText, renderDiagnostic } from '../view/diagnostics.ts';

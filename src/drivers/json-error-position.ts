@@ -28,7 +28,7 @@ const STRING = String.raw`"${PLAIN}(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})${PLAIN})
 const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`;
 const PIECE = new RegExp(String.raw`${STRING}|${NUMBER}|true|false|null|[[\]{},:]`, 'y');
 
-/** What is expected after a piece; null where the piece is not. `open` follows. */
+/** What is expected after a piece; null if the piece is not. `open` follows. */
 function after(piece: string, expected: Expected, open: ('[' | '{')[]): Expected | null {
   switch (piece) {
     case '[':

@@ -18,7 +18,7 @@ export interface Driver {
   prepare?(effect: Effect): void;
   /**
    * The engine may have asked in an earlier life. An effect that left its result is answered with it; one that still
-   * lives is waited for; one that was never begun is started; one that began and left nothing has its remains stopped
+   * is running is awaited; one that was never begun is started; one that began and left nothing has its remains stopped
    * and is answered with the failure `lost`.
    */
   find(effect: Effect, answer: Answer, note?: Note): void;
@@ -51,9 +51,9 @@ export interface DialogVerdict {
   /** As it was noted: what is asked meanwhile may be something else. */
   readonly dialog: Dialog;
   readonly approved: boolean;
-  /** What is to be typed in place of yes or no; null where that is all. */
+  /** What is to be typed in place of yes or no; null if that is enough. */
   readonly answer: string | null;
-  /** What the person said about it, for the agent; absent where nothing was. */
+  /** The person's remarks for the agent. */
   readonly notes?: string | null;
 }
 /** The driver of each kind of effect; made when the first effect of that kind is asked for. */

@@ -35,7 +35,7 @@ test.each([
   ['another text', 'hello\0world\0'],
   ['one without a beginning', 'hello'],
   ['more than was announced', `${file('wf-1', '', 'tool')}more\0`],
-  ['a flag that nobody knows', file('wf-1', '', 'tool', '--what', 'a=b')],
+  ['an unknown flag', file('wf-1', '', 'tool', '--what', 'a=b')],
   ['a pair that is none', file('wf-1', '', 'tool', '--data', 'a')],
 ])('%s is no event', (_what, text) => {
   expect(parse(text)).toBe('it is not an event');

@@ -166,7 +166,7 @@ describe('events', () => {
   });
 });
 
-describe('whoever waits is released (handler/3)', () => {
+describe('waiting clients are released (handler/3)', () => {
   test.each([
     ['for an event', { type: 'await_event', step: 'a', event_type: 'tool' }],
     ['for a gate', { type: 'await_approval', step: 'a', gate_id: 'review' }],
@@ -428,7 +428,7 @@ describe('reports of agents', () => {
   });
 });
 
-describe('how a step stands', () => {
+describe('the status of a step', () => {
   test('is told as soon as it is durable', async () => {
     const { run, say } = setup();
     run.hold();

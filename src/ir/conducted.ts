@@ -71,7 +71,7 @@ export interface WitnessInspection {
 /** Gather what an evaluator is shown: the outputs `file`, `evidence`, and for an agent `prompt`. */
 export interface EvidenceInspection {
   readonly kind: 'evidence';
-  /** Null where a command evaluates. */
+  /** Null if a command evaluates. */
   readonly agent: AgentRequest | null;
   readonly allowedNext: readonly string[];
   readonly hints: Hints;
@@ -163,7 +163,7 @@ export interface PolicyPair {
 export interface Policy {
   /** Null: nobody named one. */
   readonly name: string | null;
-  /** What an agent is told of it; empty where there is nothing to tell. */
+  /** Text about it for the agent; may be empty. */
   readonly text: string;
   /** Globs, seen from the top of the worktree; null: any path. */
   readonly allowedPaths: readonly string[] | null;
@@ -219,10 +219,10 @@ export interface Witness {
   readonly command: string;
   readonly expect: {
     readonly exitCode: number;
-    /** A regular expression that its output must fit; null where that does not matter. */
+    /** A regular expression that its output must match; null if any output is accepted. */
     readonly output: string | null;
   };
-  /** Globs of files that it depends on, and that whoever is to be believed must not have touched. */
+  /** Globs of files that it depends on. An agent whose result it confirms must not have changed them. */
   readonly dependsOn: readonly string[];
   readonly timeoutMs: number | null;
 }

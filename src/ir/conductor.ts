@@ -19,7 +19,7 @@ export interface ConductorFacts {
 
 /** Where a run of it works, as was settled when the run was started. */
 export interface WorkplaceFacts {
-  /** The commit that it begins with; null where it works without git. */
+  /** The first commit; null without git. */
   readonly base: string | null;
   /** In the user's own tree, and not in one of its own. */
   readonly inPlace: boolean;
@@ -43,7 +43,7 @@ export function attachConductor(facts: ConductorFacts): Program['attachments'] {
   return { [ATTACHMENT]: JSON.stringify(facts) };
 }
 
-/** Null where the Program comes from another language. */
+/** Null if the Program comes from another language. */
 export function conductorOf({ attachments }: Program): ConductorFacts | null {
   const text = attachments[ATTACHMENT];
   if (text === undefined) return null;

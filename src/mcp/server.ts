@@ -21,7 +21,7 @@ export interface Tool {
   readonly title: string;
   readonly description: string;
   readonly fields: Readonly<Record<string, Field>>;
-  /** Hints for whoever decides whether it may be called. */
+  /** Hints for deciding whether it may be called. */
   readonly annotations: ToolAnnotations;
   /** `input` has passed the check of the fields. Both results are for the model to read. */
   perform(input: JsonMap, signal: AbortSignal): Promise<Result<string, string>>;

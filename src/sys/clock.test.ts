@@ -36,7 +36,7 @@ test('a moment beyond the longest timer of the machine is reached in several wai
   expect(call).toHaveBeenCalledOnce();
 });
 
-test('a wall clock that was set back is waited for', () => {
+test('waits until a wall clock that was set back catches up', () => {
   const call = vi.fn<() => void>();
   systemClock.at(systemClock.now() + 500, call);
   vi.setSystemTime(systemClock.now() - 10_000);

@@ -57,7 +57,7 @@ export function visitsOf(steps: Iterable<VisitedStep>): readonly VisitView[] {
   return visits;
 }
 
-/** In the words of the workflow; null where it has none for it, or nothing has become of the step yet. */
+/** Outcome in the workflow's own terms; null if there is none, or none yet. */
 export function outcomeOf({ definition, status, failure, outputs }: VisitedStep): string | null {
   const kind = visitKind(definition);
   if (kind === null) return null;
@@ -75,7 +75,7 @@ export function outcomeOf({ definition, status, failure, outputs }: VisitedStep)
   return outcome === 'approved' || outcome === 'rejected' ? `gate_${outcome}` : 'completed';
 }
 
-/** Null where a step is none that a workflow of opcodes has. */
+/** Null if it is not a step of a Conductor workflow. */
 export function visitKind({ act, executor }: Step): VisitKind | null {
   // Other languages have gates as well, and know them by another word.
   if (executor === 'gate') return act.kind === 'effect' && act.effect.kind === 'gate' ? 'gate' : null;

@@ -91,7 +91,7 @@ test('an adapter with an error is named', async () => {
   rig.write('.meow/adapters/fox/adapter.toml', '[adapter]\nname = "fox"\n');
   const { code, checks } = await examine(rig, rig.environment['PATH'] ?? '');
   expect(code).toBe(0);
-  expect(named(checks, 'fox')).toMatchObject({ status: 'warning', cure: 'mend it: meow adapter show fox' });
+  expect(named(checks, 'fox')).toMatchObject({ status: 'warning', cure: 'fix it: meow adapter show fox' });
 });
 
 test('a missing requirement makes the exit code 1', async () => {

@@ -11,7 +11,7 @@ import { tryCommand } from './trial.ts';
 export async function checkAdapters(all: readonly FoundAdapter[], patienceMs: number): Promise<readonly Check[]> {
   const checked = await Promise.all(
     all.map(async ({ name, adapter, problem }) => {
-      if (adapter === null) return [warning(name, problem ?? 'has an error', `mend it: meow adapter show ${name}`)];
+      if (adapter === null) return [warning(name, problem ?? 'has an error', `fix it: meow adapter show ${name}`)];
       return adapter.program === null ? [] : checkProgram(adapter, adapter.program, patienceMs);
     }),
   );

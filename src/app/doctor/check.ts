@@ -4,7 +4,7 @@ export interface Check {
   readonly name: string;
   readonly status: 'ok' | 'warning' | 'missing';
   readonly text: string;
-  /** What to do about it; null where nothing need be done. */
+  /** How to fix it; null if nothing is needed. */
   readonly cure: string | null;
   /** Without it nothing can be run. */
   readonly needed: boolean;

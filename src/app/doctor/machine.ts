@@ -44,7 +44,7 @@ function checkFolder(project: Project): Check {
   let folder = project.runs;
   while (!existsSync(folder)) folder = dirname(folder);
   const at = shownPath(project, folder);
-  if (!statSync(folder).isDirectory()) return missing('runs', `${at} is no folder`, 'move that file away', true);
+  if (!statSync(folder).isDirectory()) return missing('runs', `${at} is not a folder`, 'move that file away', true);
   try {
     accessSync(folder, constants.W_OK | constants.X_OK);
     return ok('runs', `are kept in ${shown}`);
@@ -82,7 +82,7 @@ function checkProgram(name: string, without: string, cure: string): Check {
 
 const WATCHES = '/proc/sys/fs/inotify/max_user_watches';
 
-/** Whether a folder can be watched; where not, it is looked at now and then. */
+/** Whether a folder can be watched; otherwise it is polled. */
 function checkWatches({ cwd }: Project): Check {
   let watcher: FSWatcher | null = null;
   try {

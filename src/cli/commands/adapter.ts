@@ -30,7 +30,7 @@ export interface AdapterOptions {
 }
 
 interface Action {
-  /** What it is about; null where it is about all. */
+  /** Its subject; null if it concerns everything. */
   readonly argument: string | null;
   readonly flags: readonly (keyof AdapterOptions)[];
   readonly perform: (project: Project, what: string, options: AdapterOptions) => number;
@@ -74,7 +74,7 @@ function install(project: Project, text: string, { project: inProject, force }: 
       const hint = 'an adapter is a folder with a file of that name: docs/adapters.md';
       throw new UsageError(`there is no ${ADAPTER_FILE} in ${text}`, hint);
     }
-    // What was fetched lies in a folder that nobody knows.
+    // The fetched files are in a temporary folder.
     const file = source.kind === 'git' ? ADAPTER_FILE : shownPath(project, join(folder, ADAPTER_FILE));
     const checked = checkAdapter(folder, file, null);
     printProblems(checked);

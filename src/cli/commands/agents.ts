@@ -13,7 +13,7 @@ import { warn, warnUnreadable, printLine } from '../output.ts';
 
 interface ListedAgent extends AgentView {
   readonly workflow: string;
-  /** How the run stands. */
+  /** Status of the run. */
   readonly run: string;
 }
 

@@ -44,7 +44,7 @@ function render(drawn: Graph, format: NonNullable<GraphOptions['format']>): stri
   }
 }
 
-/** The run of that id, else the file, else the run whose id begins so. Null where the file is invalid, which is then said. */
+/** The run of that id, else the file, else the run whose id begins so. Null if the file is invalid, which is reported. */
 async function graphOf(project: Project, what: string): Promise<Graph | null> {
   const store = storeOf(project);
   if (await hasRun(store, what)) return runGraph((await readRun(store, what)).state);

@@ -83,7 +83,7 @@ function attemptMeant(run: ReadRun, id: string, wanted: number | null): number {
   );
 }
 
-/** 0 where there was none. A run that is taken up again may end, and clean up, again. */
+/** 0 if there was none. A resumed run may end, and clean up, again. */
 function latestAttempt(state: RunState, id: string): number {
   return id === CLEANUP_STEP ? state.cleanups : (state.steps.get(id)?.attempt ?? 0);
 }

@@ -131,7 +131,7 @@ export function recordTurn(task: Task, visit: VisitFolder, turn: StepRecord, age
 const SHOWN_BYTES_MAX = 200_000;
 const REPORT_BYTES_MAX = 1_000_000;
 
-/** Written where no agent can have laid a link (artifacts.ts, A3), then shown beside what else the visit leaves. */
+/** Written where no agent can have laid a link (artifacts.ts, artifacts/3), then shown beside what else the visit leaves. */
 async function diffOf({ git }: OpenWorkspace, visit: VisitFolder, folder: string): Promise<Result<string, string>> {
   if (git === null) return err('the run works without git, so there is no diff');
   const file = join(folder, DIFF);

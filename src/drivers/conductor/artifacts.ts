@@ -1,8 +1,8 @@
 // What a visit of a step leaves for people and planners: files in `artifacts/STEP/VISIT/` of the run's directory. Whoever keeps
 // that directory adds a manifest when the visit has ended (app/run-directory.ts).
 //
-//   A2  A visit never writes where another has. One that is found again writes the same files once more.
-//   A3  Agents may write to the run's directory. Nothing is written through a link that they have laid there: a folder
+//   artifacts/2  A visit never writes where another has. One that is found again writes the same files once more.
+//   artifacts/3  Agents may write to the run's directory. Nothing is written through a link that they have laid there: a folder
 //       that is one is refused (EACCES), a file that is one is replaced.
 
 import {
@@ -121,7 +121,7 @@ export class VisitFolder {
   }
 }
 
-/** A folder in the run's directory, that no link leads out of (A3). */
+/** A folder in the run's directory, that no link leads out of (artifacts/3). */
 export function makeFolderWithin(runDir: string, folder: string): void {
   // Most are there, and exceptions are dear.
   if (!existsSync(folder)) makeFolder(folder);

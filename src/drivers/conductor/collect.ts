@@ -1,10 +1,10 @@
 // Artifacts of a validator: the files that its globs match and that it has written.
 //
-//   C1  What was there before and is as it was is none of its artifacts, whoever left it: no claim of an agent, and no report
+//   collect/1  What was there before and is as it was is none of its artifacts, whoever left it: no claim of an agent, and no report
 //       of an earlier pass, passes for what this validator has found.
-//   C2  What an earlier pass of the step has made is removed before the next; nothing else is ever removed.
-//   C3  A path that leaves the folder that it is seen from, and a link that leaves the tree, are refused.
-//   C4  Each is kept twice: with the visit, where no later pass comes, and by its own path in the run's directory, where
+//   collect/2  What an earlier pass of the step has made is removed before the next; nothing else is ever removed.
+//   collect/3  A path that leaves the folder that it is seen from, and a link that leaves the tree, are refused.
+//   collect/4  Each is kept twice: with the visit, where no later pass comes, and by its own path in the run's directory, where
 //       reports refer to it. What the engine writes there itself is not overwritten.
 
 import { lstatSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
@@ -80,7 +80,7 @@ export function patternsOf(texts: readonly string[], cwd: string, places: Places
   return ok(patterns);
 }
 
-/** What is there before the validator begins, without what an earlier pass has made (C2). An error is a sentence. */
+/** What is there before the validator begins, without what an earlier pass has made (collect/2). An error is a sentence. */
 export async function foundBefore(
   patterns: readonly Pattern[],
   earlier: readonly CollectedArtifact[],

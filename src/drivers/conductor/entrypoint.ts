@@ -1,10 +1,10 @@
 // The program of a script validator: where it is, whether it may be run, and by what.
 //
-//   E1  Relative and below the run's directory as workflows write it (`.meow/run/ID/…`): the run's directory; where it is
+//   entrypoint/1  Relative and below the run's directory as workflows write it (`.meow/run/ID/…`): the run's directory; where it is
 //       not there, the same path in the worktree. Any other relative path: the worktree.
-//   E2  It may be run if it is in one of those two folders, or on the list. A link that leads out of the folder that it is
+//   entrypoint/2  It may be run if it is in one of those two folders, or on the list. A link that leads out of the folder that it is
 //       allowed in is refused, wherever it leads; so is a listed one that leads out of worktree and run's directory.
-//   E3  What is not executable is run by what its first line names, or else by what its name ends in.
+//   entrypoint/3  What is not executable is run by what its first line names, or else by what its name ends in.
 
 import { accessSync, closeSync, constants, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { extname, isAbsolute, join, normalize, relative, resolve } from 'node:path';

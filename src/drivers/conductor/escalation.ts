@@ -1,11 +1,11 @@
 // What the engine makes of a planner's status: what has happened in the run can make it graver, and nothing that a planner
 // says undoes that. All of it follows from the visits so far.
 //
-// S1  A violation of a policy that no rollback has put back forces `unsafe`. What was done to git itself, its hooks and
+// escalation/1  A violation of a policy that no rollback has put back forces `unsafe`. What was done to git itself, its hooks and
 //     settings, is in no snapshot, and so is put back by none.
-// S2  Golden snapshots that were proposed, and that nobody has approved since, force `needs_human`. Only a gate that was
+// escalation/2  Golden snapshots that were proposed, and that nobody has approved since, force `needs_human`. Only a gate that was
 //     approved discharges them: not one that was rejected or timed out, nor one that nobody waits for.
-// S3  `partial` too often in a row becomes `needs_human`.
+// escalation/3  `partial` too often in a row becomes `needs_human`.
 //
 // `unsafe` is graver than `needs_human`.
 
@@ -16,7 +16,7 @@ import { plainText } from '../../ir/text.ts';
 import type { Visit } from './context.ts';
 
 export interface Facts {
-  /** Ids of visits (S1). */
+  /** Ids of visits (escalation/1). */
   readonly violations: readonly string[];
   readonly goldens: readonly string[];
   /** How many `partial` came before this one. */

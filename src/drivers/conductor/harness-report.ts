@@ -1,12 +1,12 @@
 // Harness reports: what a generated test suite has to say, as JSON.
 //
-//   H1  An artifact is one when its file is named so (`harness_report` in the name, `.json` at its end), or when it is a
+//   harness/1  An artifact is one when its file is named so (`harness_report` in the name, `.json` at its end), or when it is a
 //       JSON file that has what makes one: `suite_id`, `cases` and `summary` together, or `proposed_goldens`. So no other
 //       name for a report is a way around what its goldens oblige to.
-//   H2  One that is named so, or that has what makes one, is held to its form: `suite_id` a string, `cases` a list of
+//   harness/2  One that is named so, or that has what makes one, is held to its form: `suite_id` a string, `cases` a list of
 //       objects, `summary` an object; `proposed_goldens`, where there is one, a list of paths.
-//   H3  Goldens that one proposes count, whatever else is wrong with it.
-//   H4  What it says beyond that is left to whoever evaluates it: nothing here is read as a verdict.
+//   harness/3  Goldens that one proposes count, whatever else is wrong with it.
+//   harness/4  What it says beyond that is left to whoever evaluates it: nothing here is read as a verdict.
 
 import { isJsonMap } from '../../base/json.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
@@ -20,7 +20,7 @@ export interface HarnessReport {
 }
 
 export interface Reading {
-  /** Null where the file is none (H1), or has not its form. */
+  /** Null where the file is none (harness/1), or has not its form. */
   readonly report: HarnessReport | null;
   /** What is wrong with its form: a sentence, without the file's name. */
   readonly problem: string | null;
