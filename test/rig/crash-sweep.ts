@@ -12,8 +12,9 @@ export const SWEEP_MS = 1_800_000;
 /** More than any run of a sweep has. */
 const APPENDS_MAX = 120;
 
-/** A sample begins with one of the first few appends, which every run has, and has one of so many from there on. */
+/** A sample begins with one of the first few appends, which every run has, and takes so many more, so far apart. */
 const FIRST_MAX = 4;
+const SAMPLE_MAX = 4;
 const STRIDE = 8;
 
 /**
@@ -21,13 +22,15 @@ const STRIDE = 8;
  * all sweeps kill at the same appends.
  */
 export async function forEveryAppend(sample: number, kill: (append: number) => Promise<boolean>): Promise<void> {
-  const stride = IS_WHOLE ? 1 : STRIDE;
+  const first = 1 + (sample % FIRST_MAX);
+  const sampled = Array.from({ length: SAMPLE_MAX }, (_, index) => first + index * STRIDE);
+  const appends = IS_WHOLE ? Array.from({ length: APPENDS_MAX }, (_, index) => 1 + index) : sampled;
   let killed = 0;
-  for (let append = IS_WHOLE ? 1 : 1 + (sample % FIRST_MAX); append <= APPENDS_MAX; append += 2 * stride) {
-    const both = await Promise.all([kill(append), kill(append + stride)]);
+  for (let index = 0; index < appends.length; index += 2) {
+    const both = await Promise.all(appends.slice(index, index + 2).map(kill));
     killed += both.filter(Boolean).length;
     // Fewer on a busy machine, where more records go into one append.
     if (both.includes(false)) return expect(killed, 'the run has hardly any appends').toBeGreaterThan(IS_WHOLE ? 2 : 0);
   }
-  expect.fail('the run has more appends than the sweep expects');
+  if (IS_WHOLE) expect.fail('the run has more appends than the sweep expects');
 }
