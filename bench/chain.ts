@@ -1,4 +1,4 @@
-// Steps that wait for each other: the time of a single step, from the end of the one before to its own.
+// A chain of steps: the time of a single step, from the end of the previous one to its own.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,9 +24,9 @@ const STEPS = 300;
 export const chain: Measurement = {
   name: 'chain',
   method:
-    `${STEPS} steps \`true\`, each of which needs the one before, by \`meow run\`, against a loop of as many \`sh -c true\` ` +
-    'in bash, and in Node. All three as whole processes, start-up and end included. In brackets what the file system takes for ' +
-    'the folders and files that the steps leave, which the loops do without.',
+    `${STEPS} steps \`true\`, each of which needs the previous one, with \`meow run\`, against a loop of as many \`sh -c true\` ` +
+    'in bash, and in Node. All three as whole processes, including start and exit. In brackets: the time of the file system for ' +
+    'the folders and files of the steps, which the loops do not create.',
   async measure(bench) {
     const project = makeProject(bench, 'chain');
     writeFileSync(join(project, 'chain.meow.toml'), workflowText('chain', STEPS));

@@ -1,4 +1,4 @@
-// How many completions become durable in a second, when none has to wait for a command.
+// Durable completions per second, without commands.
 
 import { open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,15 +11,15 @@ import { compileShape } from './workflow.ts';
 
 const STEPS = 10_000;
 const REWRITTEN_STEPS = 2_000;
-/** What a rewrite takes does not depend on how many went before: this many are enough to know. */
+/** The time of a rewrite does not depend on earlier ones, so this many are enough. */
 const REWRITES = 100;
 
 export const completions: Measurement = {
   name: 'completions',
   method:
-    `The engine with a journal on disk and a driver in its own process, ${count(STEPS)} independent steps: from the first effect ` +
-    'that is asked for until the last completion is durable. Once with all answers in one turn of the event loop, once with ' +
-    'one a turn. The floor is to write the very same bytes, in as many appends, each with its datasync. Beside it the ' +
+    `The engine with a journal on disk and a driver in its own process, ${count(STEPS)} independent steps: from the first ` +
+    'requested effect until the last completion is durable. Once with all answers in one tick of the event loop, once with ' +
+    'one per tick. The baseline writes the same bytes, in as many appends, each with its datasync. For comparison, the ' +
     `way without a journal: for each completion the JSON of the whole state of ${count(REWRITTEN_STEPS)} steps is written to a new file, ` +
     `synced and renamed (${REWRITES} of them are timed).`,
   async measure(bench) {
@@ -82,7 +82,7 @@ function appends(times: number): string {
   return times === 1 ? '1 append' : `${count(times)} appends`;
 }
 
-/** Everything but the first record, which asks for the effects. */
+/** Everything except the first record, which requests the effects. */
 async function timeAppends(journal: string, times: number, path: string): Promise<number> {
   const text = await readFile(journal);
   const bytes = text.subarray(text.indexOf('\n') + 1);

@@ -1,5 +1,5 @@
-// Terminals: what it takes until an agent has acknowledged a prompt, against pasting it blindly; and what fifty of them cost
-// while nothing happens.
+// Terminals: the time until an agent has acknowledged a prompt, compared with pasting it blindly; and the cost of fifty
+// idle terminals.
 
 import { localRunFiles } from '../src/stores/local-run-files.ts';
 import { spawn } from 'node:child_process';
@@ -19,7 +19,7 @@ import type { Adapter, HookNames, TerminalProfile } from '../src/ir/adapter.ts';
 import { atMost, duration, environment, figure, interleaveWarm, median, ratios, ROOT } from './measure.ts';
 import type { Bench, Figure, Measurement } from './measure.ts';
 
-/** They are short: more rounds than elsewhere. */
+/** They are short, so there are more rounds than elsewhere. */
 const MORE_ROUNDS = 6;
 const TERMINALS = 50;
 const IDLE_S = 10;
@@ -27,10 +27,10 @@ const IDLE_S = 10;
 export const delivery: Measurement = {
   name: 'delivery',
   method:
-    'A prompt of 300 bytes, from handing it over until the agent has it, against `tmux load-buffer`, `paste-buffer -p` and ' +
-    '`send-keys Enter` one after the other, until the same program has it: a program with an input box, that leaves a file for ' +
-    `what it accepts. ${MORE_ROUNDS} times the rounds of the other measurements. Then ${TERMINALS} terminals in which \`cat\` waits: ` +
-    `the time that they, tmux and the process that watches over them use in ${IDLE_S} seconds, against those seconds. One round.`,
+    'A prompt of 300 bytes, from the request until the agent has it, against `tmux load-buffer`, `paste-buffer -p` and ' +
+    '`send-keys Enter` in sequence, until the same program has it. The program has an input box, and writes a file for ' +
+    `each accepted prompt. ${MORE_ROUNDS} times the rounds of the other measurements. Then ${TERMINALS} terminals in which \`cat\` waits: ` +
+    `the CPU time that they, tmux and the watching process use in ${IDLE_S} seconds, against those seconds. One round.`,
   async measure(bench) {
     const terminals = new Terminals(bench);
     try {
@@ -101,7 +101,7 @@ async function acknowledged({ rounds, folder }: Bench, terminals: Terminals): Pr
   writeFileSync(join(folder, 'prompt'), text);
   const settled = async (): Promise<void> => {
     await agent.conclude('any', 10_000);
-    // Nothing of the round before is left to be drawn.
+    // Until everything of the previous round is drawn.
     await sleep(20);
   };
   let prompts = 0;
@@ -163,7 +163,7 @@ async function idle(terminals: Terminals): Promise<Figure> {
   const host = terminals.host(PLAIN);
   for (let number = 0; number < TERMINALS; number += 1) await terminals.begin(host, `idle-${number}`);
   const server = await terminals.serverPid();
-  // What their start has left to be done is done.
+  // Until the work of their start is done.
   await sleep(3_000);
   const pids = [server, process.pid, ...processesOfRun(RUN.runId).map(({ pid }) => pid)];
   const before = cpuMs(pids);
@@ -180,7 +180,7 @@ async function idle(terminals: Terminals): Promise<Figure> {
   });
 }
 
-/** User and system time, in the unit that is the same on every Linux. */
+/** User and system time, in a unit that is the same on every Linux. */
 function cpuMs(pids: readonly number[]): number {
   return pids.reduce((sum, pid) => {
     const path = `/proc/${pid}/stat`;

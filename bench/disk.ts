@@ -1,4 +1,4 @@
-// What the disk itself allows: every durable figure stands on this one.
+// The disk itself: the floor of every durable figure.
 
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -14,8 +14,8 @@ const LINE = `${JSON.stringify({ filler: 'x'.repeat(240) })}\n`;
 export const disk: Measurement = {
   name: 'disk',
   method:
-    `Appends of a line of ${LINE.length} bytes, each followed by a datasync, asynchronously as the journal does it: ${APPENDS} with one line ` +
-    `each, ${APPENDS} with ${GROUP} lines each; and the folders and empty files that ${STEPS} steps leave. It is the disk that holds the folder for temporary files (TMPDIR).`,
+    `Appends of a line of ${LINE.length} bytes, each followed by a datasync, asynchronous like the journal: ${APPENDS} with one line ` +
+    `each, ${APPENDS} with ${GROUP} lines each; and the folders and empty files of ${STEPS} steps. The disk is that of the temporary folder (TMPDIR).`,
   async measure(bench) {
     const perAppend = (lines: number) => (): Promise<number> => timeAppends(join(bench.folder, 'appended'), lines);
     const samples = await interleaveWarm(bench.rounds, {

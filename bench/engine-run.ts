@@ -1,5 +1,5 @@
-// A run without the command line and without commands: the engine, a journal on disk, and a driver that answers as soon
-// as it is asked. What is left is what the project itself costs.
+// A run without the command line and without commands: the engine, a journal on disk, and a driver that answers
+// immediately. The rest is the cost of the project itself.
 
 import { systemClock } from '../src/sys/clock.ts';
 import { StateRefresh } from '../src/app/state-refresh.ts';
@@ -15,19 +15,19 @@ import { stateFile } from '../src/stores/state-file.ts';
 import { UNLIMITED } from '../src/ir/program.ts';
 
 export interface EngineRunOptions {
-  /** Of runs. */
+  /** Folder for runs. */
   readonly folder: string;
   readonly runId: string;
   readonly program: Program;
-  /** How many answers come in one turn of the event loop. Default: all that are asked for. */
+  /** Number of answers in one tick of the event loop. Default: all. */
   readonly answersATurn?: number;
-  /** False: written, and not made durable. Then the disk's waits are not measured. */
+  /** False: written, but not synced. Then the disk's latency is not measured. */
   readonly durable?: boolean;
-  /** Keep the state file beside the journal, as `meow run` does. */
+  /** Keep the state file next to the journal, as `meow run` does. */
   readonly stateFile?: boolean;
   /** Never answered: the run is left when all others are done. */
   readonly unanswered?: string;
-  /** The folder that commands are to run in. */
+  /** Working directory of commands. */
   readonly cwd?: string;
 }
 
@@ -35,9 +35,9 @@ export interface EngineRun {
   readonly state: RunState;
   /** From the request to the end. */
   readonly ms: number;
-  /** From the first effect that was asked for to the end. */
+  /** From the first requested effect to the end. */
   readonly completingMs: number;
-  /** How often the journal was made durable. */
+  /** Number of datasyncs of the journal. */
   readonly datasyncs: number;
 }
 
@@ -104,7 +104,7 @@ export async function runEngine(options: EngineRunOptions): Promise<EngineRun> {
 }
 
 interface AnsweringDriver extends Driver {
-  /** When it was first asked for something. */
+  /** Time of the first request. */
   firstAt(): number;
 }
 

@@ -1,4 +1,4 @@
-// A step in a worktree: what it costs to remember the tree before it and to see afterwards what it has changed.
+// A step in a worktree: the cost of a snapshot before it and of detecting its changes.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,15 +20,15 @@ import type { Bench, Figure, Measurement, Target } from './measure.ts';
 const FILES = 1_000;
 const FILES_PER_FOLDER = 20;
 const CHANGED = 20;
-/** A process takes milliseconds, and those vary. */
+/** A process takes milliseconds, and they vary. */
 const PER_ROUND = 10;
 
 export const git: Measurement = {
   name: 'git',
   method:
-    `A worktree of a repository of ${count(FILES)} files: a snapshot before a step (that after the one before it, or a new one), ` +
-    'another after it, and the list of what it has changed, against one `git status` there; in a clean tree, and with ' +
-    `${CHANGED} files changed that were changed before. The time of ${PER_ROUND} in a row. And a snapshot for which all of those must be read.`,
+    `A worktree of a repository of ${count(FILES)} files: a snapshot before a step (that after the previous step, or a new one), ` +
+    'another after it, and the list of its changes, against one `git status` there; in a clean tree, and with ' +
+    `${CHANGED} files that were changed before. The time of ${PER_ROUND} in a row. And a snapshot that must read all of those files.`,
   async measure(bench) {
     const worktree = await makeWorktree(bench);
     const figures = [
@@ -36,7 +36,7 @@ export const git: Measurement = {
       await step(bench, worktree, 'a clean tree that nobody has looked at', { isFirst: true }),
     ];
     change(worktree, 'once');
-    // What is younger than this is read again, as it might still change without a sign.
+    // Younger files are read again, because they might still change unnoticed.
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     figures.push(await step(bench, worktree, `${CHANGED} changed files`, { isFirst: false, target: atMost(2) }));
     figures.push(await freshSnapshot(bench, worktree));
@@ -116,7 +116,7 @@ async function makeWorktree(bench: Bench): Promise<Worktree> {
   run('init', '--quiet');
   run('add', '-A');
   run('-c', 'user.name=bench', '-c', 'user.email=bench@localhost', 'commit', '--quiet', '-m', 'base');
-  // Git looks into files that are as young as its index.
+  // Git reads files that are as young as its index.
   await new Promise((resolve) => setTimeout(resolve, 1_100));
   const repository = await sure(Repository.open(user, environment(bench.folder)));
   const folder = { path: join(bench.folder, 'tree'), runFolder: join(bench.folder, 'run') };

@@ -1,5 +1,4 @@
-// What a run costs that grows while it goes on: conditions side by side, iterations by the thousand, a workflow that calls
-// itself.
+// The cost of a run that grows: parallel conditions, thousands of iterations, a recursive workflow.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,10 +30,10 @@ const LIMITS = '[limits]\nmax_expansion_depth = 100000\nmax_total_steps = 100000
 export const growth: Measurement = {
   name: 'growth',
   method:
-    `${CONDITIONS} branches with the condition \`true\` that need nothing, against \`make -j${AT_ONCE}\` with as many targets ` +
+    `${CONDITIONS} independent branches with the condition \`true\`, against \`make -j${AT_ONCE}\` with as many targets ` +
     `\`sh -c true\`. A foreach over ${FEW} and over ${MANY} items with a step \`true\` each: the cost of an item, without that of a ` +
-    `run over one item. A loop of ${ROUNDS_OF_LOOP} rounds by a workflow that calls itself, two steps a round, against a chain of as ` +
-    'many steps: the high-water mark of memory. The latter two in a third of the rounds.',
+    `run with one item. A loop of ${ROUNDS_OF_LOOP} rounds of a workflow that calls itself, two steps per round, against a chain of as ` +
+    'many steps: the peak memory. The latter two with a third of the rounds.',
   async measure(bench) {
     return [await conditions(bench), await items(bench), await loop(bench)];
   },

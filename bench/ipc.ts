@@ -1,5 +1,5 @@
-// What it costs a step or an agent to talk to its run. Hooks do so at every turn of an agent, so it must cost next to
-// nothing.
+// The cost for a step or an agent to contact its run. Hooks do this at every turn of an agent, so it must be
+// negligible.
 
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ import {
 } from './measure.ts';
 import type { Measurement } from './measure.ts';
 
-/** They are short: more rounds than elsewhere. */
+/** They are short, so there are more rounds than elsewhere. */
 const MORE_ROUNDS = 4;
 
 const COMMANDS = {
@@ -32,12 +32,12 @@ const COMMANDS = {
 export const ipc: Measurement = {
   name: 'ipc',
   method:
-    'Commands of an agent, as whole processes, while its run goes on, against `node -e 0`. Each `done` is accepted, and ' +
-    `ends a step. ${MORE_ROUNDS} times the rounds of the other measurements.`,
+    'Commands of an agent, as whole processes, during its run, against `node -e 0`. Each `done` is accepted, and ' +
+    `finishes a step. ${MORE_ROUNDS} times the rounds of the other measurements.`,
   async measure(bench) {
     const rounds = bench.rounds * MORE_ROUNDS;
     const project = makeProject(bench, 'ipc');
-    // One for each `done`, the one that is not counted included, and one that is never done.
+    // One for each `done`, including the warm-up round, and one that is never done.
     writeFileSync(join(project, 'work.meow.toml'), workflow(rounds + 2));
     // The agent takes its prompts and leaves the reports to us.
     writeFileSync(join(project, 'work.sim.toml'), '[[on]]\ndo = [{ hang = true }]\n');
@@ -98,7 +98,7 @@ function workflow(steps: number): string {
   return ['[main]', spawned, ...work, ''].join('\n');
 }
 
-/** The journal says that the step has started. */
+/** Waits until the journal says that the step has started. */
 async function begun(folder: string, step: string): Promise<void> {
   const journal = join(folder, 'journal.jsonl');
   const started = `{"kind":"step-started","step":"${step}"`;

@@ -1,8 +1,8 @@
-// What measurements have in common: figures, samples that are taken in turns, and children that are timed.
+// Shared parts of measurements: figures, interleaved samples, and timed children.
 //
-//   M1  A thing and what it is held against are measured in turns, in one run. The ratio of two neighbours in time is
-//       kept, not the ratio of two averages: a machine that is busy for a while is busy for both.
-//   M2  The figure is the median of the rounds; the best round stands beside it.
+//   M1  A subject and its baseline are measured alternately, in one run. The ratio of two neighbours in time is kept,
+//       not the ratio of two averages: a machine that is busy for a while is busy for both.
+//   M2  The figure is the median of the rounds; the best round is shown next to it.
 //   M3  Every child gets the same small environment: PATH and HOME. Nothing of the caller's configuration reaches it.
 
 import { spawnSync } from 'node:child_process';
@@ -12,14 +12,16 @@ import { delimiter, dirname, join } from 'node:path';
 
 export interface Measurement {
   readonly name: string;
-  /** How it is done, for the reader of the results. */
+  /** The method, for readers of the results. */
   readonly method: string;
   measure(bench: Bench): Promise<readonly Figure[]>;
 }
 
 export interface Bench {
   readonly rounds: number;
-  /** Empty, and for this measurement alone. It is deleted after the last one: to delete many files slows some disks down. */
+  /**
+   * Empty, and only for this measurement. It is deleted after the last one: deleting many files slows some disks down.
+   */
   readonly folder: string;
 }
 
@@ -27,15 +29,15 @@ export type Unit = '×' | '/s' | 's' | 'ms' | 'MB';
 
 export interface Figure {
   readonly what: string;
-  /** What was measured, and what it is held against, for people. */
+  /** The subject and the baseline, for people. */
   readonly measured: string;
   readonly against: string;
   readonly value: number;
-  /** Of all rounds. */
+  /** Best of all rounds. */
   readonly best: number;
   readonly unit: Unit;
   readonly target: Target | null;
-  /** As they were taken, in milliseconds where their name does not say otherwise. */
+  /** Raw samples, in milliseconds unless their name says otherwise. */
   readonly samples: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -55,7 +57,7 @@ export function atLeast(value: number): Target {
 export const ROOT = join(import.meta.dirname, '..');
 export const MEOW = join(ROOT, 'bin', 'meow');
 
-/** Takes a sample of each side in every round, in turns from the front and from the back. */
+/** Takes one sample of each side in every round, in alternating order. */
 export async function interleave<Side extends string>(
   rounds: number,
   sides: Readonly<Record<Side, () => number | Promise<number>>>,
@@ -68,7 +70,7 @@ export async function interleave<Side extends string>(
   return samples;
 }
 
-/** As `interleave`, after a round that is not kept: caches are filled, code is compiled. */
+/** Like `interleave`, after a warm-up round that is not counted: caches are filled, code is compiled. */
 export async function interleaveWarm<Side extends string>(
   rounds: number,
   sides: Readonly<Record<Side, () => number | Promise<number>>>,
@@ -89,7 +91,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** The figure of some rounds, each of which gave a value. */
+/** The figure of several rounds with one value each. */
 export function figure(
   parts: Omit<Figure, 'value' | 'best' | 'target'> & { readonly values: readonly number[]; readonly target?: Target },
 ): Figure {
@@ -99,7 +101,10 @@ export function figure(
   return { ...rest, target, value: median(values), best };
 }
 
-/** What the process takes from its start to its end, in milliseconds. It must end with status 0. `more`: in its environment. */
+/**
+ * The time of the process from its start to its exit, in milliseconds. It must exit with 0. `more`: additional
+ * environment variables.
+ */
 export function timeProcess(
   command: string,
   args: readonly string[],
@@ -119,7 +124,7 @@ export function timeProcess(
   return ms;
 }
 
-/** The `node` that a child finds is the one that we run in. */
+/** Children find the same `node` as this process. */
 export function environment(home: string): Record<string, string> {
   return { PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`, HOME: home };
 }
@@ -133,7 +138,7 @@ export async function withFolder<T>(use: (folder: string) => Promise<T>): Promis
   }
 }
 
-/** A new folder with a `.meow`, so that runs of it stay in it. */
+/** A new folder with a `.meow`, so that its runs stay in it. */
 export function makeProject(bench: Bench, name: string): string {
   const project = join(bench.folder, name);
   mkdirSync(join(project, '.meow'), { recursive: true });

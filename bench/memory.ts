@@ -1,4 +1,4 @@
-// The most memory that a run ever holds.
+// The peak memory of a run.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,9 +15,9 @@ const COMMAND_STEPS = 2_000;
 export const memory: Measurement = {
   name: 'memory',
   method:
-    `The high-water mark of the process at its end. A run of ${count(STEPS)} independent steps by the engine with a driver in its own ` +
+    `The peak memory of the process. A run of ${count(STEPS)} independent steps by the engine with a driver in its own ` +
     `process, journal and state file; \`meow run\` of ${count(COMMAND_STEPS)} steps \`true\`; \`meow resume\` of ${count(STEPS)} steps of which ` +
-    'all but one are done. Beside them what `node -e 0` holds. One round.',
+    'all but one are done. For comparison, the memory of `node -e 0`. One round.',
   async measure(bench) {
     const floor = peakOf(bench, ['-e', '0'], bench.folder);
     const peak = (what: string, args: readonly string[], cwd: string): Figure => {
@@ -43,7 +43,7 @@ export const memory: Measurement = {
   },
 };
 
-/** As one file, so that no compiler sits in the process that is weighed. */
+/** Bundled as one file, so that no compiler is in the measured process. */
 async function bundleEngineRun(bench: Bench): Promise<string> {
   const outfile = join(bench.folder, 'engine-run.cjs');
   await build({

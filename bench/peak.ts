@@ -1,5 +1,5 @@
-// The most memory that a process ever held. The system's own count (`maxrss`) of a child begins at what its parent held when
-// it was forked, so on Linux the process reads its own high-water mark instead.
+// The peak memory of a process. The system's own figure (`maxrss`) of a child starts with that of its parent at the
+// fork, so on Linux the process reads its own high-water mark instead.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export function peakOf(bench: Bench, args: readonly string[], cwd: string): numb
   return Number(readFileSync(join(bench.folder, 'peak'), 'utf8')) / 1000;
 }
 
-/** In kilobytes, to a file beside this one: stdout belongs to the command. */
+/** In kilobytes, to a file next to this one: stdout belongs to the command. */
 const PRELOAD = `
 const { readFileSync, writeFileSync } = require('node:fs');
 const { join } = require('node:path');

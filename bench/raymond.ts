@@ -1,5 +1,5 @@
-// Prompts that steer themselves: what a transition costs beside the agent's own program, what memory a long run and many
-// workers take, and whether it matters that all states are in one file.
+// Raymond workflows: the cost of a transition besides the agent's own program, the memory of a long run and of many
+// workers, and the cost of a single file with all states.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -27,11 +27,11 @@ const AT_ONCE = 8;
 export const raymond: Measurement = {
   name: 'raymond',
   method:
-    `A prompt that leads to itself ${count(GOTOS)} times, in one session, with an agent that is a few lines of sh: the cost of a ` +
-    'transition, without that of starting the same program with the same prompt from a loop in Node. The high-water mark of ' +
+    `A prompt that goes to itself ${count(GOTOS)} times, in one session, with an agent that is a few lines of sh: the cost of a ` +
+    'transition, without that of starting the same program with the same prompt from a loop in Node. The peak ' +
     `memory of such a run with ${count(MORE_GOTOS)} transitions, against one with ${count(GOTOS)}; and of a run with ${count(FORKS)} workers, ` +
-    `${AT_ONCE} at once. A way through ${count(STATES)} states, all in one file, against a folder of as many. Processes as wholes, ` +
-    'start-up and end included. Memory in one round, files in a third of the rounds.',
+    `${AT_ONCE} at once. A path through ${count(STATES)} states, all in one file, against a folder of as many. Whole processes, ` +
+    'including start and exit. Memory with one round, files with a third of the rounds.',
   async measure(bench) {
     return [await transitions(bench), flatMemory(bench), forks(bench), await oneFile(bench)];
   },
@@ -121,7 +121,7 @@ async function oneFile(bench: Bench): Promise<Figure> {
 
 const PROMPT = 'Go round once more, and end with <goto>START.md</goto>\n';
 
-/** Goes where the first line of its prompt says; after so many visits it ends all the same. */
+/** Goes to the state in the first line of its prompt; ends after this many visits. */
 function agentText(visits: number): string {
   return `read -r prompt
 printf '{"kind":"begun","session":"%s"}\\n' "$2"

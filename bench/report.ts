@@ -25,26 +25,26 @@ export function resultsDocument(
   rounds: number,
 ): string {
   const table = [[...HEAD], HEAD.map(() => '---'), ...figures.map(cells)];
-  return `# What it costs
+  return `# Benchmark results
 
-Written by \`npm run bench\`. Every figure stands beside what the same machine needs for the bare minimum, measured in the same
+Written by \`npm run bench\`. Every figure is shown with a baseline, the bare minimum on the same machine, measured in the same
 run: compare ratios, not times.
 
 Machine: ${machine()}.
 
 ${table.map((row) => `| ${row.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n')}
 
-## How it is measured
+## Method
 
-A thing and what it is held against are measured in turns, in ${rounds} rounds after one that is not counted. The result is the median
-over the rounds (of the ratios within each round, where it is a ratio), with the best round beside it; times are medians too.
-Children get an environment of PATH and HOME alone, and write to nowhere. Everything happens in a folder for temporary files
-that is deleted at the very end, and begins when the file system makes files at its usual pace.
+A subject and its baseline are measured alternately, in ${rounds} rounds after a warm-up round. The result is the median over the rounds
+(for a ratio, of the ratios within each round), with the best round next to it; times are also medians. Children get only PATH and
+HOME as environment, and their output is discarded. Everything happens in a temporary folder that is deleted at the very end. The
+measurement starts when the file system creates files at its usual speed.
 
 ${measurements.map(({ name, method }) => `- **${name}.** ${method}`).join('\n')}
 
-Again, or a part of it: \`npm run bench\`, \`npm run bench -- chain wide --rounds 9\`, \`npm run bench -- --json\`. Only a whole run
-rewrites this file.
+To repeat it, or a part of it: \`npm run bench\`, \`npm run bench -- chain wide --rounds 9\`, \`npm run bench -- --json\`. Only a
+complete run rewrites this file.
 `;
 }
 

@@ -16,8 +16,8 @@ export const resume: Measurement = {
   name: 'resume',
   method:
     `A run of ${count(STEPS)} steps of which all but one are done, made by the engine with a driver that never answers the last. ` +
-    'Each round takes a fresh copy of it up with `meow resume`, which runs the one step and ends; what `meow --version` ' +
-    'takes is taken off. After each round the journal and the folders of steps are searched for a step that ran again.',
+    'Each round resumes a fresh copy of it with `meow resume`, which runs the one step and exits; the time of `meow --version` ' +
+    'is subtracted. After each round the journal and the folders of steps are checked for a step that ran again.',
   async measure(bench) {
     const original = await makeUnfinishedRun(bench, STEPS);
     const project = join(bench.folder, 'copy');

@@ -1,9 +1,8 @@
-// npm run bench                       everything; rewrites RESULTS.md
-// npm run bench -- chain wide         only these; RESULTS.md stays as it is
-// npm run bench -- --rounds 9         default 5
-// npm run bench -- --json             the raw samples instead of the table
+// npm run bench                       everything; rewrites RESULTS.md npm run bench -- chain wide         only these;
+// RESULTS.md does not change npm run bench -- --rounds 9         default 5 npm run bench -- --json             the raw
+// samples instead of the table
 //
-// It measures and tells; a target that is missed is no failure of the command.
+// It measures and reports; a missed target does not fail the command.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -50,7 +49,7 @@ const MEASUREMENTS: readonly Measurement[] = [
 const FILES_TRIED = 100;
 /** A command takes about a millisecond: the files must not take a large part of that. */
 const FILES_SLOW_MS = 0.2;
-/** Some file systems pass over what was deleted in the last five minutes, piece by piece, whenever a file is made. */
+/** Some file systems scan files that were deleted in the last five minutes whenever a file is created. */
 const REST_MAX_S = 360;
 const REST_S = 20;
 
@@ -98,7 +97,7 @@ async function main(): Promise<void> {
   writeFileSync(join(ROOT, 'bench', 'RESULTS.md'), resultsDocument(chosen, figures, rounds));
 }
 
-/** What runs commands would tell of nothing else. */
+/** Otherwise the figures of everything that runs commands would mean little. */
 async function fileSystemAtRest(root: string, tell: (line: string) => void): Promise<void> {
   for (let waited = 0; ; waited += REST_S) {
     const filesMs = timeStepFiles(root, FILES_TRIED) / FILES_TRIED;

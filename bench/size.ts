@@ -1,4 +1,4 @@
-// What a step costs in small runs and in large ones. It should be the same.
+// The cost of a step in small runs and in large ones. It should be the same.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,11 +31,11 @@ const SAMPLE_STEPS = 4_000;
 export const size: Measurement = {
   name: 'size',
   method:
-    'Runs of 100 to 4,000 steps `true` by `meow run`, and of 100 to 10,000 by the engine alone with a driver that answers ' +
-    'at once and a journal that is written and not synced (the disk has its own figures). Two shapes: no needs at all; and ' +
-    'fans, where nine steps need one, and the next one needs the nine. Of `meow run`, what a run of one step takes is ' +
-    'taken off before the rest is divided by the steps, so that the start-up does not flatter the small run. Small runs ' +
-    'are repeated, so that every sample is about as long. A third of the rounds of the other measurements.',
+    'Runs of 100 to 4,000 steps `true` with `meow run`, and of 100 to 10,000 with the engine alone, a driver that answers ' +
+    'immediately and a journal that is written but not synced (the disk has its own figures). Two shapes: no needs at all; and ' +
+    'fans, where nine steps need one, and the next one needs the nine. For `meow run`, the time of a run with one step is ' +
+    'subtracted before the rest is divided by the steps, so that the start-up does not distort the small run. Small runs ' +
+    'are repeated, so that every sample takes about as long. A third of the rounds of the other measurements.',
   async measure(bench) {
     const figures: Figure[] = [];
     for (const shape of SHAPES) figures.push(await withCommands(bench, shape));
@@ -51,7 +51,7 @@ async function withCommands(bench: Bench, shape: Shape): Promise<Figure> {
     writeFileSync(join(project, `${steps}.meow.toml`), workflowText(shape, steps));
   }
   const perStep = (steps: number) => (): number => {
-    // One large run stands for itself; of small ones, the median of a few.
+    // One large run is enough; of small ones, the median of a few.
     const times = Math.max(1, Math.min(5, Math.floor(SAMPLE_STEPS / steps / 4)));
     const overOne = Array.from({ length: times }, () => time(steps) - time(1));
     return median(overOne) / (steps - 1);
@@ -86,7 +86,7 @@ function sidesOf(sizes: readonly number[], perStep: (steps: number) => Sample): 
   return Object.fromEntries(sizes.map((steps) => [`${steps} steps`, perStep(steps)]));
 }
 
-/** They are long. */
+/** They take long. */
 function roundsOf(bench: Bench): number {
   return Math.ceil(bench.rounds / 3);
 }

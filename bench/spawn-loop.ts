@@ -1,8 +1,9 @@
-// The floor of everything that starts commands from Node: `sh -c true`, so many times, so many at once, and nothing else.
+// The floor of everything that starts commands from Node: `sh -c true`, this many times and this many in parallel, and
+// nothing else.
 
 import { timeProcess } from './measure.ts';
 
-/** In a process of its own, whose start is part of it. */
+/** In its own process, whose start is included. */
 export function timeSpawnLoop(times: number, atOnce: number, cwd: string): number {
   return timeProcess('node', ['-e', SCRIPT, String(times), String(atOnce)], cwd);
 }

@@ -1,4 +1,4 @@
-// How long the user waits for commands that do next to nothing.
+// How long the user waits for commands that do almost nothing.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { atMost, duration, figure, interleaveWarm, makeProject, median, MEOW, ra
 import type { Measurement } from './measure.ts';
 import { workflowText } from './workflow.ts';
 
-/** They are short: more rounds than elsewhere. */
+/** They are short, so there are more rounds than elsewhere. */
 const MORE_ROUNDS = 4;
 
 export const startup: Measurement = {

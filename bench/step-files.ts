@@ -1,6 +1,6 @@
-// What the file system takes for the folders and files that a step leaves. On most it is next to nothing. Some take
-// milliseconds while many files were deleted a short time ago (ext4 without a journal, for minutes): then the figures of
-// everything that runs commands are worth little, and this one tells.
+// The time of the file system for the folders and files of a step. On most it is negligible. Some take milliseconds for
+// minutes after many files were deleted (ext4 without a journal). Then the figures of everything that runs commands
+// mean little, and this one shows it.
 
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { stepId } from './workflow.ts';
 const FILES = ['stdout', 'stderr', 'status'];
 let calls = 0;
 
-/** For so many steps, in milliseconds. */
+/** For this many steps, in milliseconds. */
 export function timeStepFiles(folder: string, steps: number): number {
   calls += 1;
   const root = join(folder, `step-files-${calls}`);

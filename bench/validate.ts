@@ -1,4 +1,4 @@
-// A validation step without git: what it takes beyond the command that it runs. Its journal is in memory.
+// A validation step without git: its cost besides the command. Its journal is in memory.
 
 import { localRunFiles } from '../src/stores/local-run-files.ts';
 import { spawn } from 'node:child_process';
@@ -12,14 +12,14 @@ import { Visits } from '../test/contracts/opcode-visit.ts';
 import { atMost, duration, environment, figure, interleaveWarm, median } from './measure.ts';
 import type { Bench, Figure, Measurement } from './measure.ts';
 
-/** A process takes milliseconds, and those vary. */
+/** A process takes milliseconds, and they vary. */
 const PER_ROUND = 20;
 
 export const validate: Measurement = {
   name: 'validate',
   method:
-    `A step with one validator, from being asked for to being answered, with its artifacts on the disk, against the same ` +
-    `command started by Node; ${PER_ROUND} in a row, the difference for one. Of a script, the command has no network either.`,
+    `A step with one validator, from request to answer, with its artifacts on disk, against the same ` +
+    `command started by Node; ${PER_ROUND} in a row, the difference for one. For a script, that command has no network either.`,
   async measure(bench) {
     const place = makePlace(bench);
     const command = 'cat input > output';

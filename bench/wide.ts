@@ -1,4 +1,4 @@
-// Steps that wait for nothing: how fast commands are started and their ends recorded.
+// Independent steps: how fast commands are started and their exits recorded.
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,8 +25,8 @@ const AT_ONCE = 8;
 export const wide: Measurement = {
   name: 'wide',
   method:
-    `${STEPS} steps \`true\` that need nothing, by \`meow run\`, against \`make -j${AT_ONCE}\` with as many targets ` +
-    `\`sh -c true\`, and against a loop in Node that keeps ${AT_ONCE} of them going. All three as whole processes. In brackets the files of the steps, as for the chain.`,
+    `${STEPS} independent steps \`true\`, with \`meow run\`, against \`make -j${AT_ONCE}\` with as many targets ` +
+    `\`sh -c true\`, and against a loop in Node that keeps ${AT_ONCE} of them running. All three as whole processes. In brackets: the files of the steps, as for the chain.`,
   async measure(bench) {
     const project = makeProject(bench, 'wide');
     writeFileSync(join(project, 'wide.meow.toml'), workflowText('wide', STEPS));
@@ -61,7 +61,7 @@ export const wide: Measurement = {
   },
 };
 
-/** `make` starts a command without a shell where it can, so the shell is asked for. */
+/** `make` starts a command without a shell if it can, so a shell is requested. */
 function makefile(): string {
   const targets = Array.from({ length: STEPS }, (_, index) => stepId(index)).join(' ');
   return `all: ${targets}\n.PHONY: all ${targets}\n${targets}:\n\tsh -c true\n`;

@@ -1,9 +1,12 @@
-// Workflows of many steps that do nothing, in the shapes that are measured.
+// Workflows of many trivial steps, in the measured shapes.
 
 import { compileMeow } from '../src/languages/meow/compile.ts';
 import type { Program } from '../src/ir/program.ts';
 
-/** `wide`: no step needs another. `chain`: each needs the one before. `fans`: of ten, one is needed by nine, and these by the next. */
+/**
+ * `wide`: no step needs another. `chain`: each needs the previous one. `fans`: of ten, nine need one, and the next
+ * needs the nine.
+ */
 export type Shape = 'wide' | 'chain' | 'fans';
 
 export function workflowText(shape: Shape, steps: number): string {

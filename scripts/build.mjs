@@ -1,13 +1,13 @@
 // Builds dist/ from src/: one CommonJS bundle for each entry below, with every library inside it.
 //
-// A command line tool is started often and lives shortly, so what `meow --version` reads must be small. `meow.cjs` is
-// that: it imports nothing but what the fast paths need and reaches the rest by `await import('./cli.ts')`. An import()
-// of another entry stays an import of its bundle; an import() of any other file is bundled in place, and still runs
-// only when it is reached.
+// A command line tool starts often and runs briefly, so `meow --version` must read little. `meow.cjs` imports only what
+// the fast paths need, and loads the rest by `await import('./cli.ts')`. An import() of another entry stays an import
+// of its bundle; an import() of any other file is bundled in place, and still runs only when it is reached.
 //
-// Bundles share no modules: a class imported by two entries exists twice. So an entry hands plain data to another.
+// Bundles share no modules: a class imported by two entries exists twice. So entries pass only plain data to each
+// other.
 //
-// Defined for the sources: MEOW_VERSION (a string). `import.meta.dirname` and `.filename` name the bundle's place.
+// Defined for the sources: MEOW_VERSION (a string). `import.meta.dirname` and `.filename` refer to the bundle.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -27,7 +27,7 @@ const ENTRIES = {
   'sim-agent': 'src/sim/main.ts',
 };
 
-/** Where the name of the build is put when the bundles are there to be named. */
+/** Placeholder for the name of the build, which is known after bundling. */
 const BUILD_PLACE = '@@meow-build@@';
 /** Bundles that are loaded with their code cache (src/cli/load-bundle.ts). */
 const CACHED = ['cli', 'agent'];
@@ -57,7 +57,7 @@ const { metafile, outputFiles } = await build({
   platform: 'node',
   target: 'node20',
   format: 'cjs',
-  // Less to read at every start. Names stay, for the sake of the traces that people report.
+  // Less to read at every start. Names stay, for stack traces in bug reports.
   minifyWhitespace: true,
   minifySyntax: true,
   // Keeps `import()` of a bundle from becoming a slower load through the ES module loader.
@@ -74,7 +74,7 @@ const { metafile, outputFiles } = await build({
   metafile: true,
   logLevel: 'warning',
   logOverride: { 'empty-import-meta': 'error' },
-}).catch(() => process.exit(1)); // esbuild has said why
+}).catch(() => process.exit(1)); // esbuild has printed the reason
 
 const files = new Map(
   outputFiles.map(({ path, contents, text }) => [basename(path), path.endsWith('.cjs') ? asciiOf(text) : contents]),
@@ -85,8 +85,8 @@ for (const bundle of CACHED) files.set(`${bundle}.${named}.cache`, codeCacheOf(f
 replaceFolder(join(root, 'dist'), files);
 
 /**
- * A source of plain ASCII takes a quarter of the time to read. esbuild leaves other characters in regular expressions and
- * templates, where an escape means the same, save in raw templates.
+ * Plain ASCII source takes a quarter of the time to read. esbuild leaves other characters in regular expressions and
+ * templates, where an escape means the same, except in raw templates.
  */
 function asciiOf(source) {
   if (/String\.raw`[^`]*[^\0-\x7f]/.test(source)) throw new Error('a raw template with other characters than ASCII');
@@ -94,7 +94,10 @@ function asciiOf(source) {
   return Buffer.from(source.replaceAll(/[^\0-\x7f]/g, escape), 'latin1');
 }
 
-/** By what the cached bundles are; the entry comes last, so that nobody looks for a cache before its bundle is there. */
+/**
+ * Named by the contents of the cached bundles. The entry is written last, so that nobody searches for a cache before
+ * its bundle exists.
+ */
 function nameBuild(files) {
   const hash = createHash('sha256');
   for (const bundle of CACHED) hash.update(files.get(`${bundle}.cjs`));
@@ -105,7 +108,10 @@ function nameBuild(files) {
   return name;
 }
 
-/** Made by a process of its own, which has used what most commands use. Without one meow is as good, and slower to start. */
+/**
+ * Made by a separate process that has used the code of most commands. Without a cache meow works, but starts more
+ * slowly.
+ */
 function codeCacheOf(source, bundle) {
   const folder = mkdtempSync(join(tmpdir(), 'meow-build-'));
   try {
@@ -122,7 +128,7 @@ function codeCacheOf(source, bundle) {
   }
 }
 
-/** Each file changes in one step, so a `meow` that is started meanwhile finds the old or the new one, never half. */
+/** Each file is replaced atomically, so a `meow` that starts meanwhile finds the old or the new one, never a part. */
 function replaceFolder(folder, files) {
   mkdirSync(folder, { recursive: true });
   for (const [name, contents] of files) {
@@ -131,12 +137,12 @@ function replaceFolder(folder, files) {
     renameSync(unfinished, join(folder, name));
   }
   for (const name of readdirSync(folder)) {
-    // A name with a dot in front is a file that another build is still writing.
+    // A name with a leading dot is a file that another build is still writing.
     if (!files.has(name) && !name.startsWith('.')) rmSync(join(folder, name), { recursive: true, force: true });
   }
 }
 
-/** The license of every package that went into a bundle, as each of them asks for. */
+/** The license of every bundled package, as each of them requires. */
 function licensesOf({ inputs }) {
   const folders = Object.keys(inputs).flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []);
   return [...new Set(folders)]

@@ -1,9 +1,8 @@
-// Everything that can be said about the tree without starting the built program, side by side and in well under a
-// minute. One line for each part; what a failing part had to say follows in full. Exit status 1 if any failed.
+// Runs all checks that do not start the built program, in parallel and in well under a minute. Prints one line for each
+// part, then the full output of failed parts. Exits with 1 if any failed.
 //
-//   npm run check               all parts
-//   npm run check -- types lint only these
-//   npm run check -- --but unit all but these
+//   npm run check               all parts npm run check -- types lint only these npm run check -- --but unit all but
+// these
 
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -20,7 +19,7 @@ const PARTS = {
   unit: ['vitest', 'run', '--project', 'unit'],
 };
 
-/** Runs the named parts at once; resolves to the names of those that failed. */
+/** Runs the named parts in parallel; resolves to the names of those that failed. */
 export async function check(names = Object.keys(PARTS)) {
   const failures = [];
   await Promise.all(

@@ -1,7 +1,7 @@
 // node scripts/code-cache.mjs BUNDLE CACHE
 //
-// Writes what V8 makes of a bundle once the code of the usual commands has been compiled. Called by the build, in a folder
-// of its own.
+// Writes V8's code cache of a bundle after the usual commands have been compiled. Called by the build, in a separate
+// folder.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
@@ -15,7 +15,7 @@ script.runInThisContext()(module.exports, createRequire(file), module, file, dir
 
 if (basename(file) === 'cli.cjs') {
   mkdirSync('.meow');
-  // So many that they are started as many are; and one after the other, as most are.
+  // Enough to use the code for parallel steps; and in sequence, like most workflows.
   const steps = Array.from({ length: 12 }, (_, n) => {
     const needs = n < 2 ? '' : `needs = ["s${n - 1}"]\n`;
     return `[[main.steps]]\nid = "s${n}"\nexecutor = "shell"\ncommand = "true"\n${needs}`;

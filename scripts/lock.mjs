@@ -1,9 +1,9 @@
 // Completes package-lock.json after a dependency was added or changed: `npm run lock`.
 //
-// Tools that ship as a binary have one optional package for each platform. npm leaves those out of the lockfile which
-// the registry at hand does not carry (many mirrors have a few platforms only), and `npm ci` then refuses to install
-// anywhere. This adds them, by what their names say about the platform. They get no integrity hash, as npm adds none
-// for what it has not seen.
+// Tools that ship as a binary have one optional package for each platform. npm omits those from the lockfile that the
+// current registry does not have (many mirrors have only a few platforms), and `npm ci` then refuses to install
+// anywhere. This adds them, with the platform from their names. They get no integrity hash, as npm adds none for
+// packages that it has not seen.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -25,7 +25,7 @@ const inOrder = Object.entries({ ...lock.packages, ...Object.fromEntries(missing
 writeFileSync(path, `${JSON.stringify({ ...lock, packages: Object.fromEntries(inOrder) }, null, 2)}\n`);
 process.stdout.write(`lock: ${missing.length} packages of other platforms added\n`);
 
-/** Node looks for a package beside and above the one that asks; so do we. */
+/** Node searches for a package next to and above the importer; so does this. */
 function isLocked(folder, name) {
   const inside = folder === '' ? '' : `${folder}/`;
   if (`${inside}node_modules/${name}` in lock.packages) return true;

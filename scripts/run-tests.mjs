@@ -1,6 +1,5 @@
-// Runs vitest once and counts. Passed and skipped are tests. Failed are tests too, and whatever else went wrong counts
-// there as one each: a test file that could not be loaded, an error outside of any test. So `0 failed` and exit status 0
-// always come together.
+// Runs vitest once and counts. Passed and skipped count tests. Failed also counts each other problem: a test file that
+// could not be loaded, or an error outside any test. So `0 failed` and exit code 0 always come together.
 
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -16,7 +15,7 @@ export function build() {
   return built;
 }
 
-/** `args`: of vitest. */
+/** `args`: for vitest. */
 export function runTests(args, environment = process.env) {
   const folder = mkdtempSync(join(tmpdir(), 'meow-test-'));
   const report = join(folder, 'report.json');
@@ -30,7 +29,7 @@ export function runTests(args, environment = process.env) {
   }
 }
 
-/** The last line that is printed, alone: `N passed, N failed[, N skipped]`. */
+/** The last line of output: `N passed, N failed[, N skipped]`. */
 export function conclude({ passed, failed, skipped }) {
   process.exitCode = failed === 0 ? 0 : 1;
   process.stdout.write(`\n${passed} passed, ${failed} failed${skipped === 0 ? '' : `, ${skipped} skipped`}\n`);
@@ -41,7 +40,7 @@ function countTests(report) {
   try {
     results = JSON.parse(readFileSync(report, 'utf8'));
   } catch {
-    return { passed: 0, failed: 0, skipped: 0 }; // the runner did not live to write it, which its exit status says
+    return { passed: 0, failed: 0, skipped: 0 }; // the runner died before writing it, which its exit code shows
   }
   const unloaded = results.testResults.filter((file) => file.status === 'failed' && file.assertionResults.length === 0);
   return {

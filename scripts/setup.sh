@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the programs that the tests start and npm does not bring: git, flock, make, tmux, ps.
-# Does nothing where they are all there. Where it cannot install, it names what is missing and fails.
+# Installs the programs that the tests need and npm does not provide: git, flock, make, tmux, ps.
+# Does nothing if all are installed. If it cannot install, it names the missing ones and fails.
 
 set -euo pipefail
 
@@ -40,7 +40,7 @@ give_up() {
 
 look
 if [ ${#missing_programs[@]} -eq 0 ]; then
-  echo 'setup: everything is there'
+  echo 'setup: everything is installed'
   exit 0
 fi
 

@@ -1,7 +1,7 @@
-// `npm run test:agents`: runs the tests in test/agents/, which need real agents, in just these versions. They are installed
-// from the registry into a cache folder and stay there: MEOW_AGENTS_CACHE, else meow-agents in the user's cache. Where
-// that cannot be done, one line says so and the tests that need them are skipped. Arguments are handed to vitest:
-// `npm run test:agents -- -t resume`.
+// `npm run test:agents`: runs the tests in test/agents/, which need real agents in exactly these versions. They are
+// installed from the registry into a cache folder and stay there: MEOW_AGENTS_CACHE, or meow-agents in the user's
+// cache. If that fails, one line says so and the tests that need them are skipped. Arguments are passed to vitest: `npm
+// run test:agents -- -t resume`.
 
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -15,7 +15,7 @@ const AGENTS = {
   '@openai/codex': { program: 'codex', version: '0.166.0' },
 };
 
-/** A download of some hundred megabytes. */
+/** A download of several hundred megabytes. */
 const INSTALL_MAX_MS = 600_000;
 
 const cache = resolve(
@@ -33,7 +33,7 @@ if (build()) {
   conclude({ passed: 0, failed: 1, skipped: 0 });
 }
 
-/** Null when all are there, else what is in the way. */
+/** Null if all are installed, otherwise the problem. */
 function install() {
   const missing = Object.entries(AGENTS).filter(([, agent]) => !isInstalled(agent));
   if (missing.length === 0) return null;
@@ -44,7 +44,7 @@ function install() {
   } catch (error) {
     return error.message;
   }
-  // Claude Code puts its program in place by a script of its package.
+  // Claude Code installs its program with a package script.
   const options = ['--ignore-scripts=false', '--prefer-offline', '--fetch-retries=1'];
   const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
   const npm = spawnSync('npm', ['install', '--prefix', cache, '--save-exact', ...options, ...quiet, ...packages], {
@@ -58,7 +58,7 @@ function install() {
   return still === undefined ? null : `${still} was installed, and does not run`;
 }
 
-/** By its own word: a package can be there without its program. */
+/** By its own output: a package can be installed without its program. */
 function isInstalled({ program, version }) {
   const { stdout } = spawnSync(join(cache, 'node_modules/.bin', program), ['--version'], { encoding: 'utf8' });
   return stdout?.split(/\s+/).includes(version) ?? false;

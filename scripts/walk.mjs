@@ -1,9 +1,9 @@
-// npm run walk              count the source files that two typical runs execute, and compare with the limits
-// npm run walk -- --list    the same, with the paths of the files
+// npm run walk              count the source files that two typical runs execute, and compare with the limits npm run
+// walk -- --list    the same, with the paths of the files
 //
-// A file counts if `meow run` calls one of its functions; what a module does while it is loaded does not count, nor do the
-// processes that the run starts. The coverage of V8 says which functions of the bundles in dist/ are called, and the source
-// maps of the bundles say where these come from. Build before you call it.
+// A file counts if `meow run` calls one of its functions; code that runs while a module is loaded does not count, nor
+// do child processes. V8's coverage says which functions of the bundles in dist/ are called, and the source maps of the
+// bundles say which files they come from. Build before you call it.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** NODE_V8_COVERAGE would leave out bundles that are not loaded by Node's own loader, and would count child processes. */
+/** NODE_V8_COVERAGE would omit bundles that Node's own loader does not load, and would count child processes. */
 const HOOK = `
 const { Session } = require('node:inspector');
 const session = new Session();
@@ -29,7 +29,7 @@ process.on('exit', () => {
 });
 `;
 
-/** Of bundles that have been read. */
+/** Source maps of bundles that have been read. */
 const maps = new Map();
 
 const WALKS = [
@@ -47,7 +47,7 @@ try {
 function walkAll() {
   const program = join(folder, 'program');
   for (const part of ['bin', 'lib', 'dist', 'package.json']) {
-    // V8 does not count the calls of functions that come from a code cache.
+    // V8 does not count the calls of functions from a code cache.
     cpSync(join(root, part), join(program, part), { recursive: true, filter: (path) => !path.endsWith('.cache') });
   }
   for (const { name, limit, run } of WALKS) {
@@ -98,9 +98,9 @@ function executedFiles(args, cwd) {
   return [...files].toSorted((a, b) => (a < b ? -1 : 1));
 }
 
-/** Where in a bundle the functions begin that were called, without those that are called while a module is loaded. */
+/** Start offsets in a bundle of the functions that were called, except calls while a module is loaded. */
 function offsetsCalled(bundle, functions) {
-  // A bundle that meow loads by itself is within the wrapper of a module.
+  // A bundle that meow loads by itself is inside the wrapper of a module.
   const length = readFileSync(join(root, 'dist', bundle)).length;
   const isWrapped = functions.some(({ ranges: [{ endOffset }] }) => endOffset > length);
   const shift = isWrapped ? Module.wrapper[0].length : 0;
@@ -111,7 +111,7 @@ function offsetsCalled(bundle, functions) {
   )) {
     const [{ startOffset, endOffset, count }] = ranges;
     while (enclosing.length > 0 && enclosing.at(-1).endOffset <= startOffset) enclosing.pop();
-    // esbuild names the function around a module that is loaded later after its file.
+    // esbuild names the function around a lazily loaded module after its file.
     const isTopLevel = startOffset <= shift || functionName.includes('/');
     const isCalledByLoading = functionName === '' && (enclosing.at(-1)?.isTopLevel ?? true);
     if (count > 0 && !isTopLevel && !isCalledByLoading) offsets.push(startOffset - shift);

@@ -1,4 +1,4 @@
-// An agent that dies in the middle of its work; and one that dies together with the engine.
+// An agent that dies during its work; and one that dies together with the engine.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig } from './rig/agent-rig.ts';
@@ -9,7 +9,7 @@ import { agentStep, killStep, spawnStep, step } from './rig/steps.ts';
 
 const HEADLESS = 'channel = "headless"';
 
-/** Holds every answer to the second prompt back, until it is let go. */
+/** Holds every answer to the second prompt back, until it is released. */
 function slow(hold: Promise<void>): ReturnType<typeof onPrompts> {
   return onPrompts({
     'Count them.': report('count=3'),
@@ -30,7 +30,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     'needs = ["start"]\noutputs = { count = { type = "number" } }',
   );
   const paint = agentStep('paint', agent, 'Now paint them.', 'needs = ["count"]\noutputs = { colour = {} }');
-  // One that finds what a killed one had locked takes its time to end.
+  // An agent that finds a lock of a killed one takes time to exit.
   const stop = killStep('stop', agent, 'needs = ["paint"]\ngraceful = false');
 
   test('fails its step when it is killed', async () => {
@@ -45,7 +45,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     expect(steps['paint']).toMatchObject({ status: 'failed', error: { type: 'agent_crashed' } });
   });
 
-  test('is started anew in its session when it was lost together with the engine', async () => {
+  test('is started again in its session if it was lost together with the engine', async () => {
     const { hold, letGo } = latch();
     await using stage = await AgentRig.setup(slow(hold));
     stage.workflow(spawnStep('start', agent, channel), count, paint, stop);
@@ -62,7 +62,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     expect(new Set(stage.model.turns.map(({ session }) => session)).size).toBe(1);
   });
 
-  test('is started anew when it was lost before it had anything to do', async () => {
+  test('is started again if it was lost before it had any work', async () => {
     await using stage = await AgentRig.setup(onPrompts({ 'Count them.': report('count=3') }));
     stage.workflow(
       spawnStep('start', agent, channel),

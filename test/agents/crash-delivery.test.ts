@@ -1,5 +1,5 @@
-// An engine that dies while it hands a prompt to an agent in a terminal: the next one finds the agent where it was, and the
-// agent has the prompt once.
+// An engine that dies while it delivers a prompt to an agent in a terminal: the next one finds the agent, and the agent
+// gets the prompt once.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig } from './rig/agent-rig.ts';
@@ -7,16 +7,16 @@ import { AGENTS_INSTALLED } from './rig/real-agents.ts';
 import { onPrompts, report } from './rig/scripts.ts';
 import { agentStep, killStep, spawnStep } from './rig/steps.ts';
 
-describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s has its prompt once', (agent) => {
+describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s gets its prompt once', (agent) => {
   test.each([
-    ['before anything was done about it', 'after:"delivery":"sending"'],
-    ['before it was pasted', 'after:{"kind":"put"}'],
-    ['when it stood in the input', 'before:{"kind":"submitted"}'],
-    ['before it was submitted', 'after:{"kind":"submitted"}'],
-    ['when the agent had just confirmed it', 'before:{"kind":"accepted"}'],
-    ['before that was written down', 'before:"delivery":"accepted"'],
-    ['when it had just reported', 'after:"step-completing"'],
-  ])('though the engine died %s', async (_when, moment) => {
+    ['before it starts the delivery', 'after:"delivery":"sending"'],
+    ['before it pastes the prompt', 'after:{"kind":"put"}'],
+    ['when the prompt is in the input', 'before:{"kind":"submitted"}'],
+    ['before it submits the prompt', 'after:{"kind":"submitted"}'],
+    ['when the agent has just confirmed it', 'before:{"kind":"accepted"}'],
+    ['before that is recorded', 'before:"delivery":"accepted"'],
+    ['when the agent has just reported', 'after:"step-completing"'],
+  ])('even if the engine dies %s', async (_when, moment) => {
     await using stage = await AgentRig.setup(onPrompts({ 'Count\nthem.': report('count=3') }));
     stage.workflow(
       spawnStep('start', agent),

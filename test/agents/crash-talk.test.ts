@@ -1,4 +1,4 @@
-// An engine that dies while something is to be said between agents, people and the run: it is said to the next one.
+// An engine that dies while agents, people and the run communicate: the next engine receives the messages.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
@@ -11,7 +11,7 @@ import { agentStep, killStep, spawnStep, step, toolEventsStep } from './rig/step
 const OUTPUTS = 'outputs = { count = { type = "number", required = true } }';
 
 describe.skipIf(!AGENTS_INSTALLED)('an engine dies', () => {
-  test('before an event comes, and it is heard all the same', async () => {
+  test('before an event arrives, and the event is still processed', async () => {
     await using stage = await AgentRig.setup((request): Reply => {
       const look = 'touch looking; until [ -e go ]; do sleep 0.05; done; echo nothing here';
       if (request.last.startsWith('Look around.')) return { call: [shellCall(request, look)] };
@@ -39,7 +39,7 @@ describe.skipIf(!AGENTS_INSTALLED)('an engine dies', () => {
     expect(steps['watch']?.outputs).toMatchObject({ outcome: 'true' });
   });
 
-  test.each(['claude', 'codex'] as const)('and %s, which stops meanwhile, is told its task again', async (agent) => {
+  test.each(['claude', 'codex'] as const)('and %s, which stops meanwhile, gets its task again', async (agent) => {
     const { hold, letGo } = latch();
     await using stage = await AgentRig.setup(
       onPrompts({
@@ -67,7 +67,7 @@ describe.skipIf(!AGENTS_INSTALLED)('an engine dies', () => {
     ['claude', '--permission-mode manual'],
     ['codex', '-a on-request -s read-only'],
   ] as const)('while a question of %s waits', (agent, args) => {
-    test.each(['before', 'after'])('and what a person decides %s there is another counts', async (order) => {
+    test.each(['before', 'after'])('and a person’s decision %s the next engine starts counts', async (order) => {
       await using stage = await AgentRig.setup(asking());
       stage.workflow(
         spawnStep('start', agent, `spawn_args = "${args}"`),

@@ -1,4 +1,4 @@
-// An engine that dies while agents work: they work on, and the next engine takes up what has become of it.
+// An engine that dies while agents work: they continue, and the next engine uses their results.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig } from './rig/agent-rig.ts';
@@ -18,9 +18,9 @@ describe.skipIf(!AGENTS_INSTALLED)('an engine dies', () => {
     ['codex', 'without a terminal', 'channel = "headless"'],
   ] as const)('while %s works %s', (agent, _where, channel) => {
     test.each([
-      ['while there is none', 'before'],
-      ['when there is another', 'after'],
-    ])('what it reports %s is taken', async (_when, order) => {
+      ['without an engine', 'before'],
+      ['to the next engine', 'after'],
+    ])('a report %s is accepted', async (_when, order) => {
       const { hold, letGo } = latch();
       await using stage = await AgentRig.setup(
         onPrompts({ 'Count them.': (request) => ({ ...report('count=3')(request), hold }) }),
@@ -51,7 +51,7 @@ describe.skipIf(!AGENTS_INSTALLED)('an engine dies', () => {
     });
   });
 
-  test('between two agents, and what the one has found is used by the other', async () => {
+  test('between two agents, and the second uses the result of the first', async () => {
     const { hold, letGo } = latch();
     await using stage = await AgentRig.setup(
       onPrompts({
@@ -78,7 +78,7 @@ describe.skipIf(!AGENTS_INSTALLED)('an engine dies', () => {
   });
 
   test.each(['claude', 'codex'] as const)(
-    'after a report of %s was refused, and the mended one is taken',
+    'after a report of %s was rejected, and the corrected one is accepted',
     async (agent) => {
       const { hold, letGo } = latch();
       await using stage = await AgentRig.setup((request): Reply => {

@@ -1,5 +1,5 @@
-// An agent in a terminal whose model fails comes to rest, and its step fails with what the provider said: told by a hook, or by
-// the screen where there is none.
+// An agent in a terminal whose model fails becomes idle, and its step fails with the provider's message, from a hook or
+// from the screen.
 
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
@@ -16,7 +16,7 @@ const BAD: ModelError = {
 };
 const DOWN: ModelError = { status: 500, type: 'server_error', message: 'down' };
 
-/** It is given a minute to go on by itself. */
+/** It has a minute to continue by itself. */
 const FAILS_MS = 100_000;
 
 async function failed(stage: AgentRig, step: string): Promise<void> {

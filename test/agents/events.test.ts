@@ -1,4 +1,4 @@
-// What an agent's own hooks tell a run.
+// Events from an agent's own hooks.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig } from './rig/agent-rig.ts';
@@ -7,10 +7,10 @@ import { AGENTS_INSTALLED } from './rig/real-agents.ts';
 import { agentStep, killStep, spawnStep, step, toolEventsStep } from './rig/steps.ts';
 
 describe.skipIf(!AGENTS_INSTALLED)('hooks of Claude Code', () => {
-  test('a branch goes on as soon as the agent has used a tool', async () => {
+  test('a branch continues as soon as the agent has used a tool', async () => {
     await using stage = await AgentRig.setup((request) => {
       if (request.last.startsWith('Look around.')) return { call: [shellCall(request, 'echo nothing here')] };
-      // It reports only when the event has come through.
+      // It reports only after the event has arrived.
       const isHeard = request.last.includes('nothing here');
       return isHeard
         ? { call: [shellCall(request, 'until [ -e heard ]; do sleep 0.05; done; meow done')] }

@@ -1,5 +1,4 @@
-// What an agent asks in a folder in which it has never been stands in its way at the start: a gate says so, and how to be
-// rid of it.
+// A dialog in a new folder blocks the start of an agent: it becomes a gate with advice.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
@@ -21,7 +20,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     return stage;
   }
 
-  test('waits for a person, and begins when that one approves', async () => {
+  test('waits for a person, and starts after the approval', async () => {
     await using stage = await unknown();
     const run = stage.run();
     const gate = await stage.gate('start');
@@ -33,7 +32,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     await stage.leftNothing();
   });
 
-  test('still waits when the engine has died, and begins when a person approves', async () => {
+  test('still waits after the engine has died, and starts after the approval', async () => {
     await using stage = await unknown();
     const run = stage.run();
     const gate = await stage.gate('start');
@@ -46,7 +45,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     await stage.leftNothing();
   });
 
-  test('is not started where a person rejects it', async () => {
+  test('is not started after a rejection', async () => {
     await using stage = await unknown();
     const run = stage.run();
     const gate = await stage.gate('start');

@@ -1,4 +1,4 @@
-// The real agents, headless, against the scripted model: whether the rig holds.
+// The real agents, headless, against the scripted model: a test of the rig.
 
 import { describe, expect, test } from 'vitest';
 import { Live, Rig } from '../rig/rig.ts';
@@ -7,7 +7,7 @@ import type { Reply, ModelRequest } from './rig/model-talk.ts';
 import { shellCall } from './rig/model-talk.ts';
 import { AGENTS_INSTALLED, CLAUDE, CODEX, furnish } from './rig/real-agents.ts';
 
-/** Has a file made, then tells what the tool has said. */
+/** Creates a file, then repeats the output of the tool. */
 function twoTurns(request: ModelRequest): Reply {
   return request.last === 'make it'
     ? { call: [shellCall(request, 'echo made | tee made.txt')] }
@@ -22,7 +22,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
   },
   { name: 'Codex', provider: 'openai', command: [CODEX, 'exec', '-s', 'danger-full-access', 'make it'] },
 ])('$name', ({ provider, command: [program = '', ...args] }) => {
-  test('runs a tool that the model calls, and tells it the result', async () => {
+  test('runs a tool that the model calls, and returns the result', async () => {
     await using model = await ModelServer.start(twoTurns);
     await using rig = await Rig.setup();
     const environment = { ...rig.environment, ...furnish(rig.home, { model, trusted: [rig.folder] }) };
@@ -35,7 +35,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     expect(new Set(model.turns.map(({ session }) => session)).size).toBe(1);
   });
 
-  test('ends in failure when the model does', async () => {
+  test('fails when the model fails', async () => {
     await using model = await ModelServer.start(() => ({ error: { status: 400, message: 'not today' } }));
     await using rig = await Rig.setup();
     const environment = { ...rig.environment, ...furnish(rig.home, { model, trusted: [rig.folder] }) };

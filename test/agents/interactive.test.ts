@@ -1,4 +1,4 @@
-// The real agents in a terminal: a furnished home spares them the questions that they ask new users, and only those.
+// The real agents in a terminal: a prepared home avoids the dialogs for new users, and only those.
 
 import { describe, expect, test } from 'vitest';
 import { Rig } from '../rig/rig.ts';
@@ -12,7 +12,7 @@ describe.skipIf(!AGENTS_INSTALLED)('in a terminal', () => {
   test.each([
     { name: 'Claude Code', command: 'claude --permission-mode manual' },
     { name: 'Codex', command: 'codex --no-daemon' },
-  ])('$name begins to work in a furnished home without a question', async ({ command }) => {
+  ])('$name starts to work without a dialog in a prepared home', async ({ command }) => {
     await using model = await ModelServer.start(() => ({ say: 'at your service' }));
     await using rig = await Rig.setup();
     using terminal = open(rig, `${command} 'are you there?'`, furnish(rig.home, { model, trusted: [rig.folder] }));
@@ -23,7 +23,7 @@ describe.skipIf(!AGENTS_INSTALLED)('in a terminal', () => {
   test.each([
     { name: 'Claude Code', command: 'claude --permission-mode manual', question: /Yes, I trust this folder/ },
     { name: 'Codex', command: 'codex --no-daemon', question: /Trust this folder\?/ },
-  ])('$name asks about a folder that the home does not know', async ({ command, question }) => {
+  ])('$name asks about a folder that is new to the home', async ({ command, question }) => {
     await using model = await ModelServer.start(() => ({ say: 'at your service' }));
     await using rig = await Rig.setup();
     using terminal = open(rig, command, furnish(rig.home, { model, trusted: [] }));

@@ -1,4 +1,5 @@
-// An agent that has used up what it may use: its step is parked until the limit ends, and that is no failed attempt.
+// An agent that has reached its usage limit: its step is parked until the limit resets, and that is not a failed
+// attempt.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
@@ -10,7 +11,7 @@ import { agentStep, killStep, spawnStep } from './rig/steps.ts';
 const GO = onPrompts({ 'Go.': report('far=true') });
 const OUTPUTS = 'outputs = { far = { type = "boolean", required = true } }';
 
-/** As the provider says it to those with a subscription. */
+/** The provider's format for subscribers. */
 function limitError({ provider }: ModelRequest, resetsAt: number): ModelError {
   const seconds = Math.floor(resetsAt / 1_000);
   const message = 'no more for now';
@@ -27,7 +28,7 @@ function limitError({ provider }: ModelRequest, resetsAt: number): ModelError {
 }
 
 describe.skipIf(!AGENTS_INSTALLED)('a usage limit', () => {
-  test('parks a step, which goes on when the limit has ended', async () => {
+  test('parks a step, which continues when the limit resets', async () => {
     let resetsAt = 0;
     const script = (request: ModelRequest): ReturnType<typeof GO> => {
       if (resetsAt === 0) resetsAt = Math.ceil(Date.now() / 1_000) * 1_000 + 1_000;

@@ -1,10 +1,10 @@
-// The scripted model, asked as the agents ask it.
+// The scripted model, with requests as agents send them.
 
 import { expect, test } from 'vitest';
 import { ModelServer } from './rig/model-server.ts';
 import { INPUT_TOKENS, latch, OUTPUT_TOKENS } from './rig/model-talk.ts';
 
-test('a prompt in Messages is answered with what the script says', async () => {
+test('a prompt in Messages is answered as the script says', async () => {
   await using model = await ModelServer.start(({ last }) => ({ say: `you said ${last}` }));
   const reply = await messages(model, { messages: [{ role: 'user', content: 'hello' }] });
   expect(await reply.json()).toMatchObject({
@@ -15,7 +15,7 @@ test('a prompt in Messages is answered with what the script says', async () => {
   });
 });
 
-test('a stream in Messages brings text, then calls', async () => {
+test('a stream in Messages has text, then calls', async () => {
   await using model = await ModelServer.start(() => ({
     say: 'well',
     call: [{ tool: 'Bash', input: { command: 'ls' } }],
@@ -38,7 +38,7 @@ test('a stream in Messages brings text, then calls', async () => {
   expect(events[7]).toMatchObject({ delta: { stop_reason: 'tool_use' } });
 });
 
-test('a stream in Responses brings text, then calls, those of a namespace by both its names', async () => {
+test('a stream in Responses has text, then calls, with both names for those of a namespace', async () => {
   const call = [
     { tool: 'exec_command', input: { cmd: 'ls' } },
     { tool: 'mcp__meow__done', input: { text: 'x' } },
@@ -64,7 +64,7 @@ test('a stream in Responses brings text, then calls, those of a namespace by bot
   expect(model.turns[0]?.tools).toEqual(['exec_command', 'mcp__meow__done']);
 });
 
-test('a script is told who said what, and what was said last', async () => {
+test('a script sees the conversation and the last message', async () => {
   await using model = await ModelServer.start(() => ({ say: 'fine' }));
   await messages(model, {
     messages: [
@@ -107,7 +107,7 @@ test('a script is told who said what, and what was said last', async () => {
   expect([first?.last, second?.last]).toEqual(['a b', 'a b']);
 });
 
-test('what agents ask on their own account never reaches the script', async () => {
+test('an agent’s own requests never reach the script', async () => {
   await using model = await ModelServer.start(() => {
     throw new Error('the script was asked');
   });
@@ -125,7 +125,7 @@ test('what agents ask on their own account never reaches the script', async () =
   expect(model.log).toHaveLength(6);
 });
 
-test('an error is sent as the provider would send it', async () => {
+test('an error has the format of the provider', async () => {
   const error = {
     status: 429,
     type: 'usage_limit_reached',
@@ -142,7 +142,7 @@ test('an error is sent as the provider would send it', async () => {
   expect([second.status, await second.json()]).toEqual([429, { error: details }]);
 });
 
-test('a held reply says its text at once and the rest when it is let go', async () => {
+test('a held reply sends its text at once and the rest when it is released', async () => {
   const { hold, letGo } = latch();
   await using model = await ModelServer.start(() => ({ say: 'wait', hold }));
   const reply = await messages(model, { stream: true, messages: [{ role: 'user', content: 'go' }] });
@@ -156,7 +156,7 @@ test('a held reply says its text at once and the rest when it is let go', async 
   expect(seen).toContain('message_stop');
 });
 
-test('an agent that is gone while its reply is held does no harm', async () => {
+test('an agent that dies while its reply is held does no harm', async () => {
   const { hold, letGo } = latch();
   await using model = await ModelServer.start(({ last }) => (last === 'go' ? { say: 'wait', hold } : { say: 'fine' }));
   const agent = new AbortController();
@@ -169,7 +169,7 @@ test('an agent that is gone while its reply is held does no harm', async () => {
   expect(await next.json()).toMatchObject({ content: [{ text: 'fine' }] });
 });
 
-test('a turn can be awaited before it comes and after', async () => {
+test('a turn can be awaited before or after it arrives', async () => {
   await using model = await ModelServer.start(() => ({ say: 'fine' }));
   const before = model.asked(({ last }) => last === 'second');
   await messages(model, { messages: [{ role: 'user', content: 'first' }] });

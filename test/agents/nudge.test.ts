@@ -1,4 +1,4 @@
-// An agent that stops in the middle of its step is told its task again, by its own hook.
+// An agent that stops during its step gets its task again, from its own hook.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig } from './rig/agent-rig.ts';
@@ -20,7 +20,7 @@ const FORGETFUL: Script = onPrompts({
 const OUTPUTS = 'outputs = { things = { type = "number", required = true } }';
 
 describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s', (agent) => {
-  test('goes on when it stops before it has reported', async () => {
+  test('continues when it stops before it has reported', async () => {
     await using stage = await AgentRig.setup(FORGETFUL);
     stage.workflow(
       spawnStep('start', agent),
@@ -34,7 +34,7 @@ describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s', (age
     expect(nudges[0]?.last).toMatch(/Tidy up\.\n[^]*meow done --output things=/);
   });
 
-  test('is left alone when a person talks with it', async () => {
+  test('is left alone while a person talks with it', async () => {
     await using stage = await AgentRig.setup(FORGETFUL);
     stage.workflow(
       spawnStep('start', agent),

@@ -1,4 +1,4 @@
-// A permission that an agent asks for in its terminal becomes a gate.
+// A permission request in an agent's terminal becomes a gate.
 
 import { describe, expect, test } from 'vitest';
 import { until } from '../rig/rig.ts';
@@ -30,7 +30,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     return stage;
   }
 
-  test('goes on when a person approves what it asks', async () => {
+  test('continues after a person’s approval', async () => {
     await using stage = await asks();
     const run = stage.run();
     const gate = await stage.gate('make');
@@ -43,7 +43,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     expect(stage.timesPrompted('Make it.')).toBe(1);
   });
 
-  test('does not do what a person rejects, and takes what it is told instead', async () => {
+  test('does not do what a person rejects, and follows the person’s instruction instead', async () => {
     await using stage = await asks();
     const run = stage.run();
     const gate = await stage.gate('make');
@@ -55,7 +55,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     expect(stage.rig.exists('made')).toBe(false);
   });
 
-  test('is told to go on without what a person rejects, and reports', async () => {
+  test('is told to continue without the rejected action, and reports', async () => {
     await using stage = await asks();
     const run = stage.run();
     const gate = await stage.gate('make');
@@ -68,7 +68,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     expect(told[0]?.last).toContain('\n\nMake it.\n');
   });
 
-  test('is not told again by a run that has paused before what it asks, and goes on when that is approved', async () => {
+  test('is not prompted again after the run paused at its dialog, and continues after the approval', async () => {
     await using stage = await asks();
     expect((await stage.meow('run', 'w.meow.toml', '--id', RUN, '--no-wait')).code).toBe(3);
     const run = stage.resume();
@@ -80,7 +80,7 @@ describe.skipIf(!AGENTS_INSTALLED).each([
     expect(stage.timesPrompted('Make it.')).toBe(1);
   });
 
-  test('asks nobody any more once it was answered in its terminal', async () => {
+  test('no longer asks once it was answered in its terminal', async () => {
     const { hold, letGo } = latch();
     await using stage = await asks(asking(hold));
     const run = stage.run();

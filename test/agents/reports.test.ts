@@ -1,4 +1,4 @@
-// What agents report is checked against what the step asks for, however they report and wherever they run.
+// Reports of agents are checked against the step's outputs, whatever the way of reporting and the channel.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig } from './rig/agent-rig.ts';
@@ -10,7 +10,7 @@ import { agentStep, killStep, spawnStep } from './rig/steps.ts';
 
 const OUTPUTS = 'outputs = { summary = { required = true }, count = { type = "number", required = true } }';
 
-/** A model that reports wrongly at first, and rightly once it is told what was wrong. */
+/** A model whose first report is wrong, and correct after the rejection. */
 function learner(wrong: (request: ModelRequest) => Call, right: (request: ModelRequest) => Call): Script {
   return (request) => {
     if (request.conversation.every(({ by }) => by !== 'tool')) return { call: [wrong(request)] };
@@ -30,13 +30,13 @@ const BY_TOOL = learner(
 describe.skipIf(!AGENTS_INSTALLED).each([
   { agent: 'claude', where: 'a terminal', channel: '' },
   { agent: 'codex', where: 'a terminal', channel: '' },
-  { agent: 'claude', where: 'no terminal', channel: 'channel = "headless"' },
-  { agent: 'codex', where: 'no terminal', channel: 'channel = "headless"' },
+  { agent: 'claude', where: 'headless mode', channel: 'channel = "headless"' },
+  { agent: 'codex', where: 'headless mode', channel: 'channel = "headless"' },
 ] as const)('$agent in $where', ({ agent, channel }) => {
   test.each([
     { means: 'command', wrong: 'of the wrong type', script: BY_COMMAND, told: /Invalid outputs[^]*✗ count/ },
-    { means: 'tool', wrong: 'that lacks something', script: BY_TOOL, told: /Missing required outputs[^]*✗ count/ },
-  ])('is told of a report $wrong by the $means, and mends it', async ({ script, told }) => {
+    { means: 'tool', wrong: 'with a missing output', script: BY_TOOL, told: /Missing required outputs[^]*✗ count/ },
+  ])('is told about a report $wrong by the $means, and corrects it', async ({ script, told }) => {
     await using stage = await AgentRig.setup(script);
     stage.workflow(
       spawnStep('start', agent, channel),

@@ -1,5 +1,5 @@
-// Sessions: an agent remembers in its own what it was told, another may go on with it or with a copy of it; and what that
-// costs, where the agent tells.
+// Sessions: an agent remembers its session, another may continue it or a fork of it; and the costs, if the agent
+// reports them.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
@@ -20,7 +20,7 @@ const ANSWERS = {
 const ANSWERING = onPrompts(Object.fromEntries(Object.entries(ANSWERS).map(([prompt, text]) => [prompt, say(text)])));
 const REPORTING = onPrompts(Object.fromEntries(Object.keys(ANSWERS).map((prompt) => [prompt, report()])));
 
-/** Three prompts in one session; a copy of it goes its own way; then another agent takes the session up. */
+/** Three prompts in one session; a fork of it; then another agent resumes the session. */
 function workflow(agent: AgentName, channel: 'headless' | 'terminal'): readonly string[] {
   const on = `channel = "${channel}"`;
   const inSession = `${on}\nresume_session = "{{session.outputs.id}}"`;
@@ -51,7 +51,7 @@ function workflow(agent: AgentName, channel: 'headless' | 'terminal'): readonly 
 }
 
 describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s', (agent) => {
-  test('goes on in its session without a terminal, and a turn costs what it has added', async () => {
+  test('continues its session headless, and a turn costs what it has added', async () => {
     await using stage = await AgentRig.setup(ANSWERING);
     stage.workflow(...workflow(agent, 'headless'));
     const { steps, cost } = await stage.done(stage.run());
@@ -70,7 +70,7 @@ describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s', (age
     }
   });
 
-  test('goes on in its session in terminals', async () => {
+  test('continues its session in terminals', async () => {
     await using stage = await AgentRig.setup(REPORTING);
     stage.workflow(...workflow(agent, 'terminal'));
     const { cost } = await stage.done(stage.run());
@@ -79,7 +79,7 @@ describe.skipIf(!AGENTS_INSTALLED).each(['claude', 'codex'] as const)('%s', (age
   });
 });
 
-/** The copy has what was said before it was made, and nobody else has what was said to it. */
+/** The fork has the history from before it was made, and no other session has the fork's history. */
 function checkSessions({ model }: AgentRig): void {
   const prompted = model.turns.filter(({ last }) => Object.keys(ANSWERS).some((prompt) => last.startsWith(prompt)));
   expect(prompted.map(told)).toEqual([
@@ -94,7 +94,7 @@ function checkSessions({ model }: AgentRig): void {
   expect(fork).not.toBe(first);
 }
 
-/** The first line of each prompt: what follows tells how to report. */
+/** The first line of each prompt; the rest says how to report. */
 function told({ conversation }: ModelRequest): readonly (string | undefined)[] {
   return conversation.flatMap(({ by, text }) => (by === 'user' ? [text.split('\n')[0]] : []));
 }

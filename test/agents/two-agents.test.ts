@@ -1,4 +1,4 @@
-// Claude Code and Codex in one run, each in a terminal of its own.
+// Claude Code and Codex in one run, each in its own terminal.
 
 import { describe, expect, test } from 'vitest';
 import { AgentRig, RUN } from './rig/agent-rig.ts';
@@ -6,8 +6,8 @@ import { AGENTS_INSTALLED } from './rig/real-agents.ts';
 import { onPrompts, report } from './rig/scripts.ts';
 import { agentStep, killStep, spawnStep } from './rig/steps.ts';
 
-describe.skipIf(!AGENTS_INSTALLED)('two agents side by side', () => {
-  test('one goes on with what the other has found, and nothing is left of them but what they printed', async () => {
+describe.skipIf(!AGENTS_INSTALLED)('two parallel agents', () => {
+  test('one continues with the result of the other, and only their output is left', async () => {
     const script = onPrompts({
       'Name a colour.': report('colour=teal'),
       'Paint it teal.': report('done=true', 'coats=2'),
@@ -39,7 +39,7 @@ describe.skipIf(!AGENTS_INSTALLED)('two agents side by side', () => {
     expect(steps['judge']).toMatchObject({ outputs: { enough: 'yes' }, delivery: 'accepted', attempt: 1 });
     expect(agents.map((agent) => agent.status)).toEqual(['stopped', 'stopped']);
     await stage.leftNothing();
-    // Whether a program prints the spaces between words, or moves the cursor over them, is up to the moment.
+    // A program may print spaces between words, or move the cursor over them.
     const printed = (agent: string) => {
       const [file, ...others] = stage.rig
         .files(`.meow/workflows/${RUN}/agents/${agent}`)

@@ -12,14 +12,14 @@ export const SWEEP_MS = 1_800_000;
 /** More than any run of a sweep has. */
 const APPENDS_MAX = 120;
 
-/** A sample begins with one of the first few appends, which every run has, and takes so many more, so far apart. */
+/** A sample starts at one of the first few appends, which every run has, and takes SAMPLE_MAX appends, STRIDE apart. */
 const FIRST_MAX = 4;
 const SAMPLE_MAX = 4;
 const STRIDE = 8;
 
 /**
- * Two at a time. `kill` returns false if the run ended before that append. `sample`: where the sample begins, so that not
- * all sweeps kill at the same appends.
+ * Two at a time. `kill` returns false if the run ended before that append. `sample`: where the sample starts, so that
+ * not all sweeps kill at the same appends.
  */
 export async function forEveryAppend(sample: number, kill: (append: number) => Promise<boolean>): Promise<void> {
   const first = 1 + (sample % FIRST_MAX);
@@ -29,7 +29,7 @@ export async function forEveryAppend(sample: number, kill: (append: number) => P
   for (let index = 0; index < appends.length; index += 2) {
     const both = await Promise.all(appends.slice(index, index + 2).map(kill));
     killed += both.filter(Boolean).length;
-    // Fewer on a busy machine, where more records go into one append.
+    // Fewer on a busy machine, where more records share one append.
     if (both.includes(false)) return expect(killed, 'the run has hardly any appends').toBeGreaterThan(IS_WHOLE ? 2 : 0);
   }
   if (IS_WHOLE) expect.fail('the run has more appends than the sweep expects');

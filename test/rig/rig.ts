@@ -1,9 +1,9 @@
-// A project in a temporary folder, with the built `meow` to be called in it as a user would. Everything that it starts
-// carries a mark in its environment, so that nothing survives the test: not a detached engine, nor what a step left.
+// A project in a temporary folder, in which tests call the built `meow` as a user would. Every process that it starts
+// has a marker in its environment, so that nothing survives the test, neither a detached engine nor a process of a
+// step.
 //
-//   await using rig = await Rig.setup();
-//   rig.write('a.meow.toml', …);
-//   const { stdout, code } = await rig.meow('run', 'a.meow.toml');
+//   await using rig = await Rig.setup(); rig.write('a.meow.toml', …); const { stdout, code } = await rig.meow('run',
+// 'a.meow.toml');
 
 import type { ChildProcess } from 'node:child_process';
 import { execFileSync, spawn } from 'node:child_process';
@@ -27,7 +27,10 @@ const ROOT = resolve(import.meta.dirname, '../..');
 export const MEOW = join(ROOT, 'bin/meow');
 const KILL_AT_APPEND = join(ROOT, 'test/e2e/crash-sweep/kill-at-append.cjs');
 
-/** Longer than anything takes on a busy machine, where a second of work may take half a minute. Shorter than a test may. */
+/**
+ * Longer than anything takes on a busy machine, where a second of work may take half a minute. Shorter than the timeout
+ * of a test.
+ */
 const PATIENCE_MS = 120_000;
 
 const LIFE_MAX_MS = 200_000;
@@ -35,7 +38,7 @@ const LIFE_MAX_MS = 200_000;
 export interface Result {
   readonly stdout: string;
   readonly stderr: string;
-  /** As a shell would tell it: 128 and the number of the signal for one that was killed. */
+  /** As in a shell: 128 plus the number of the signal for a killed process. */
   readonly code: number;
 }
 
@@ -86,7 +89,7 @@ export class Rig implements AsyncDisposable {
     return existsSync(this.path(file));
   }
 
-  /** Everything in the project but `.git`, with a slash behind folders. */
+  /** Everything in the project except `.git`; folders end with a slash. */
   files(folder = ''): readonly string[] {
     return readdirSync(this.path(folder))
       .toSorted()
@@ -102,7 +105,7 @@ export class Rig implements AsyncDisposable {
     return this.start(...args).ended;
   }
 
-  /** With more in its environment. */
+  /** With additional environment variables. */
   meowWith(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Result> {
     return this.startWith(environment, ...args).ended;
   }
@@ -111,12 +114,12 @@ export class Rig implements AsyncDisposable {
     return new Live(MEOW, args, this.folder, { ...this.environment, ...environment });
   }
 
-  /** Killed with -9 at a moment of an append, by count, to the journal: `3:durable`. It ends by itself where there are fewer. */
+  /** Killed with -9 at a moment of the Nth append to the journal: `3:durable`. It ends by itself if there are fewer. */
   meowKilledAt(append: string, ...args: readonly string[]): Promise<Result> {
     return this.meowWith({ NODE_OPTIONS: `--require ${KILL_AT_APPEND}`, KILL_AT: append }, ...args);
   }
 
-  /** In another folder than the project. */
+  /** In another working directory than the project. */
   meowIn(folder: string, ...args: readonly string[]): Promise<Result> {
     return new Live(MEOW, args, folder, this.environment).ended;
   }
@@ -125,7 +128,7 @@ export class Rig implements AsyncDisposable {
     return new Live(MEOW, args, this.folder, this.environment);
   }
 
-  /** A line of a shell, with `meow` on its PATH. */
+  /** A shell command line, with `meow` on its PATH. */
   shell(script: string): Promise<Result> {
     const path = `${dirname(MEOW)}:${this.environment['PATH'] ?? ''}`;
     return new Live('/bin/sh', ['-c', script], this.folder, { ...this.environment, PATH: path }).ended;
@@ -146,7 +149,7 @@ export class Rig implements AsyncDisposable {
       .map(({ kind, step }) => (step === undefined ? kind : `${kind} ${step}`));
   }
 
-  /** Waits for a file that a step makes. */
+  /** Waits for a file that a step creates. */
   appears(file: string): Promise<void> {
     return until(() => this.exists(file), `${file} to appear`);
   }
@@ -162,21 +165,21 @@ export class Rig implements AsyncDisposable {
     return (JSON.parse(this.read(`.meow/workflows/${id}.yaml.lock`)) as { pid: number }).pid;
   }
 
-  /** What the rig has started and still lives. Servers of tmux are started without its mark; its home is theirs as well. */
+  /** Running processes of the rig. tmux servers are started without its marker, but have its home. */
   processes(): readonly number[] {
     return marked([`MEOW_RIG=${this.#mark}`, `HOME=${this.home}`]);
   }
 
   /**
-   * What is left of runs whose engines have ended. Those that start processes for an engine end a moment after it, when they
-   * see that their input has (launcher.ts, L2): they are waited for, and nothing else is.
+   * Processes left by ended engines. The perl helper of an engine exits shortly after it, when its stdin closes
+   * (src/drivers/spawner.ts): that is awaited, and nothing else is.
    */
   async left(): Promise<readonly number[]> {
     await until(() => !this.processes().some(isStarter), 'those that started processes to end');
     return this.processes();
   }
 
-  /** In the folder `disk`, on a file system of its own: `size=64k`, `ro`. Null where nothing may be mounted. */
+  /** In the folder `disk`, on its own file system: `size=64k`, `ro`. Null if mounting is not permitted. */
   async onDisk(options: string, commands: string): Promise<Result | null> {
     mkdirSync(this.path('disk'), { recursive: true });
     const mounted = (what: string): Promise<Result> =>
@@ -184,9 +187,9 @@ export class Rig implements AsyncDisposable {
     return (await mounted('true')).code === 0 ? mounted(commands) : null;
   }
 
-  /** As a machine that loses its power would. */
+  /** Like a power failure. */
   async killAll(): Promise<void> {
-    // One that is killed may have started another in the moment before.
+    // A killed process may have started another just before.
     await until(() => {
       const living = this.processes();
       for (const pid of living) endProcess(pid);
@@ -200,7 +203,7 @@ export class Rig implements AsyncDisposable {
   }
 }
 
-/** As much of `meow status --json` as tests look at. */
+/** The parts of `meow status --json` that tests use. */
 export interface RunObject {
   readonly id: string;
   readonly status: string;
@@ -217,7 +220,7 @@ export interface RunObject {
   readonly engine: { readonly pid: number } | null;
 }
 
-/** A process that a test talks to while it runs. */
+/** A process that a test communicates with while it runs. */
 export class Live {
   readonly ended: Promise<Result>;
   readonly process: ChildProcess;
@@ -233,7 +236,7 @@ export class Live {
     this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
       this.#stderr += text;
     });
-    // Before the test itself runs out of time: then nobody would clean up.
+    // Before the test itself times out, which would skip the cleanup.
     const deadline = setTimeout(() => this.#giveUp(), LIFE_MAX_MS);
     this.ended = new Promise((done, fail) => {
       this.process.once('error', fail);
@@ -248,7 +251,7 @@ export class Live {
 
   #giveUp(): void {
     this.process.kill('SIGKILL');
-    // What it has started may hold on to them.
+    // Its children may keep them open.
     this.process.stdout?.destroy();
     this.process.stderr?.destroy();
   }
@@ -260,13 +263,13 @@ export class Live {
     if (!said()) throw new Error(`it ended without ${pattern}:\n${this.#stdout}${this.#stderr}`);
   }
 
-  /** A signal to the process alone, as `kill` sends it. */
+  /** Sends a signal only to this process, like `kill`. */
   kill(signal: NodeJS.Signals): void {
     this.process.kill(signal);
   }
 }
 
-/** Looks until it holds. */
+/** Polls until the condition holds. */
 export async function until(holds: () => boolean, what: string): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   while (!holds()) {
@@ -275,7 +278,7 @@ export async function until(holds: () => boolean, what: string): Promise<void> {
   }
 }
 
-/** A step that leaves its pid in ID.began, waits until there is a file ID.go, and then leaves its id in `ran`. */
+/** A step that writes its pid to ID.began, waits until a file ID.go exists, and then appends its id to `ran`. */
 export function waitingStep(id: string, extra = ''): string {
   return shellStep(
     id,
@@ -288,17 +291,17 @@ export function shellStep(id: string, command: string, extra = ''): string {
   return `[[main.steps]]\nid = "${id}"\nexecutor = "shell"\ncommand = ${JSON.stringify(command)}\n${extra}\n`;
 }
 
-/** A text with every duration as T. */
+/** A text with every duration replaced by T. */
 export function timeless(text: string): string {
   return text.replaceAll(/\+\d[\d.hms]* +/g, '+T ').replaceAll(/\b\d+(\.\d+)?m?s\b/g, 'T');
 }
 
 export function isAlive(pid: number): boolean {
   try {
-    // One that is dead and not yet waited for is no more.
+    // A zombie is not alive.
     return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
   } catch {
-    return false; // there is no such process
+    return false; // The process does not exist.
   }
 }
 
@@ -311,7 +314,7 @@ function marked(marks: readonly string[]): readonly number[] {
         const environment = readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
         return marks.some((mark) => environment.includes(mark)) && isAlive(pid);
       } catch {
-        return false; // it has ended meanwhile, or is none of ours
+        return false; // It has exited meanwhile, or belongs to somebody else.
       }
     });
 }
@@ -321,7 +324,7 @@ function isStarter(pid: number): boolean {
   try {
     return /^[^\0]*\/perl\0-e\0/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'));
   } catch {
-    return false; // it has ended meanwhile
+    return false; // It has exited meanwhile.
   }
 }
 
@@ -329,6 +332,6 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has exited by itself.
   }
 }

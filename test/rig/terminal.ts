@@ -1,4 +1,4 @@
-// A real terminal: a shell in tmux, on a socket of its own. What a user would see is read from its screen.
+// A real terminal: a shell in tmux, on its own socket. Tests read the screen as a user would see it.
 
 import { execFileSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,7 @@ export class Terminal implements Disposable {
     this.#tmux('send-keys', '-t', 'main', 'Enter');
   }
 
-  /** As tmux names it: `C-c`. */
+  /** In tmux notation: `C-c`. */
   press(key: string): void {
     this.#tmux('send-keys', '-t', 'main', key);
   }
@@ -33,7 +33,7 @@ export class Terminal implements Disposable {
     this.#tmux('resize-window', '-t', 'main', '-x', String(columns), '-y', String(rows));
   }
 
-  /** What is on the screen, without blanks at the ends. */
+  /** The screen, without blanks at the ends. */
   screen(): string {
     return this.#tmux('capture-pane', '-p', '-t', 'main').replaceAll(/ +$/gm, '').trimEnd();
   }

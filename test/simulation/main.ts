@@ -1,6 +1,6 @@
 // npm run sim -- --seeds 20000      npm run sim -- --seed 42
 //
-// Exits 1 at the first seed that fails, and says how to replay it.
+// Exits with 1 at the first seed that fails, and says how to replay it.
 
 import { parseArgs } from 'node:util';
 import { simulate } from './simulate.ts';

@@ -1,6 +1,6 @@
-// Processes that outlive the engine, without a machine: the simulator's driver. They answer late, twice and out of
-// order, go on while no engine lives, and may be gone when the next one looks for them. Keeps the contract of drivers
-// (test/contracts), like the driver that it stands in for.
+// Simulated processes that outlive the engine: the simulator's driver. They answer late, twice and out of order,
+// continue while no engine lives, and may be gone when the next one searches for them. Fulfils the contract of drivers
+// (test/contracts), like the driver that it replaces.
 
 import type { Answer, Driver, Note } from '../../src/engine/ports.ts';
 import type { Effect, Outcome, Progress } from '../../src/ir/effect.ts';
@@ -8,17 +8,17 @@ import { success } from '../../src/ir/effect.ts';
 import { failure } from '../../src/ir/failure.ts';
 
 export interface ProcessWorld {
-  /** Calls after so many milliseconds of the world's time. */
+  /** Calls after this many milliseconds of simulated time. */
   after(ms: number, call: () => void): void;
   /** From 0 up to, not including, the limit. */
   chance(limit: number): number;
-  /** What the effect comes to when it ends by itself; null where it hangs until it is stopped. */
+  /** The outcome of the effect if it ends by itself; null if it hangs until it is stopped. */
   ends(effect: Effect): (() => Outcome) | null;
-  /** Told of every beginning, before it is one. */
+  /** Called before every start. */
   begins(effect: Effect): void;
-  /** Whether what it is asked of is gone. */
+  /** Whether the agent that it is for is gone. */
   absent(effect: Effect): boolean;
-  /** How many of a hundred answers are given twice. */
+  /** Percentage of answers that are given twice. */
   readonly twice: number;
 }
 
@@ -58,7 +58,7 @@ export class Processes {
     return this.#known.has(effectId);
   }
 
-  /** A driver for one life of an engine. */
+  /** A driver for one engine. */
   driver(): Driver {
     return {
       start: (effect, answer, note) => {
@@ -74,7 +74,7 @@ export class Processes {
     };
   }
 
-  /** The engine is dead: nobody hears what the processes answer until the next one asks. */
+  /** The engine is dead: nobody receives the answers of processes until the next one asks. */
   die(): void {
     this.#life += 1;
     for (const process of this.#known.values()) process.answer = null;
@@ -123,14 +123,14 @@ export class Processes {
     const process = this.#known.get(effectId);
     if (process?.state !== 'running') return;
     const stopped: Outcome = { kind: 'failure', failure: failure('stopped', 'stopped') };
-    // To end an agent is not stopped but hurried.
+    // Ending an agent is not stopped, but made more urgent.
     const ends = process.effect.spec.kind === 'kill' ? this.#world.ends(process.effect) : null;
     this.#world.after(this.#world.chance(20), () => {
       if (process.state === 'running') this.finish(effectId, ends === null ? stopped : ends());
     });
   }
 
-  /** Tells of what it does, and of questions that come and go: also too late, and in any order. */
+  /** Reports progress and dialogs: also too late, and in any order. */
   #progress({ spec }: Effect, note: Note | undefined): void {
     if (note === undefined || !TELLING.has(spec.kind)) return;
     const life = this.#life;

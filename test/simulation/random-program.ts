@@ -1,5 +1,6 @@
-// Random Programs of every shape the kernel knows: graphs with needs and wildcards, expansions, branches, iterations,
-// steps that a block performs, recoveries, gates, agents that are started and ended, and state machines with calls and returns. They end, whatever the world answers.
+// Random Programs of every shape that the kernel knows: graphs with needs and wildcards, expansions, branches,
+// iterations, steps that a block performs, recoveries, gates, agents that are started and stopped, and state machines
+// with calls and returns. They end, whatever the world answers.
 
 import type { Json } from '../../src/base/json.ts';
 import type { EffectSpec } from '../../src/ir/effect.ts';
@@ -53,7 +54,9 @@ class Maker {
     return name;
   }
 
-  /** A chain of states, each of which may call another chain, fork off a third, or go on: never backwards, so it ends. */
+  /**
+   * A chain of states, each of which may call another chain, fork a third, or continue: never backwards, so it ends.
+   */
   machine(depth: number): string {
     const length = 1 + below(this.#random, 4);
     const names = Array.from({ length }, () => this.#name('state'));
@@ -65,7 +68,7 @@ class Maker {
     return names[0] ?? '';
   }
 
-  /** A block with an agent of its own: it is started, given work, most of it one thing at a time, and perhaps ended. */
+  /** A block with its own agent: it is started, gets work, mostly one step at a time, and may be stopped. */
   crew(): string {
     const random = this.#random;
     const name = this.#name('crew');
@@ -92,7 +95,7 @@ class Maker {
       const prompt = { kind: 'prompt', agent, prompt: `do ${index}`, mode, expects: SAID } as const;
       return step(`p${index}`, ['spawn'], prompt, mode !== 'fire-forget');
     });
-    // Alone with its agent: what else that one would have done depends on when it dies.
+    // Alone with its agent: the results of other steps would depend on when the agent dies.
     const [only] = work;
     if (work.length === 1 && only !== undefined && only.agent !== null && random() < 0.2)
       work[0] = { ...only, id: 'deadly' };

@@ -1,4 +1,4 @@
-// Chance from a seed (mulberry32): the same seed gives the same run, on every machine.
+// Pseudo-random numbers from a seed (mulberry32): the same seed gives the same run, on every machine.
 
 export interface Random {
   /** From 0 up to, not including, 1. */
@@ -25,7 +25,9 @@ export function oneOf<T>(random: Random, choices: readonly T[]): T {
   return chosen;
 }
 
-/** A number that depends on the text alone: what the simulated world answers must not depend on the order of events. */
+/**
+ * A number that depends only on the text: the answers of the simulated world must not depend on the order of events.
+ */
 export function hash(text: string): number {
   let sum = 7;
   for (const character of text) sum = (Math.imul(sum, 31) + (character.codePointAt(0) ?? 0)) >>> 0;

@@ -1,6 +1,7 @@
-// One seed: a random Program is run once in a calm world, and once in a world that crashes the engine on either side of
-// every append, loses processes, repeats answers, and has people stop, pause and resume the run. Safety is watched by
-// the world (G1, G2, G5) and here (G3, G4, replay); liveness is that the rough run ends as the calm one did.
+// One seed: a random Program runs once in a calm world, and once in a world that crashes the engine before or after
+// every append, loses processes, repeats answers, and has people stop, pause and resume the run. The world checks
+// safety (G1, G2, G5), and so does this file (G3, G4, replay); liveness means that the rough run ends like the calm
+// one.
 
 import { isDeepStrictEqual } from 'node:util';
 import { Engine, fold } from '../../src/engine/loop.ts';
@@ -65,7 +66,7 @@ async function compareLives(seed: number, random: Random, program: Program): Pro
   if (!wasInterrupted(rough.records)) problems.push(...compare(wanted, got));
   problems.push(...checkEnd(got));
 
-  // Whoever resumes a failed run has its failures tried again; what was done stays as it was.
+  // Resuming a failed run retries its failures; finished steps stay as they were.
   const again = got.end === 'failed' ? await live(rough, random, { meddle: 0, problems, retries: 2 }) : got;
   problems.push(...checkEnd(again), ...checkKept(got, again), ...rough.problems);
   problems.push(...checkReplay(program, rough.records));
@@ -74,7 +75,7 @@ async function compareLives(seed: number, random: Random, program: Program): Pro
 
 const done = (): Promise<void> => Promise.resolve();
 
-/** Lives of engines, one after the other, until the run has ended for good. */
+/** Engines, one after the other, until the run has finally ended. */
 async function live(
   world: World,
   random: Random,
@@ -124,7 +125,7 @@ async function live(
   return world.durable;
 }
 
-/** Lets every promise that can settle do so: no timer, so that a seed replays exactly. */
+/** Lets every promise settle that can: no timer, so that a seed replays exactly. */
 async function quiet(): Promise<void> {
   for (let hops = 0; hops < 12; hops++) await Promise.resolve();
 }
@@ -141,7 +142,7 @@ function meddle(engine: Engine, random: Random): void {
     });
 }
 
-/** People decide each gate once, some of them before it is asked for. What they decide depends on the gate alone. */
+/** People decide each gate once, some of them before it is requested. Their decision depends only on the gate. */
 function decideGates(engine: Engine, world: World): void {
   for (const step of world.durable.inFlight.values()) {
     if (
@@ -177,14 +178,17 @@ function compare(wanted: RunState, got: RunState): string[] {
     );
 }
 
-/** A stop that was withdrawn: whether a failure was the step's own or ours cannot be told, and it is tried again. */
+/** A withdrawn stop: it is unknown whether the step itself failed or was stopped, and it is retried. */
 function wasInterrupted(records: readonly JournalRecord[]): boolean {
   return records.some(({ decisions }) =>
     decisions.some((decision) => decision.kind === 'run-resumed' && decision.withdrawn),
   );
 }
 
-/** A step that needs something within a frame that failed is skipped or not by the order of answers, and so is its run. */
+/**
+ * Whether a step is skipped that needs something in a failed frame depends on the order of answers, and so does its
+ * run.
+ */
 function reachesIntoFailure(state: RunState): boolean {
   return [...state.steps.values()].some(
     ({ skipped, frame }) =>
@@ -193,7 +197,7 @@ function reachesIntoFailure(state: RunState): boolean {
   );
 }
 
-/** In a frame that failed, what had started by then depends on the order of answers. */
+/** In a failed frame, which steps had started depends on the order of answers. */
 function dependsOnOrder(state: RunState, id: string): boolean {
   let frame = state.steps.get(id)?.frame;
   while (frame !== undefined) {
@@ -205,7 +209,7 @@ function dependsOnOrder(state: RunState, id: string): boolean {
   return false;
 }
 
-/** G4: a run that is over has no step that is not. G3: no gate is passed that nobody decided. */
+/** G4: an ended run has only ended steps. G3: no gate is passed without a decision. */
 function checkEnd(state: RunState): string[] {
   const problems: string[] = [];
   for (const step of state.steps.values()) {
@@ -220,7 +224,7 @@ function checkEnd(state: RunState): string[] {
   return problems;
 }
 
-/** G1: what was done before is done after, with the same outputs and as the same attempt. */
+/** G1: finished steps stay finished, with the same outputs and the same attempt. */
 function checkKept(before: RunState, after: RunState): string[] {
   return [...before.steps.values()].flatMap(({ id, status, attempt, outputs }) => {
     const now = after.steps.get(id);
@@ -231,7 +235,7 @@ function checkKept(before: RunState, after: RunState): string[] {
   });
 }
 
-/** Today's kernel decides what it decided, and a fold gives the state that deciding gave. */
+/** The current kernel makes the same decisions, and a fold gives the same state. */
 function checkReplay(program: Program, records: readonly JournalRecord[]): string[] {
   const state = initialState(program);
   for (const { seq, at, input, decisions } of records) {

@@ -1,10 +1,10 @@
-// A world that outlives the engine: a disk whose appends take time and may be cut off by a crash on either side of the
-// durable point, and processes that go on while no engine lives, answer late, twice and out of order, and sometimes are
-// gone when the engine comes back. Time is counted, not waited for. It watches over what the engine does:
+// A world that outlives the engine: a disk whose appends take time and may be cut off by a crash before or after the
+// durable point, and processes that continue while no engine lives, answer late, twice and out of order, and may be
+// gone when the engine comes back. Time is counted, not waited for. It checks the engine:
 //
 //   G1  no effect of a finished step is started, and none twice;
-//   G2  an attempt begins only when no other attempt of its step is alive;
-//   G5  nothing is started that the durable journal does not ask for (E2).
+//   G2  an attempt starts only when no other attempt of its step is alive;
+//   G5  nothing is started that the durable journal does not request (E2).
 
 import type { Clock, Driver, Drivers, Journal } from '../../src/engine/ports.ts';
 import type { Effect, Outcome } from '../../src/ir/effect.ts';
@@ -25,7 +25,7 @@ export class Crash extends Error {}
 /** How rough the world is. All zero: calm. */
 export interface Roughness {
   readonly crash: number;
-  /** Of the processes that run when the engine dies, how many die with it. */
+  /** The share of running processes that die with the engine. */
   readonly reboot: number;
   readonly twice: number;
 }
@@ -33,10 +33,10 @@ export interface Roughness {
 export class World {
   readonly problems: string[] = [];
   readonly records: JournalRecord[] = [];
-  /** The fold of what is on disk. */
+  /** The fold of the records on disk. */
   readonly durable: RunState;
   now = 1_000;
-  /** Every engine lives in one of these; answers and timers of a dead one go nowhere. */
+  /** The number of the current engine; answers and timers for a dead one are dropped. */
   life = 0;
 
   readonly #program: Program;
@@ -45,9 +45,9 @@ export class World {
   readonly #queue: { readonly at: number; readonly order: number; readonly call: () => void }[] = [];
   readonly #processes: Processes;
   readonly #finishes = new Map<string, number>();
-  /** Agents that live, whether or not an engine does. */
+  /** Running agents, whether or not an engine lives. */
   readonly #there = new Set<string>();
-  /** Prompts whose agent has done what they ask for. */
+  /** Prompts whose agent has finished the work. */
   readonly #worked = new Set<string>();
   #order = 0;
 
@@ -60,14 +60,14 @@ export class World {
       after: (ms, call) => this.after(ms, call),
       chance: (limit) => below(random, limit),
       begins: (effect) => this.#watchBeginning(effect),
-      // The engine has not heard yet that the agent died with the one before.
+      // The engine does not know yet that the agent died with the previous engine.
       absent: ({ spec }) => OF_AGENTS.has(spec.kind) && !this.#there.has(agentOf(spec)),
       ends: (effect) => (this.#hangs(effect) ? null : () => this.#outcomeOf(effect)),
       twice: roughness.twice * 100,
     });
   }
 
-  /** The next thing that happens, or false where nothing will. */
+  /** Performs the next event, or returns false if there is none. */
   happen(): boolean {
     let least = 0;
     for (const [index, { at, order }] of this.#queue.entries()) {
@@ -86,12 +86,12 @@ export class World {
     this.#queue.push({ at: this.now + ms, order: this.#order, call });
   }
 
-  /** The engine is dead: what it had asked for goes on without it, or not. */
+  /** The engine is dead: its effects continue without it, or not. */
   die(): void {
     this.life += 1;
     this.#processes.die();
     for (const { id, spec } of this.#processes.running) {
-      // What is asked of an agent is lost with the agent, and not without it; to end one is done again when it was cut off.
+      // Effects of an agent are lost only with the agent; ending an agent is repeated after an interruption.
       if (OF_AGENTS.has(spec.kind) || spec.kind === 'kill' || this.#random() >= this.#roughness.reboot) continue;
       this.#processes.lose(id);
     }
@@ -151,7 +151,7 @@ export class World {
     return { command: driver, turn: driver, read: driver, ...agents };
   }
 
-  /** What agents would report by now: those that have done their work, and have not been heard. */
+  /** Pending reports of agents that have finished their work. */
   reports(): readonly { readonly step: string; readonly outputs: Outputs }[] {
     return this.#processes.running
       .filter(({ id, spec }) => spec.kind === 'prompt' && spec.mode !== 'fire-forget' && this.#worked.has(id))
@@ -182,14 +182,14 @@ export class World {
     if (spec.kind === 'spawn' && this.#there.has(agent))
       this.problems.push(`${effect.id} starts an agent that is there`);
     if (spec.kind !== 'prompt') return;
-    // Some tasks are the end of their agent.
+    // Some tasks kill their agent.
     const deadly = effect.step.endsWith('deadly');
     this.after(1 + below(this.#random, 60), () => (deadly ? this.#crash(effect, agent) : this.#worked.add(effect.id)));
     if (this.#processes.knows(effect.id)) this.problems.push(`G1: ${effect.id} is started twice`);
     if (!this.#accounted(effect))
       this.problems.push(`G5: ${effect.id} is started, and the journal does not ask for it`);
     for (const other of this.#processes.running) {
-      // What an agent owes has no attempts: it is attended to until it is ended.
+      // Attending an agent has no attempts: it lasts until the agent is stopped.
       if (other.step === effect.step && other.spec.kind === spec.kind)
         this.problems.push(`G2: ${effect.id} is started while ${other.id} lives`);
     }
@@ -213,7 +213,7 @@ export class World {
   }
 
   #temperOf(effect: Effect): Outcome {
-    // One that is started anew was started before.
+    // An agent that is started again was started before.
     if (effect.step.startsWith('@') && effect.step !== CLEANUP_STEP) return success({}, { session: 'S' });
     const times = this.#finishes.get(effect.step) ?? 0;
     this.#finishes.set(effect.step, times + 1);
@@ -230,7 +230,7 @@ export class World {
     return success({ said: effect.step }, { route, session });
   }
 
-  /** Some hang until they are stopped by their time limit; the others end well before it. */
+  /** Some hang until their timeout; the others end well before it. */
   #hangs(effect: Effect): boolean {
     const { spec } = effect;
     if (spec.kind === 'attend' || (spec.kind === 'prompt' && spec.mode !== 'fire-forget')) return true;
@@ -250,7 +250,7 @@ function isWork({ spec }: Effect): boolean {
   return spec.kind === 'prompt' && spec.mode !== 'fire-forget';
 }
 
-/** Effects that end with the agent they are about. */
+/** Effects that end with the agent they are for. */
 const OF_AGENTS: ReadonlySet<Effect['spec']['kind']> = new Set(['attend', 'prompt']);
 
 function agentOf(spec: Effect['spec']): string {

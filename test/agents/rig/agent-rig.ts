@@ -1,9 +1,9 @@
-// A project with real agents: the built `meow`, run in a furnished home against a scripted model. Everything that agents
-// do is decided by that script, and everything that reached them is in its log.
+// A project with real agents: the built `meow`, run in a prepared home against a scripted model. The script decides
+// everything that agents do, and its log has everything that reached them.
 //
 //   await using stage = await AgentRig.setup(onPrompts({ 'Plan it.': report('steps=3') }));
-//   stage.workflow(spawnStep('start', 'claude'), agentStep('plan', 'claude', 'Plan it.', …), …);
-//   await stage.done(stage.run());
+// stage.workflow(spawnStep('start', 'claude'), agentStep('plan', 'claude', 'Plan it.', …), …); await
+// stage.done(stage.run());
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
@@ -15,7 +15,7 @@ import type { Script } from './model-server.ts';
 import type { ModelRequest } from './model-talk.ts';
 import { furnish } from './real-agents.ts';
 
-/** The id of its run: there is one in each. */
+/** The id of the only run. */
 export const RUN = 'r';
 
 const WORKFLOW = 'w.meow.toml';
@@ -23,7 +23,7 @@ const START = ['run', WORKFLOW, '--id', RUN];
 const KILL_WHEN = join(import.meta.dirname, 'kill-when.cjs');
 
 export interface Surroundings {
-  /** False: the agents have never been in this folder, and ask about it. */
+  /** False: the folder is new to the agents, and they ask about it. */
   readonly isTrusted?: boolean;
   /** Claude Code is logged in to a subscription, which has limits, and has no key. */
   readonly isSubscribed?: boolean;
@@ -57,7 +57,7 @@ export class AgentRig implements AsyncDisposable {
     return this.#start(...START);
   }
 
-  /** One whose engine is killed with -9 at a moment, as kill-when.cjs has them. */
+  /** A run whose engine is killed with -9 at a moment of kill-when.cjs. */
   runKilled(moment: string): Live {
     const killer = { NODE_OPTIONS: `--require ${KILL_WHEN}`, KILL_WHEN: moment };
     return new Live(MEOW, START, this.rig.folder, { ...this.environment, ...killer });
@@ -71,7 +71,7 @@ export class AgentRig implements AsyncDisposable {
     return this.#start(...args).ended;
   }
 
-  /** Runs or waits to its end, which must be a good one. */
+  /** Waits for its end, which must be a success. */
   async done(live: Live): Promise<RunView> {
     const { stdout, stderr, code } = await live.ended;
     if (code !== 0) throw new Error(`it ended with ${code}:\n${stdout}${stderr}${await this.#scene()}`);
@@ -82,7 +82,7 @@ export class AgentRig implements AsyncDisposable {
     return (await this.rig.status(RUN)) as RunView;
   }
 
-  /** Kills the engine, and nothing else, as a crash would. */
+  /** Kills only the engine, like a crash. */
   async crash(live: Live): Promise<void> {
     process.kill(this.rig.enginePid(RUN), 'SIGKILL');
     await live.ended;
@@ -97,7 +97,7 @@ export class AgentRig implements AsyncDisposable {
     return this.rig.decisions(RUN).filter((each) => each === decision);
   }
 
-  /** The gate that is opened where the agent of a step asks something. */
+  /** The gate of a dialog of the step's agent. */
   async gate(step: string): Promise<Gate> {
     await this.decided(`gate-asked ${step}`);
     const open = JSON.parse((await this.meow('gates', '--json')).stdout) as readonly Gate[];
@@ -106,7 +106,7 @@ export class AgentRig implements AsyncDisposable {
     return found;
   }
 
-  /** The terminal of an agent that has begun, as a person finds it. */
+  /** The terminal of a started agent, as a person finds it. */
   async terminal(agent: string): Promise<AgentTerminal> {
     const { stdout, stderr } = await this.meow('attach', RUN, agent, '--print');
     const [, socket, session] = /^tmux -S '?([^\s']+)'? attach-session -t '?([^\s']+)'?\n$/.exec(stdout) ?? [];
@@ -114,34 +114,34 @@ export class AgentRig implements AsyncDisposable {
     return new AgentTerminal(socket, session, this.environment);
   }
 
-  /** Waits until an agent's hook of that name has been called, and has answered. */
+  /** Waits until an agent's hook of that name has been called and has answered. */
   async hooked(agent: string, hook: string): Promise<void> {
     await this.#fileIn(`agents/${agent}`, `-${hook}.json`);
     await until(() => !this.#living().some((pid) => toldBy(pid, 'cmdline').includes('hook.sh')), 'its answer');
   }
 
-  /** Waits until somebody has asked the run something that no engine has answered. */
+  /** Waits until there is a request to the run that no engine has answered. */
   async questionWaits(): Promise<void> {
     await this.#fileIn('inbox', '.ask');
   }
 
-  /** The program of an agent, by the processes in which it runs. */
+  /** The processes that run an agent's program. */
   processesOf(program: string): readonly number[] {
     return this.#living().filter((pid) => programOf(pid).startsWith(program));
   }
 
-  /** How often a prompt has reached the model, counted in what each session was told last. */
+  /** How often a prompt has reached the model, counted in the last request of each session. */
   timesPrompted(text: string): number {
     const sessions = new Map(this.model.turns.map((turn) => [turn.session, turn]));
     return [...sessions.values()].reduce((sum, turn) => sum + prompts(turn, text), 0);
   }
 
-  /** Nothing that it has started is left, not even a server of tmux. */
+  /** No process is left, not even a tmux server. */
   async leftNothing(): Promise<void> {
     await until(() => this.#living().length === 0, 'all processes to be gone');
   }
 
-  /** As a machine that loses its power would. */
+  /** Like a power failure. */
   async killAll(): Promise<void> {
     await until(() => {
       const living = this.#living();
@@ -156,7 +156,7 @@ export class AgentRig implements AsyncDisposable {
     await this.model[Symbol.asyncDispose]();
   }
 
-  /** Whatever has this home: a server of tmux has little else in its environment. */
+  /** All processes with this home: a tmux server has little else in its environment. */
   #living(): readonly number[] {
     const home = `HOME=${this.rig.home}`;
     return readdirSync('/proc')
@@ -165,7 +165,7 @@ export class AgentRig implements AsyncDisposable {
       .filter((pid) => toldBy(pid, 'environ').split('\0').includes(home) && isAlive(pid));
   }
 
-  /** For whoever has to find out why a test failed. */
+  /** Diagnostic information for a failed test. */
   async #scene(): Promise<string> {
     const asked = this.model.turns.map(({ provider, last }) => `${provider} was asked: ${last}\n`);
     const { agents } = await this.status();
@@ -198,7 +198,7 @@ class AgentTerminal {
     this.#environment = environment;
   }
 
-  /** A line, and Enter once it is seen: an agent takes what comes too fast for a text that was pasted. */
+  /** A line, and Enter once it is visible: an agent treats fast input as a paste. */
   async type(line: string): Promise<void> {
     this.press('-l', line);
     await this.shows(line);
@@ -217,7 +217,7 @@ class AgentTerminal {
     await until(() => this.screen().includes(text), `${text} in the terminal`);
   }
 
-  /** What it shows, without the room in between; or that it is gone. */
+  /** Its screen, without blank lines; or that it is gone. */
   scene(): string {
     try {
       return this.screen().replaceAll(/\n{3,}/g, '\n…\n');
@@ -241,7 +241,7 @@ export interface Gate {
   readonly prompt: string;
 }
 
-/** What agents add to `meow status --json`. */
+/** Agent fields of `meow status --json`. */
 export interface RunView extends RunObject {
   readonly steps: Readonly<Record<string, StepView>>;
   readonly agents: readonly {
@@ -258,14 +258,14 @@ type StepView = RunObject['steps'][string] & {
   readonly error: { readonly type: string; readonly message: string } | null;
 };
 
-/** What a hook tells an agent may quote the prompt. */
+/** A hook's output to an agent may quote the prompt. */
 function prompts({ conversation }: ModelRequest, text: string): number {
   return conversation
     .filter((said) => said.by === 'user' && !/^(Stop hook feedback:|<hook_prompt )/.test(said.text))
     .reduce((sum, said) => sum + said.text.split(text).length - 1, 0);
 }
 
-/** The name of what it runs, whatever it calls itself; empty where it is gone. */
+/** The name of its executable, whatever it calls itself; empty if it is gone. */
 function programOf(pid: number): string {
   try {
     return basename(readlinkSync(`/proc/${pid}/exe`));
@@ -274,7 +274,7 @@ function programOf(pid: number): string {
   }
 }
 
-/** Empty where it is gone, or none of ours. */
+/** Empty if it is gone, or belongs to somebody else. */
 function toldBy(pid: number, file: 'cmdline' | 'environ'): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
@@ -287,6 +287,6 @@ function endProcess(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // It has exited by itself.
   }
 }

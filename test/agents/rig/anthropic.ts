@@ -1,4 +1,4 @@
-// Anthropic Messages, as much of it as Claude Code speaks: `POST /v1/messages`, streamed and not.
+// Anthropic Messages, as far as Claude Code uses it: `POST /v1/messages`, streamed and not.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonMap } from '../../../src/base/json.ts';
@@ -51,12 +51,12 @@ function saidIn(message: JsonMap): readonly Said[] {
         return [{ by: 'tool', text: texts.join('\n') }];
       }
       default:
-        return []; // thoughts and pictures
+        return []; // thoughts and images
     }
   });
 }
 
-/** A text may stand for a list of one block. */
+/** A text may replace a list with one block. */
 function blocksOf(map: JsonMap): readonly JsonMap[] {
   const { content } = map;
   return typeof content === 'string' ? [{ type: 'text', text: content }] : mapsAt(map, 'content');

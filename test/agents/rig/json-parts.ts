@@ -1,4 +1,4 @@
-// Reading JSON of which one wants a part: what is not of the expected kind is as good as not there.
+// Reading parts of JSON: a value of an unexpected kind counts as missing.
 
 import type { Json, JsonMap } from '../../../src/base/json.ts';
 import { isJsonMap } from '../../../src/base/json.ts';

@@ -1,12 +1,12 @@
-// A model that does what a test says, for real agents to talk to: HTTP on loopback, in the protocols of Anthropic
-// (Messages) and OpenAI (Responses). A script answers each turn; it is a plain function of the request, so the same
-// conversation always goes the same way.
+// A scripted model for real agents: HTTP on loopback, in the protocols of Anthropic (Messages) and OpenAI (Responses).
+// A script answers each turn; it is a plain function of the request, so the same conversation always proceeds in the
+// same way.
 //
 //   await using model = await ModelServer.start(({ last }) => (last === 'go' ? { say: 'gone' } : { say: 'what?' }));
-//   await model.asked(({ last }) => last === 'go');
+// await model.asked(({ last }) => last === 'go');
 //
-// What agents ask on their own account (titles, probes, warm-ups) is answered here, and no script sees it. A script that
-// throws fails the turn, and the test when the server is closed.
+// An agent's own requests (titles, probes, warm-ups) are answered here, and no script sees them. A script that throws
+// fails the turn, and the test when the server is closed.
 
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createServer } from 'node:http';
@@ -20,17 +20,17 @@ import type { ModelError, ModelRequest, Protocol, Reply } from './model-talk.ts'
 import { INPUT_TOKENS } from './model-talk.ts';
 import { openai } from './openai.ts';
 
-/** Less than a test may take: one that runs out of time does not clean up. */
+/** Less than the timeout of a test, which would skip the cleanup. */
 const PATIENCE_MS = 30_000;
 
 export type Script = (request: ModelRequest) => Reply;
 
-/** Everything that reached the server, turns and all else. */
+/** Everything that reached the server, turns and other requests. */
 export interface Logged {
   readonly method: string;
   readonly path: string;
   readonly body: string;
-  /** What the script was asked, if it was. */
+  /** The request to the script, if there was one. */
   readonly request: ModelRequest | null;
 }
 
@@ -41,7 +41,7 @@ interface Waiting {
 }
 
 export class ModelServer implements AsyncDisposable {
-  /** `http://127.0.0.1:PORT`: what comes before `/v1/messages` and `/v1/responses`. */
+  /** `http://127.0.0.1:PORT`: the part before `/v1/messages` and `/v1/responses`. */
   readonly url: string;
   readonly log: Logged[] = [];
   readonly #server: Server;
@@ -71,12 +71,12 @@ export class ModelServer implements AsyncDisposable {
     });
   }
 
-  /** The turns that the script was asked for, in order. */
+  /** The turns of the script, in order. */
   get turns(): readonly ModelRequest[] {
     return this.log.flatMap(({ request }) => (request === null ? [] : [request]));
   }
 
-  /** The first turn that fits, be it past or to come. */
+  /** The first matching turn, past or future. */
   asked(fits: (request: ModelRequest) => boolean): Promise<ModelRequest> {
     const past = this.turns.find(fits);
     if (past !== undefined) return Promise.resolve(past);
@@ -128,7 +128,7 @@ export class ModelServer implements AsyncDisposable {
       return this.#script(request);
     } catch (mistake) {
       this.#mistakes.push(mistake);
-      // An error that agents do not try again.
+      // An error that agents do not retry.
       return {
         error: { status: 400, type: 'invalid_request_error', message: `the script failed: ${String(mistake)}` },
       };
@@ -141,7 +141,7 @@ const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
   ['/v1/responses', openai],
 ]);
 
-/** Null if the agent was gone before it had said all. */
+/** Null if the agent disconnected before it had sent everything. */
 async function bodyOf(incoming: IncomingMessage): Promise<string | null> {
   try {
     return await text(incoming);
@@ -151,7 +151,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<string | null> {
   }
 }
 
-/** Probes for a sign of life, counts of tokens, lists of models. */
+/** Health probes, token counts, lists of models. */
 function serveRest(method: string, path: string, response: ServerResponse): void {
   if (path === '/v1/messages/count_tokens') sendJson(response, 200, { input_tokens: INPUT_TOKENS });
   else if (method === 'HEAD' || method === 'GET') sendJson(response, 200, { data: [], models: [] });
@@ -180,7 +180,7 @@ async function send(
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const event of begin) sendEvent(response, event);
   await reply.hold;
-  if (response.destroyed) return; // the agent has been interrupted, or is gone
+  if (response.destroyed) return; // The agent has been interrupted, or is gone.
   for (const event of end) sendEvent(response, event);
   response.end();
 }

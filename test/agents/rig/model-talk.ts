@@ -1,19 +1,19 @@
-// What a model is asked and what it answers, whichever provider's protocol carries it.
+// Requests to a model and its replies, independent of the provider's protocol.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { JsonMap } from '../../../src/base/json.ts';
 
 export type Provider = 'anthropic' | 'openai';
 
-/** One turn that an agent wants of its model: what a person or a tool has said, and everything before it. */
+/** One turn that an agent requests from its model: the last message of a person or a tool, and everything before it. */
 export interface ModelRequest {
   readonly provider: Provider;
   readonly model: string;
-  /** The agent's own id of its session, where its headers tell. */
+  /** The agent's own session id, if its headers contain it. */
   readonly session: string | undefined;
-  /** The last thing that a person or a tool has said. */
+  /** The last message of a person or a tool. */
   readonly last: string;
-  /** From the beginning, in order. What an agent adds of its own (rules, reminders, its surroundings) is by `system`. */
+  /** From the beginning, in order. An agent's own additions (rules, reminders, its environment) are by `system`. */
   readonly conversation: readonly Said[];
   /** Names of tools that the model may call; those of an MCP server as `mcp__SERVER__TOOL`. */
   readonly tools: readonly string[];
@@ -25,13 +25,13 @@ export interface Said {
   readonly text: string;
 }
 
-/** What the model does: waits, then either fails, or speaks and calls tools. */
+/** The model's reply: it waits, then either fails, or sends text and calls tools. */
 export interface Reply {
   readonly say?: string;
   readonly call?: readonly Call[];
   /** Before anything is sent. */
   readonly delayMs?: number;
-  /** Nothing more than the text is sent until this is fulfilled, so that the agent is seen at work for as long as it takes. */
+  /** Only the text is sent until this is fulfilled, so that the agent is visibly at work meanwhile. */
   readonly hold?: Promise<unknown>;
   readonly error?: ModelError;
 }
@@ -48,18 +48,18 @@ export function shellCall({ provider }: ModelRequest, command: string): Call {
     : { tool: 'exec_command', input: { cmd: command } };
 }
 
-/** As the provider would send it: an HTTP status, and a body that says `message`. */
+/** In the provider's format: an HTTP status, and a body with `message`. */
 export interface ModelError {
   readonly status: number;
   readonly message: string;
   /** The provider's own name of the error: `rate_limit_error`, `usage_limit_reached`. */
   readonly type?: string;
-  /** More members of the error. */
+  /** More fields of the error. */
   readonly details?: JsonMap;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Something to hold a reply with, and to let it go by. */
+/** Holds a reply, and releases it. */
 export function latch(): { readonly hold: Promise<void>; readonly letGo: () => void } {
   let letGo = (): void => undefined;
   const hold = new Promise<void>((fulfil) => {
@@ -74,10 +74,10 @@ export const OUTPUT_TOKENS = 10;
 
 /** The protocol of one provider. */
 export interface Protocol {
-  /** Null where the agent asks for something on its own account (a title, a warm-up): then `aside` is the answer. */
+  /** Null if it is an agent's own request (a title, a warm-up): then `aside` is the answer. */
   understand(body: JsonMap, headers: IncomingHttpHeaders): ModelRequest | null;
   aside(body: JsonMap): Reply;
-  /** The events of a streamed reply up to where it is held, and those after. `id` is unique in the server. */
+  /** The events of a streamed reply up to the hold, and those after it. `id` is unique in the server. */
   stream(
     reply: Reply,
     body: JsonMap,
@@ -88,7 +88,7 @@ export interface Protocol {
   error(error: ModelError): JsonMap;
 }
 
-/** The last thing said, without the agent's own additions. */
+/** The last message, without the agent's own additions. */
 export function lastOf(conversation: readonly Said[]): string {
   return conversation.findLast(({ by }) => by === 'user' || by === 'tool')?.text ?? '';
 }

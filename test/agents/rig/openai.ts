@@ -1,4 +1,4 @@
-// OpenAI Responses, as much of it as Codex speaks: `POST /v1/responses`, streamed.
+// OpenAI Responses, as far as Codex uses it: `POST /v1/responses`, streamed.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Json, JsonMap } from '../../../src/base/json.ts';
@@ -22,7 +22,7 @@ function understand(body: JsonMap, headers: IncomingHttpHeaders): ModelRequest |
   };
 }
 
-/** Codex says what each request is for, and whose thread it is; who says nothing means a turn. */
+/** Codex states the purpose and the thread of each request; without a purpose it is a turn. */
 function isTurn(headers: IncomingHttpHeaders): boolean {
   const told = headers['x-codex-turn-metadata']?.toString();
   if (told === undefined) return true;
@@ -53,7 +53,7 @@ function speaker(role: string, text: string): Said['by'] {
   return role === 'user' && !added ? 'user' : 'system';
 }
 
-/** A text may stand for a list of one. */
+/** A text may replace a list of one. */
 function texts(map: JsonMap, key: string): readonly string[] {
   const value = map[key];
   return typeof value === 'string' ? [value] : mapsAt(map, key).map((part) => textAt(part, 'text'));
@@ -67,7 +67,7 @@ function toolNames(body: JsonMap): readonly string[] {
   );
 }
 
-/** Tools of the provider's own have no name but their type. */
+/** The provider's own tools have no name but their type. */
 function fullName(namespace: string, tool: JsonMap): string {
   const name = textAt(tool, 'name') || textAt(tool, 'type');
   return namespace === '' ? name : `${namespace}__${name}`;

@@ -1,7 +1,7 @@
-// The real Claude Code and Codex, as `npm run test:agents` has installed them, and homes in which they talk to a scripted
-// model and to nothing else: whatever is not on loopback is sent to a proxy that is not there.
+// The real Claude Code and Codex, as `npm run test:agents` installs them, and homes in which they can reach only a
+// scripted model: all other traffic goes to a proxy that does not exist.
 //
-// MEOW_AGENTS_CACHE names the folder of the installation. Where there is none: `describe.skipIf(!AGENTS_INSTALLED)`.
+// MEOW_AGENTS_CACHE names the folder of the installation. If it is not set: `describe.skipIf(!AGENTS_INSTALLED)`.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,12 +13,12 @@ const PROGRAMS = join(CACHE ?? '', 'node_modules/.bin');
 export const CLAUDE = join(PROGRAMS, 'claude');
 export const CODEX = join(PROGRAMS, 'codex');
 
-// The tests may be run from inside an agent, whose environment is not for these.
+// The tests may run inside an agent, whose environment must not reach these.
 for (const name of Object.keys(process.env)) {
   if (/^(CLAUDE|ANTHROPIC_|CODEX_|OPENAI_)/.test(name)) delete process.env[name];
 }
 
-/** Tests that need them are to be skipped where they are not. */
+/** Tests that need the agents are skipped if they are not installed. */
 export const AGENTS_INSTALLED = CACHE !== undefined;
 
 const KEY = 'a-key-that-opens-nothing-but-loopback';
@@ -27,13 +27,13 @@ const NOWHERE = 'http://127.0.0.1:9';
 
 export interface Household {
   readonly model: ModelServer;
-  /** Where they may work without asking whether it is trusted. Codex wants the root of each repository to be named. */
+  /** Folders that are trusted without a question. Codex needs the root of each repository. */
   readonly trusted: readonly string[];
 }
 
 /**
- * Makes a home where both agents have been used before: they know their key and the folders, and open no dialog at the
- * start. Returns what must be in the environment of whoever starts them. Call it before: an agent rewrites these files.
+ * Creates a home in which both agents have been used before: they know their key and the folders, and show no dialog at
+ * the start. Returns the environment for starting them. Call it before: an agent rewrites these files.
  */
 export function furnish(home: string, { model, trusted }: Household): Readonly<Record<string, string>> {
   const claude = join(home, '.claude');
@@ -53,7 +53,7 @@ export function furnish(home: string, { model, trusted }: Household): Readonly<R
   return agentEnvironment(home, model);
 }
 
-/** The same for a home in which nothing has been set up: there they ask all that they ask a new user. */
+/** The same for a new home, where they ask everything that they ask a new user. */
 export function agentEnvironment(home: string, model: ModelServer): Readonly<Record<string, string>> {
   return {
     HOME: home,
@@ -66,12 +66,12 @@ export function agentEnvironment(home: string, model: ModelServer): Readonly<Rec
     ANTHROPIC_API_KEY: KEY,
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
     CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL: '1',
-    // The default takes minutes over an error that stays.
+    // The default retries a permanent error for minutes.
     CLAUDE_CODE_MAX_RETRIES: '1',
     DISABLE_AUTOUPDATER: '1',
     DISABLE_ERROR_REPORTING: '1',
     DISABLE_TELEMETRY: '1',
-    // Without it root may not choose to skip permissions.
+    // Without it, root may not skip permissions.
     IS_SANDBOX: '1',
 
     SCRIPTED_MODEL_KEY: KEY,

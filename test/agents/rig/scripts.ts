@@ -1,4 +1,4 @@
-// What models do in tests with workflows: something about each prompt, and nothing more about what comes of it.
+// Model scripts for tests with workflows: one answer to each prompt, and no reaction to the results of tools.
 
 import type { Script } from './model-server.ts';
 import type { Call, ModelRequest, Reply } from './model-talk.ts';
@@ -6,7 +6,7 @@ import { shellCall } from './model-talk.ts';
 
 export type Answer = (request: ModelRequest) => Reply;
 
-/** By what the prompt begins with. When a tool has answered, the model has no more to say. */
+/** By the beginning of the prompt. After a tool result, the model says nothing more. */
 export function onPrompts(answers: Readonly<Record<string, Answer>>): Script {
   return (request) => {
     const said = request.conversation.findLast(({ by }) => by === 'user' || by === 'tool');
@@ -17,7 +17,7 @@ export function onPrompts(answers: Readonly<Record<string, Answer>>): Script {
   };
 }
 
-/** Reports by the command, with outputs as it takes them: `count=3`. */
+/** Reports by the command, with outputs in its format: `count=3`. */
 export function report(...outputs: readonly string[]): Answer {
   const flags = outputs.map((output) => ` --output '${output}'`);
   return (request) => ({ call: [shellCall(request, `meow done${flags.join('')}`)] });
@@ -29,14 +29,14 @@ export function say(text: string): Answer {
 
 const DONE: Call = { tool: 'mcp__meow__done', input: {} };
 
-/** What its agent may not do unasked. */
+/** An action that its agent may not do without asking. */
 function forbidden(request: ModelRequest): Call {
   const call = shellCall(request, 'touch made');
   if (request.provider === 'anthropic') return call;
   return { ...call, input: { ...call.input, sandbox_permissions: 'require_escalated', justification: 'May I?' } };
 }
 
-/** A model that must ask, and reports when it has had its way or was told to do without; not before it is let. */
+/** A model that must ask, and reports when it was approved or told to continue without it, but not before `hold`. */
 export function asking(hold?: Promise<void>): Script {
   return (request) => {
     if (request.last.startsWith('Make it.')) return { call: [forbidden(request)] };

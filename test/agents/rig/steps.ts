@@ -2,7 +2,7 @@
 
 export type AgentName = 'claude' | 'codex';
 
-/** An agent is called as its adapter is. */
+/** The name of the agent is that of its adapter. */
 export function spawnStep(id: string, agent: AgentName, extra = ''): string {
   return step(id, 'spawn', `agent = "${agent}"\nadapter = "${agent}"`, extra);
 }
@@ -15,7 +15,7 @@ export function killStep(id: string, agent: string, extra = ''): string {
   return step(id, 'kill', `agent = "${agent}"`, extra);
 }
 
-/** Lets Claude Code in that folder tell the run of the tools that it uses. */
+/** Makes Claude Code in that folder send the run an event for each tool use. */
 export function toolEventsStep(id: string, folder: string): string {
   const variables = `variables = { worktree = ${JSON.stringify(folder)}, events = "tools-only" }`;
   return step(id, 'expand', 'template = "lib/claude-events#setup-hooks"', variables);

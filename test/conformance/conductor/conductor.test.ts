@@ -1,6 +1,6 @@
-// Golden files: each YAML file here is a workflow, and what comes of it must be what `NAME.txt` says: every diagnostic, and
-// the Program where the name begins with `good-` or `pattern-`. `UPDATE=1` rewrites them; commit only what you can explain.
-// Prompts that cases name are in `prompts/`, or come with meow.
+// Golden files: each YAML file here is a workflow, and its result must be that of `NAME.txt`: every diagnostic, and the
+// Program if the name begins with `good-` or `pattern-`. `UPDATE=1` rewrites them; commit only changes that you can
+// explain. The prompts of the cases are in `prompts/`, or are built in.
 
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const PROJECT = join(ROOT, '../../..');
 const cases = readdirSync(ROOT).filter((name) => name.endsWith('.yaml'));
 const isGood = (name: string): boolean => /^(?:good|pattern)-/.test(name);
 
-describe('a workflow of opcodes compiles to what its golden file says', () => {
+describe('a Conductor workflow compiles to its golden file', () => {
   test.each(cases)('%s', (name) => {
     const golden = join(ROOT, name.replace(/\.yaml$/, '.txt'));
     const compiled = compileAt(ROOT, name);
@@ -36,11 +36,11 @@ describe('a workflow of opcodes compiles to what its golden file says', () => {
   });
 });
 
-test.each(cases.filter(isGood))('%s has nothing to be said about', (name) => {
+test.each(cases.filter(isGood))('%s has no diagnostics', (name) => {
   expect(compileAt(ROOT, name).diagnostics).toEqual([]);
 });
 
-test('every problem that is known is shown, and told of in the reference', () => {
+test('every known problem is shown, and listed in the reference', () => {
   const shown = new Set(cases.flatMap((name) => compileAt(ROOT, name).diagnostics.map(({ code }) => code)));
   const folder = join(PROJECT, 'src/languages/conductor');
   const sources = readdirSync(folder)
@@ -56,7 +56,7 @@ test('every problem that is known is shown, and told of in the reference', () =>
   expect([...shown].filter((code) => !listed.includes(code))).toEqual([]);
 });
 
-/** The place is in the text, and the source line is the one that the place names. */
+/** The position is in the text, and the source line is that of the position. */
 function checkShape({ span, sourceLine, hint }: Diagnostic): void {
   expect(hint).not.toBe('');
   const [path = ''] = [join(ROOT, span.file), join(PROJECT, span.file)].filter((each) => existsSync(each));
@@ -72,7 +72,7 @@ function write({ program, diagnostics, notes }: CompiledConductor, name: string)
   return `${told}${found}${program === null || !isGood(name) ? '' : `\n${drawProgram(program, name)}`}`;
 }
 
-/** The smallest in full; of the others what each step asks for, and where it leads. */
+/** The smallest in full; for the others the effect and the routes of each step. */
 function drawProgram(program: Program, name: string): string {
   if (name === 'good-minimal.yaml') return `${pretty(program, '')}\n`;
   const { entry, blocks, attachments } = program;
@@ -109,14 +109,14 @@ function drawFollow(follow: Transition): string {
   return `${writtenText(target.block)}${session === 'fresh' ? '' : ` (${session})`}${dropCallers ? ' (drops callers)' : ''}`;
 }
 
-/** Prompts are long, and stand elsewhere. */
+/** Prompts are long, and stored elsewhere. */
 function shortened(key: string, value: unknown): unknown {
   return key === 'text' && typeof value === 'string' && value.length > 60 ? `${value.slice(0, 60)}…` : value;
 }
 
 const WIDTH = 120;
 
-/** JSON, with what fits on a line on one. */
+/** JSON, on one line if it fits. */
 function pretty(value: unknown, indent: string): string {
   const short = JSON.stringify(value);
   if (short.length + indent.length <= WIDTH || typeof value !== 'object' || value === null) return short;

@@ -1,4 +1,4 @@
-// Workflows in the reference compile: whole ones as they are, lists of steps in a workflow around them.
+// Workflows in the reference compile: complete ones as they are, lists of steps inside a workflow.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { compileText } from './rig.ts';
 
 const REFERENCE = join(import.meta.dirname, '../../../docs/languages/conductor.md');
 const AROUND = 'workflow_id: w\nversion: 1\ndescription: d\nentry_step: ';
-/** Of a part the rest is not there. */
+/** A part lacks the rest of its workflow. */
 const ELSEWHERE = ['missing-target', 'golden-without-gate'];
 
 const text = readFileSync(REFERENCE, 'utf8');
@@ -30,7 +30,7 @@ describe('workflows in the reference compile', () => {
     expect(problems.filter((problem) => !ELSEWHERE.some((code) => problem.startsWith(code)))).toEqual([]);
   });
 
-  test('there are some, and no others', () => {
+  test('exist, and no other kind does', () => {
     expect(fences.length).toBeGreaterThan(5);
     expect(fences.filter(({ info }) => !['yaml', 'yaml steps'].includes(info))).toEqual([]);
   });

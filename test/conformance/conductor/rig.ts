@@ -1,5 +1,5 @@
-// Workflows of opcodes from files of the tree, as the language is handed them: with the prompts that lie in `prompts/` and
-// those that come with meow, a configuration, and a project that has a command for one validator.
+// Conductor workflows from files of the tree, as input for the language: with the prompts in `prompts/` and the
+// built-in ones, a configuration, and a project with a command for one validator.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';

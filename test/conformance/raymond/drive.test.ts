@@ -1,4 +1,4 @@
-// Compiled workflows, driven through the kernel: which state follows which, in which session, and what each is told.
+// Compiled workflows, driven through the kernel: the order of states, their sessions, and their prompts.
 
 import type { Program } from '../../../src/ir/program.ts';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -34,7 +34,7 @@ describe('the examples', () => {
     const { program, diagnostics } = compileAt(EXAMPLES, name, { given: ['input', 'customer'] });
     expect(diagnostics).toEqual([]);
     expect(program).not.toBeNull();
-    // Some are meant to go on for ever, and one wants to know a customer.
+    // Some intentionally never end, and one needs a customer.
     const meant = ['unbounded-fork', 'unknown-placeholder'];
     const told = validateAt(EXAMPLES, name).filter(({ code }) => !meant.includes(code));
     expect(told).toEqual([]);
@@ -45,13 +45,13 @@ describe('the examples', () => {
     expect(readSimScript(readFileSync(join(EXAMPLES, script), 'utf8'), script).diagnostics).toEqual([]);
   });
 
-  test('their scripts can be executed', () => {
+  test('all scripts are executable', () => {
     const scripts = readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.sh'));
     expect(scripts.length).toBeGreaterThan(3);
     for (const name of scripts) expect(statSync(join(EXAMPLES, name)).mode & 0o111).not.toBe(0);
   });
 
-  test('ralph: each time with a fresh memory', () => {
+  test('ralph: a new session each time', () => {
     const { lines, state } = drive(example('ralph'), {
       'main.3.START': '<result>all done</result>',
       '*': 'One more. <reset>START.md</reset>',
@@ -60,13 +60,13 @@ describe('the examples', () => {
     expect(state.end).toBe('done');
   });
 
-  test('ralph: not for ever', () => {
+  test('ralph: ends after its limit', () => {
     const { lines } = drive(example('ralph'), { '*START': '<reset>START.md</reset>', '*': '<result>a loop</result>' });
     expect(lines).toHaveLength(21);
     expect(lines.at(-1)).toBe('main.21.GIVE-UP fresh → s21');
   });
 
-  test('review-loop: one session through all states, and at most five reviews', () => {
+  test('review-loop: one session for all states, and at most five reviews', () => {
     const driven = drive(
       example('review-loop'),
       {
@@ -85,7 +85,7 @@ describe('the examples', () => {
     expect(toldTo(driven, 'main.4.REVIEW#1')).toMatch(/^This is review 3 of at most 5\./);
   });
 
-  test('research: what is looked up is forgotten, and what was found comes back', () => {
+  test('research: the search is forgotten, and its result is kept', () => {
     const driven = drive(
       example('research'),
       {
@@ -127,7 +127,7 @@ describe('the examples', () => {
     expect(toldTo(driven, 'main.3.INDEX#1')).toMatch(/^There are 3 summaries/);
   });
 
-  test('poll: a worker for each, whose attributes last as long as it does', () => {
+  test('poll: a worker for each item, whose attributes last for its life', () => {
     const driven = drive(example('poll'), {
       'main.1.START': '<print>found 7</print><fork next="START.sh" issue="7">WORKER.md</fork>',
       '*START': '<result>stopped</result>',
@@ -145,7 +145,7 @@ describe('the examples', () => {
     expect(toldTo(driven, 'main.1.START#1')).toBe("exec 'poll/START.sh'");
   });
 
-  test('ask: what a person says is handed on, in the session of whoever asked', () => {
+  test('ask: the answer is passed on, in the session that asked', () => {
     const driven = drive(example('ask'), {
       '*START': '<ask next="DECIDED.md">Which?</ask>',
       '*DECIDED': '<result>ordered</result>',
@@ -159,7 +159,7 @@ describe('the examples', () => {
     expect(driven.state.end).toBe('done');
   });
 
-  test('ask: nobody answers', () => {
+  test('ask: times out', () => {
     const driven = drive(example('ask'), {
       '*START': '<ask next="DECIDED.md">Which?</ask>',
       '*LATE': '<result>nothing was ordered</result>',
@@ -169,7 +169,7 @@ describe('the examples', () => {
     expect(driven.state.end).toBe('done');
   });
 
-  test('release: scripts see what functions came to, and a judge without a memory', () => {
+  test('release: scripts see the results of functions, and a judge has no memory', () => {
     const driven = drive(example('release'), {
       '*START': '<goto>NOTES.md</goto>',
       '*NOTES': 'Written.',
@@ -218,7 +218,7 @@ describe('the examples', () => {
     );
   });
 
-  test('single: a file is as good as a folder', () => {
+  test('single: a file works like a folder', () => {
     const driven = drive(example('single.yaml'), {
       'main.5.START': '<result>all tests pass</result>',
       '*START': '<reset>MEND</reset>',
@@ -235,13 +235,13 @@ describe('the examples', () => {
   });
 });
 
-describe('an answer that cannot be followed', () => {
+describe('an answer without a valid transition', () => {
   const program = prompts({
     'START.md': '---\nallowed_tags: [goto]\n---\nGo on with <goto>DONE.md</goto>.',
     'DONE.md': '<result>x</result>',
   });
 
-  test('is asked for again in the same session, with what may be said', () => {
+  test('is rejected with a reminder in the same session that lists the allowed transitions', () => {
     const driven = drive(program, {
       '*START': ['I am done.', '<goto>DUNE.md</goto>', '<goto>DONE</goto>'],
       '*': '<result>x</result>',
@@ -266,7 +266,7 @@ describe('an answer that cannot be followed', () => {
     expect(toldTo(driven, 'main.1.START#3')).toContain('there is no state "DUNE.md"; did you mean DONE.md?');
   });
 
-  test('for the third time fails its agent', () => {
+  test('fails its agent the third time', () => {
     const { lines, state } = drive(program, { '*': 'I am done.' });
     expect(lines.at(-1)).toBe('main.1.START failed: the answer has no transition tag');
     expect(lines.filter((line) => line.includes('→'))).toHaveLength(3);
@@ -281,7 +281,7 @@ describe('an answer that cannot be followed', () => {
     ]);
   });
 
-  test('leaves the siblings of its agent alone', () => {
+  test('does not affect the siblings of its agent', () => {
     const forks = prompts({ 'START.md': 'Fork.', 'W.md': 'Work on {{n}}.', 'DONE.md': 'Done.' });
     const { lines, state } = drive(forks, {
       '*START': '<fork next="DONE.md" n="1">W.md</fork><fork next="DONE.md" n="2">W.md</fork>',
@@ -294,7 +294,7 @@ describe('an answer that cannot be followed', () => {
   });
 });
 
-describe('values that a lane keeps', () => {
+describe('values of a lane', () => {
   const program = prompts({
     'START.md': 'Begin.',
     'WORK.md': '---\nmodel: large\n---\nWork.',
@@ -302,7 +302,7 @@ describe('values that a lane keeps', () => {
     'DONE.md': 'Done: {{result}}.',
   });
 
-  test('its folder from a reset on; a function has its own, and a return restores it', () => {
+  test('the folder is kept after a reset; a function has its own, and a return restores it', () => {
     const { lines } = drive(program, {
       '*START': '<reset cd="sub">WORK.md</reset>',
       'main.2.WORK': '<function return="DONE.md" cd="../other" input="x">LOOK.md</function>',
@@ -319,7 +319,7 @@ describe('values that a lane keeps', () => {
     ]);
   });
 
-  test('the adapter of its session, and the model of each state', () => {
+  test('the adapter is that of the session, and the model that of each state', () => {
     const driven = drive(program, {
       '*START': '<function return="DONE.md" model="small">LOOK.md</function>',
       '*LOOK': '<goto>WORK.md</goto>',
@@ -336,7 +336,7 @@ describe('values that a lane keeps', () => {
     expect(toldTo(driven, 'main.4.DONE#1')).toBe('Done: found.');
   });
 
-  test('a value is filled in once, whatever is in it', () => {
+  test('a value is inserted once, whatever it contains', () => {
     const driven = drive(program, {
       '*START': '<goto input="{{agent_id}} {{nothing}}">DONE.md</goto>',
       '*': '<result>x</result>',
@@ -344,7 +344,7 @@ describe('values that a lane keeps', () => {
     expect(toldTo(driven, 'main.2.DONE#1')).toBe('Done: {{agent_id}} {{nothing}}.');
   });
 
-  test('nothing of what an earlier state was handed', () => {
+  test('the input of an earlier state is not kept', () => {
     const driven = drive(program, {
       '*START': '<goto input="x">WORK.md</goto>',
       '*WORK': '<goto>DONE.md</goto>',
@@ -371,7 +371,7 @@ describe('the return stack', () => {
     ]);
   });
 
-  test('is kept where the workflow says so', () => {
+  test('is kept if the workflow says so', () => {
     const keeping = { ...texts, 'START.md': '---\nreset: keep-stack\n---\nBegin.' };
     const { lines } = drive(prompts(keeping), {
       '*START': '<call return="C.md">A.md</call>',
@@ -386,7 +386,7 @@ describe('the return stack', () => {
     ]);
   });
 
-  test('goes as deep as calls do, and comes back as far', () => {
+  test('grows with calls, and shrinks with returns', () => {
     const { lines } = drive(prompts(texts), {
       '*START': '<call return="C.md">A.md</call>',
       'main.2.A': '<function return="B.md">A.md</function>',

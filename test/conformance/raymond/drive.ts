@@ -1,5 +1,5 @@
-// A compiled workflow through the kernel, with answers that are read as drivers read them. What the world would do is told
-// in lines: which session each turn was in, what it was told, and what came of it.
+// Runs a compiled workflow through the kernel, with answers that are parsed as drivers parse them. The lines show the
+// session of each turn, its prompt, and its result.
 //
 //   const { lines, state } = drive(program, { 'main.1.START': '<goto>B.md</goto>', 'main.*.B': '<result>x</result>' });
 
@@ -19,16 +19,16 @@ import type { RunState } from '../../../src/kernel/state.ts';
 import { initialState } from '../../../src/kernel/state.ts';
 
 export interface Driven {
-  /** A line for each turn, script and word to whoever watches. */
+  /** One line for each turn, script and printed message. */
   readonly lines: readonly string[];
-  /** What each effect was asked for, by its id. */
+  /** The effects, by id. */
   readonly asked: ReadonlyMap<string, Effect>;
   readonly state: RunState;
-  /** Goes on with an input of another kind: an answer, the passing of time. */
+  /** Continues with an input of another kind: an answer, or the passing of time. */
   readonly hear: (input: Input, at?: number) => void;
 }
 
-/** By the ids of steps, with `*` for any part; a list is one for each attempt. */
+/** By the ids of steps, with `*` for any part; a list has one for each attempt. */
 export type Answers = Readonly<Record<string, string | readonly string[]>>;
 
 export function drive(program: Program, answers: Answers, variables: JsonMap = {}): Driven {
@@ -102,7 +102,7 @@ export function drive(program: Program, answers: Answers, variables: JsonMap = {
   return { lines, asked, state, hear };
 }
 
-/** What an effect was told: its prompt, or its script. */
+/** The prompt or the script of an effect. */
 export function toldTo({ asked }: Driven, effect: string): string {
   const { spec } = present(asked.get(effect), `nobody asked for ${effect}`);
   const text = spec.kind === 'turn' ? spec.prompt : spec.kind === 'command' ? spec.script : '';

@@ -1,7 +1,7 @@
-// Golden files: each folder and each YAML file here is a workflow, and what comes of it must be what `NAME.txt` says: what a
-// run is told of it, the Program where the name begins with `good-` (in full for the smallest), and what whoever has it
-// checked is told. `UPDATE=1` rewrites them; commit only what you can explain. What stands in `others/` is what cases
-// lead to.
+// Golden files: each folder and each YAML file here is a workflow, and its result must be that of `NAME.txt`: the
+// diagnostics of a run, the Program if the name begins with `good-` (in full for the smallest), and the diagnostics of
+// a check. `UPDATE=1` rewrites them; commit only changes that you can explain. `others/` contains workflows that the
+// cases enter.
 
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { compileAt, validateAt } from './rig.ts';
 const ROOT = import.meta.dirname;
 const cases = readdirSync(ROOT).filter((name) => name !== 'others' && !/\.(?:txt|ts)$/.test(name));
 
-describe('Raymond prompts compile to what their golden file says', () => {
+describe('Raymond prompts compile to their golden file', () => {
   test.each(cases)('%s', (name) => {
     const golden = join(ROOT, `${name.replace(/\.yaml$/, '')}.txt`);
     const compiled = compileAt(ROOT, name, { given: ['given'] });
@@ -33,12 +33,12 @@ describe('Raymond prompts compile to what their golden file says', () => {
   });
 });
 
-test.each(cases.filter((name) => name.startsWith('good-')))('%s has nothing to be said about', (name) => {
+test.each(cases.filter((name) => name.startsWith('good-')))('%s has no diagnostics', (name) => {
   expect(compileAt(ROOT, name, { given: ['given'] }).diagnostics).toEqual([]);
   expect(validateAt(ROOT, name)).toEqual([]);
 });
 
-test('every problem that is known is shown, and told of in the reference', () => {
+test('every known problem is shown, and listed in the reference', () => {
   const codes = cases.flatMap((name) => [...compileAt(ROOT, name).diagnostics, ...validateAt(ROOT, name)]);
   const reference = readFileSync(join(ROOT, '../../../docs/languages/raymond.md'), 'utf8');
   const sources = readdirSync(join(ROOT, '../../../src/languages/raymond'))
@@ -53,7 +53,7 @@ test('every problem that is known is shown, and told of in the reference', () =>
   expect([...shown].filter((code) => !listed.includes(code))).toEqual([]);
 });
 
-/** The place is in the text, and the source line is the one that the place names. */
+/** The position is in the text, and the source line is that of the position. */
 function checkShape({ span, sourceLine, hint, code }: Diagnostic): void {
   expect(hint).not.toBe('');
   // These have no text to show.
@@ -72,7 +72,7 @@ function write({ program, diagnostics }: CompiledRaymond, name: string): string 
 
 const WIDTH = 140;
 
-/** JSON, with what fits on a line on one. */
+/** JSON, on one line if it fits. */
 function pretty(value: unknown, indent: string): string {
   const short = JSON.stringify(value);
   if (short.length + indent.length <= WIDTH || typeof value !== 'object' || value === null) return short;
@@ -84,7 +84,7 @@ function pretty(value: unknown, indent: string): string {
   return `{\n${entries.join(',\n')}\n${indent}}`;
 }
 
-/** Without what is the same for all. */
+/** Without the parts that are the same for all. */
 function inShort({ source, entry, blocks, machines, steerings }: NonNullable<CompiledRaymond['program']>): unknown {
   const states = Object.values(blocks).filter(({ steps }) => steps[0]?.executor !== 'ask');
   return {

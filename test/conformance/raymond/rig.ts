@@ -1,5 +1,5 @@
-// Raymond workflows from folders and files of the tree, as the language is handed them. Paths of scripts are those in the
-// folder, so that goldens are the same wherever the tree is.
+// Raymond workflows from folders and files of the tree, as input for the language. Paths of scripts are relative to the
+// folder, so goldens do not depend on the location of the tree.
 
 import { existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
@@ -17,7 +17,7 @@ export const ADAPTERS: RaymondInput['adapters'] = {
   canChoose: (adapter) => adapter !== 'simple',
 };
 
-/** `root`: what paths in messages are seen from. */
+/** `root`: the folder that paths in messages are relative to. */
 function readWorkflow(root: string, path: string): RaymondSource {
   const whole = join(root, path);
   if (statSync(whole).isDirectory()) return readFolder(root, whole, null);
@@ -81,7 +81,7 @@ export function compileAt(root: string, path: string, more: Partial<RaymondInput
     ...more,
   });
   const { program } = compiled;
-  // In place of the linker.
+  // Replaces the linker.
   const blocks = { ...Object.fromEntries(entered), ...program?.blocks };
   return { ...compiled, program: program === null ? null : { ...program, blocks } };
 }
