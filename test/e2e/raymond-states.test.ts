@@ -259,7 +259,7 @@ describe('working directories', () => {
     ray.answers(
       { to: 'Begin', says: `<reset cd="${'x'.repeat(5_000)}">NEXT.md</reset>` },
       { to: 'xxx', says: '<reset cd="a\u0000b">NEXT.md</reset>' },
-      { to: 'names no folder', says: '<reset cd="flow/START.md">NEXT.md</reset>', times: 1 },
+      { to: 'does not name a folder', says: '<reset cd="flow/START.md">NEXT.md</reset>', times: 1 },
     );
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(1);
@@ -272,7 +272,7 @@ describe('working directories', () => {
     ray.answers(
       { to: 'Begin', says: '<reset cd="nowhere">NEXT.md</reset>' },
       { to: 'nowhere', says: '<goto cd="flow">NEXT.md</goto>' },
-      { to: 'cannot leave its folder', says: '<reset cd="flow">NEXT.md</reset>' },
+      { to: 'cannot change its folder', says: '<reset cd="flow">NEXT.md</reset>' },
     );
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(0);

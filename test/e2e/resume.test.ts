@@ -20,7 +20,7 @@ async function kill(run: Live): Promise<void> {
 test('a command that is still running is found again, and no finished step runs again', async () => {
   await using rig = await Rig.setup();
   await killedInTheMiddle(rig);
-  expect((await rig.meow('status', 'r')).stdout).toContain('no engine works on it: meow resume r\n');
+  expect((await rig.meow('status', 'r')).stdout).toContain('the run has no engine; resume it: meow resume r\n');
 
   const resumed = rig.start('resume', 'r');
   await rig.decided('r', 'run-resumed');
