@@ -15,7 +15,7 @@ import { isJsonMap } from '../base/json.ts';
 import type { Json, JsonMap } from '../base/json.ts';
 import { formatMoment } from '../base/time.ts';
 import { UsageError } from '../base/usage-error.ts';
-import { clear, copyNew, makeFolderWithin } from '../drivers/conductor/artifacts.ts';
+import { removeAt, copyNew, makeFolderWithin } from '../drivers/conductor/artifacts.ts';
 import { readJsonFile } from '../sys/json-file.ts';
 import type { Program } from '../ir/program.ts';
 import { plainText } from '../ir/text.ts';
@@ -81,7 +81,7 @@ export class RunDirectory {
         if (!existsSync(file)) writeFileSync(file, ignored);
       }
       mkdirSync(join(path, 'artifacts'), { recursive: true });
-      clear(join(path, 'events.ndjson'));
+      removeAt(join(path, 'events.ndjson'));
       this.#file = openSync(join(path, 'events.ndjson'), 'w', 0o600);
       this.#tell(before);
       this.#isBehind = before.length > 0;
@@ -229,7 +229,7 @@ export class RunDirectory {
     const place = join(path, name);
     try {
       makeFolderWithin(path, dirname(place));
-      clear(place);
+      removeAt(place);
       write(place);
     } catch (error) {
       if (!isErrno(error, ...ABSENT, ...REFUSED, ...EXHAUSTED)) throw error;

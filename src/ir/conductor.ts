@@ -1,5 +1,4 @@
-// What is known of a whole workflow of opcodes beside its steps, kept with the Program so that a later life of the engine
-// finds it again.
+// Facts about a whole Conductor workflow, stored with the Program for later engines.
 
 import type { Json } from '../base/json.ts';
 import { isJsonMap } from '../base/json.ts';
@@ -9,19 +8,19 @@ import type { Program } from './program.ts';
 export interface ConductorFacts {
   readonly workflowId: string;
   readonly description: string;
-  /** Where the run's directory is made, with the run's id as its name; seen from the project, without a slash at its end. */
+  /** Folder of run directories, each named after its run; relative to the project, without a trailing slash. */
   readonly artifactsDir: string;
-  /** It has steps that write to the worktree, or put it back. */
+  /** It has steps that write to the worktree or restore it. */
   readonly mutates: boolean;
-  /** The types of gates, by the ids of their steps: `requires_approval`. */
+  /** Types of gates by step id: `requires_approval`. */
   readonly gates: Readonly<Record<string, string>>;
 }
 
-/** Where a run of it works, as was settled when the run was started. */
+/** Where a run works, determined at its start. */
 export interface WorkplaceFacts {
   /** The first commit; null without git. */
   readonly base: string | null;
-  /** In the user's own tree, and not in one of its own. */
+  /** In the user's own tree instead of a worktree. */
   readonly inPlace: boolean;
 }
 
@@ -36,7 +35,7 @@ export function workplaceOf({ attachments }: Program): WorkplaceFacts {
   return text === undefined ? { base: null, inPlace: false } : (JSON.parse(text) as WorkplaceFacts);
 }
 
-/** The name that they have among the Program's attachments. */
+/** Name among the Program's attachments. */
 const ATTACHMENT = 'conductor';
 
 export function attachConductor(facts: ConductorFacts): Program['attachments'] {

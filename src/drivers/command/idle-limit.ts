@@ -1,14 +1,14 @@
-// How long a process may be silent. Silence is that its files do not grow; they are looked at only when it might have lasted
-// too long.
+// Limits how long a process may be silent. Silence means that its files do not grow; they are checked only when the
+// limit may have been reached.
 
 import { statSync } from 'node:fs';
 import { ABSENT, isErrno } from '../../sys/errno.ts';
 
 export interface IdleLimitRequest {
   readonly idleMs: number;
-  /** What it writes to. */
+  /** Files that it writes to. */
   readonly files: readonly string[];
-  /** Told once. */
+  /** Called once. */
   readonly reached: () => void;
 }
 
@@ -38,7 +38,7 @@ export class IdleLimit {
     const { idleMs, reached } = this.#request;
     const now = performance.now();
     const { bytes, silentMs } = this.#look();
-    // After a clock was set, or a machine slept, nobody knows when it was written: then it counts as just now.
+    // After a clock change or a suspend the time of the write is unknown: it then counts as now.
     const isSure = silentMs >= 0 && silentMs <= now - this.#lookedAt;
     if (bytes !== this.#bytes) this.#signAt = isSure ? now - silentMs : now;
     this.#bytes = bytes;
@@ -66,5 +66,5 @@ export class IdleLimit {
   }
 }
 
-/** The longest that a timer can count. */
+/** Longest timer of the system. */
 const WAIT_MAX_MS = 2 ** 31 - 1;

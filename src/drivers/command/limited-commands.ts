@@ -1,7 +1,7 @@
-// Commands that see little of the engine's environment (`inherit`), or may not be silent for long (`idleMs`), beside all others.
+// Commands with a reduced environment (`inherit`) or a limit of silence (`idleMs`), beside all others.
 //
-// limited-commands/1  Why we end a command is written down before it is sent a signal (`silent` in the folder of its attempt):
-//                     a later life of the engine answers the same.
+// limited-commands/1  The reason is recorded (`silent` in the folder of the attempt) before the signal is sent, so that
+//                     a later engine reports the same.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ import { IdleLimit } from './idle-limit.ts';
 
 export function limitedCommands(options: CommandDriverOptions): Driver {
   const plain = commandDriver(options);
-  /** By the names of what they inherit. */
+  /** By the names of inherited variables. */
   const sealed = new Map<string, Driver>();
   const driverFor = ({ inherit }: Limits): Driver => {
     if (inherit === undefined) return plain;
@@ -42,7 +42,7 @@ export function limitedCommands(options: CommandDriverOptions): Driver {
       driver.stop(effect.id, { force: false, why: 'timeout' });
     };
     const limit = new IdleLimit({ idleMs, files: [join(path, 'stdout'), join(path, 'stderr')], reached: end });
-    // In an earlier life of the engine, which may not have come to an end with it.
+    // An earlier engine may not have finished killing it.
     if (existsSync(file)) setImmediate(end);
     return (outcome) => {
       limit.close();

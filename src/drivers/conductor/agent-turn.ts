@@ -1,4 +1,4 @@
-// A turn of an agent on behalf of a step: what it is told, with all that it is given, and what it leaves for people.
+// An agent's turn for a step: its prompt with all inputs, and the files that it leaves for people.
 
 import { closeSync, existsSync, openSync, readSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ export async function fillAgentPrompt(task: Task, { agent, policy }: PromptInspe
   return done(task, { prompt: workPrompt(prompt.value, policy, context, opened.value) });
 }
 
-/** With all that it is given. An error is a sentence. */
+/** With all inputs. The error is a sentence. */
 export async function promptOf(task: Task, agent: AgentRequest, open: OpenWorkspace): Promise<Result<string, string>> {
   const { context } = task;
   const visit = visitFolder(task);
@@ -68,7 +68,7 @@ function workPrompt(prompt: string, policy: Policy, context: ConductorContext, {
   ].join('\n');
 }
 
-/** As JSON. `path`: seen from the run's directory. */
+/** Reads JSON. `path` is relative to the run directory. */
 export function reportIn({ runDir }: ConductorContext, path: string): Result<Json, string> {
   const file = join(runDir, path);
   const text = reading(file, (name) => beginningOf(name, REPORT_BYTES_MAX));
@@ -78,8 +78,8 @@ export function reportIn({ runDir }: ConductorContext, path: string): Result<Jso
   return err(`the harness report ${file} cannot be shown: ${isCut ? 'it has more than 1 MB' : value.error}`);
 }
 
-/** Why it has cost more than it may: a sentence; null where it has not, or does not tell. */
-export function overspent(usage: Usage | null, { tokensMax, usdMax }: WorkLimits): string | null {
+/** Why the turn exceeds its budget: a sentence; null if it does not or its cost is unknown. */
+export function overBudget(usage: Usage | null, { tokensMax, usdMax }: WorkLimits): string | null {
   const { tokens = null, usd = null } = usage ?? {};
   if (tokens !== null && tokensMax !== null && tokens > tokensMax) {
     return `it used ${tokens} tokens, and may use ${tokensMax}`;
@@ -87,7 +87,7 @@ export function overspent(usage: Usage | null, { tokensMax, usdMax }: WorkLimits
   return usd !== null && usdMax !== null && usd > usdMax ? `it cost ${usd} USD, and may cost ${usdMax}` : null;
 }
 
-/** The text of its answer; an error is a sentence. */
+/** The text of the answer; the error is a sentence. */
 export function responseOf({ context }: Task, { failure, outputs, kept }: StepRecord): Result<string, string> {
   if (failure !== null) return err(failure.message);
   const { result } = outputs;
@@ -98,7 +98,7 @@ export function responseOf({ context }: Task, { failure, outputs, kept }: StepRe
     : err('its answer was not kept');
 }
 
-/** Prompt, output, answer and what is known of the program. */
+/** Prompt, output, answer and details of the program. */
 export function recordTurn(task: Task, visit: VisitFolder, turn: StepRecord, agent: AgentRequest): void {
   const folder = folderOf(task.context, turn);
   const leave = (name: string, from: string): void => {
@@ -131,7 +131,7 @@ export function recordTurn(task: Task, visit: VisitFolder, turn: StepRecord, age
 const SHOWN_BYTES_MAX = 200_000;
 const REPORT_BYTES_MAX = 1_000_000;
 
-/** Written where no agent can have laid a link (artifacts.ts, artifacts/3), then shown beside what else the visit leaves. */
+/** Written where no agent can plant a link (artifacts/3), then linked beside the other files of the visit. */
 async function diffOf({ git }: OpenWorkspace, visit: VisitFolder, folder: string): Promise<Result<string, string>> {
   if (git === null) return err('the run works without git, so there is no diff');
   const file = join(folder, DIFF);

@@ -1,9 +1,10 @@
-// What a visit of a step leaves for people and planners: files in `artifacts/STEP/VISIT/` of the run's directory. Whoever keeps
-// that directory adds a manifest when the visit has ended (app/run-directory.ts).
+// Files that a visit leaves for people and planners, in `artifacts/STEP/VISIT/` of the run directory.
+// app/run-directory.ts adds a manifest when the visit has ended.
 //
-//   artifacts/2  A visit never writes where another has. One that is found again writes the same files once more.
-//   artifacts/3  Agents may write to the run's directory. Nothing is written through a link that they have laid there: a folder
-//       that is one is refused (EACCES), a file that is one is replaced.
+// artifacts/2  A visit never writes into the folder of another. A visit that is found again writes the same files once
+//              more.
+// artifacts/3  Agents may write to the run directory. Nothing is written through a link that they planted there: a
+//              folder that is a link is refused (EACCES), a file that is a link is replaced.
 
 import {
   chmodSync,
@@ -39,16 +40,16 @@ export type ArtifactRole =
   | 'workspace_diff'
   | 'workspace_status';
 
-/** As it stands in manifests, and in the output `artifacts` of every step. */
+/** Format of manifests and of the output `artifacts` of every step. */
 export type Artifact = {
   readonly role: ArtifactRole;
-  /** Seen from the run's directory, with `/`. */
+  /** Relative to the run directory, with `/`. */
   readonly path: string;
   readonly media_type: string;
   readonly required: boolean;
 };
 
-/** Makes the folder where it is missing. Here, and in what it does, an error of the system is thrown. */
+/** Creates the folder if it is missing. System errors are thrown, here and in its methods. */
 export function visitFolder({ context, visit }: Pick<Task, 'context' | 'visit'>): VisitFolder {
   // `fix#2` is the second visit of the step `fix`.
   const [, step = '', number = ''] = present(/^(.+)#(\d+)$/.exec(visit), `${visit} is no visit of a step`);
@@ -71,20 +72,20 @@ export class VisitFolder {
     makeFolderWithin(runDir, this.path);
   }
 
-  /** What has been recorded, in its order. */
+  /** Recorded artifacts, in order. */
   get artifacts(): readonly Artifact[] {
     return [...this.#artifacts.values()];
   }
 
-  /** Where a file of this name is to be written, by whoever can only be told a path. `name` may have folders in it. */
+  /** Path for a writer that needs one. `name` may contain folders. */
   place(name: string): string {
     const path = join(this.path, name);
     makeFolderWithin(this.#runDir, dirname(path));
-    clear(path);
+    removeAt(path);
     return path;
   }
 
-  /** One that was written at its place. */
+  /** Records a file that was written at its path. */
   record(role: ArtifactRole, name: string, more: { readonly required?: boolean } = {}): Artifact {
     const path = relative(this.#runDir, join(this.path, name)).split(sep).join('/');
     const artifact = { role, path, media_type: mediaType(name), required: more.required ?? true };
@@ -102,18 +103,18 @@ export class VisitFolder {
     return this.record(role, name, more);
   }
 
-  /** JSON, as people read it. */
+  /** Indented JSON. */
   writeJson(role: ArtifactRole, name: string, value: unknown, more: { readonly required?: boolean } = {}): Artifact {
     return this.write(role, name, `${JSON.stringify(value, null, 2)}\n`, more);
   }
 
-  /** A file that is somewhere else, byte for byte. */
+  /** Copies another file, byte for byte. */
   copy(role: ArtifactRole, name: string, from: string, more: { readonly required?: boolean } = {}): Artifact {
     copyNew(from, this.place(name));
     return this.record(role, name, more);
   }
 
-  /** The same for one that nobody writes to any more: of a large one only another name, where the system allows it. */
+  /** The same for a file that nobody writes to any more: a large one is hard-linked if the system allows it. */
   link(role: ArtifactRole, name: string, from: string, more: { readonly required?: boolean } = {}): Artifact {
     const place = this.place(name);
     if (statSync(from).size <= COPIED_BYTES_MAX || !isLinked(from, place)) copyNew(from, place);
@@ -121,9 +122,9 @@ export class VisitFolder {
   }
 }
 
-/** A folder in the run's directory, that no link leads out of (artifacts/3). */
+/** Creates a folder in the run directory without following links (artifacts/3). */
 export function makeFolderWithin(runDir: string, folder: string): void {
-  // Most are there, and exceptions are dear.
+  // Most exist, and exceptions are slow.
   if (!existsSync(folder)) makeFolder(folder);
   if (realpathSync.native(folder) === join(realpathSync.native(runDir), relative(runDir, folder))) return;
   const error = new Error(`${folder} is or is in a link, and nothing is written there`);
@@ -132,7 +133,7 @@ export function makeFolderWithin(runDir: string, folder: string): void {
 
 const COPIED_BYTES_MAX = 1_000_000;
 
-/** False where the system does not allow it. */
+/** False if the system does not allow it. */
 function isLinked(from: string, to: string): boolean {
   try {
     linkSync(from, to);
@@ -143,15 +144,15 @@ function isLinked(from: string, to: string): boolean {
   }
 }
 
-/** Takes away what is at a place where something is to be written. */
-export function clear(path: string): void {
+/** Removes whatever is at a path that is about to be written. */
+export function removeAt(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) rmSync(path, { force: true, recursive: true });
 }
 
-/** Where there is nothing yet. Private to the user, as all that a run keeps. */
+/** Copies to a path that does not exist. Readable by the user only, like all files of a run. */
 export function copyNew(from: string, to: string): void {
   copyFileSync(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-  // A copy has the mode of what was copied.
+  // A copy gets the mode of its source.
   if ((statSync(from).mode & 0o777) !== 0o600) chmodSync(to, 0o600);
 }
 

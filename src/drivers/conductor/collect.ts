@@ -1,11 +1,11 @@
-// Artifacts of a validator: the files that its globs match and that it has written.
+// Artifacts of a validator: files that match its globs and that it has written.
 //
-//   collect/1  What was there before and is as it was is none of its artifacts, whoever left it: no claim of an agent, and no report
-//       of an earlier pass, passes for what this validator has found.
-//   collect/2  What an earlier pass of the step has made is removed before the next; nothing else is ever removed.
-//   collect/3  A path that leaves the folder that it is seen from, and a link that leaves the tree, are refused.
-//   collect/4  Each is kept twice: with the visit, where no later pass comes, and by its own path in the run's directory, where
-//       reports refer to it. What the engine writes there itself is not overwritten.
+// collect/1  A file that existed before and is unchanged is not an artifact: neither an agent's claim nor a report of
+//            an earlier pass can pass for a result of this validator.
+// collect/2  Artifacts of an earlier pass of the step are removed before the next pass; nothing else is ever removed.
+// collect/3  A path that leaves its base folder, and a link that leaves the tree, are refused.
+// collect/4  Each artifact is stored twice: with the visit, and by its own path in the run directory, where reports
+//            refer to it. Files that the engine writes there are not overwritten.
 
 import { lstatSync, readFileSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { err, ok } from '../../base/result.ts';
 import type { Result } from '../../base/result.ts';
 import type { FailureKind } from '../../ir/failure.ts';
 import { fileName } from '../step-folder.ts';
-import { clear, copyNew, makeFolderWithin } from './artifacts.ts';
+import { removeAt, copyNew, makeFolderWithin } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';
 import { isWithin } from './entrypoint.ts';
 import { asGlob, glob, literalOf } from './globs.ts';
@@ -26,25 +26,25 @@ import { interpolate } from './interpolate.ts';
 import type { Places } from './interpolate.ts';
 
 export interface Pattern {
-  /** As its author wrote it. */
+  /** The author's text. */
   readonly text: string;
-  /** Absolute: the folder that it is seen from. */
+  /** Absolute base folder. */
   readonly root: string;
   readonly glob: Glob;
-  /** The one path that it stands for; null where it has wildcards. */
+  /** The only path that it can match; null if it has wildcards. */
   readonly literal: string | null;
 }
 
-/** Absolute paths, and by what it can be seen that a file has been written since. */
+/** Absolute paths with a fingerprint that changes with each write. */
 export type Found = Readonly<Record<string, string>>;
 
-/** As the outputs of a step have it. */
+/** Format of the step's outputs. */
 export type CollectedArtifact = {
-  /** Of the copy with the visit, seen from the run's directory. */
+  /** Of the copy with the visit, relative to the run directory. */
   readonly path: string;
-  /** Seen from the worktree, or absolute. */
+  /** Relative to the worktree, or absolute. */
   readonly source: string;
-  /** It was not there before. */
+  /** The file did not exist before. */
   readonly created: boolean;
 };
 
@@ -63,7 +63,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** An error is a sentence. */
+/** The error is a sentence. */
 export function patternsOf(texts: readonly string[], cwd: string, places: Places): Result<readonly Pattern[], string> {
   const patterns: Pattern[] = [];
   for (const text of texts) {
@@ -80,7 +80,9 @@ export function patternsOf(texts: readonly string[], cwd: string, places: Places
   return ok(patterns);
 }
 
-/** What is there before the validator begins, without what an earlier pass has made (collect/2). An error is a sentence. */
+/**
+ * Files that exist before the validator starts, without those of an earlier pass (collect/2). The error is a sentence.
+ */
 export async function foundBefore(
   patterns: readonly Pattern[],
   earlier: readonly CollectedArtifact[],
@@ -109,7 +111,7 @@ export async function foundBefore(
   return ok(found);
 }
 
-/** After the validator has ended. */
+/** Called after the validator has ended. */
 export async function collect(
   patterns: readonly Pattern[],
   found: Found,
@@ -146,11 +148,11 @@ export async function collect(
   return { artifacts, reports, problems };
 }
 
-/** A worktree may have many files of a kind before a validator begins. */
+/** A worktree may contain many matching files beforehand. */
 const MATCHES_MAX = 20_000;
 const ARTIFACTS_MAX = 1_000;
 const BYTES_MAX = 256 * 1024 * 1024;
-/** A larger one cannot be looked at, and so might be a report of whatever. */
+/** A larger file cannot be checked, so it might be any report. */
 const REPORT_BYTES_MAX = 64 * 1024 * 1024;
 
 interface Taking {
@@ -163,7 +165,7 @@ interface Taking {
   readonly visit: VisitFolder;
 }
 
-/** Null where it is none of the validator's artifacts. */
+/** Null if it is not an artifact of the validator. */
 function take(
   taking: Taking,
 ): Result<{ readonly artifact: CollectedArtifact; readonly report: CollectedReport | null } | null, Problem> {
@@ -199,15 +201,15 @@ function take(
 
 function keepByPath(path: string, name: string, runDir: string): void {
   const place = join(runDir, name);
-  // A folder of that name has something in it that is somebody's.
+  // A folder of that name may contain somebody's files.
   const stands = lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
   if (place === path || isReserved(name) || stands) return;
   makeFolderWithin(runDir, dirname(place));
-  clear(place);
+  removeAt(place);
   copyNew(path, place);
 }
 
-/** In the run's directory these are the engine's. */
+/** In the run directory these names belong to the engine. */
 function isReserved(name: string): boolean {
   return /^(?:artifacts\/|(?:metadata\.json|status\.json|events\.ndjson|final-state\.txt|diff\.patch|transcript\.md|\.gitignore)$)/.test(
     name,
@@ -219,8 +221,8 @@ function leaves(path: string): boolean {
 }
 
 /**
- * Seen from the root, in the order of their names. What git and the engine keep is nobody's artifact, unless a pattern says
- * that it means the latter. Null where they are too many.
+ * Relative to the base folder, sorted. Files of git and of the engine do not count, unless a pattern names the latter
+ * explicitly. Null if there are too many.
  */
 async function matching({ text, root, glob: one, literal }: Pattern): Promise<readonly string[] | null> {
   if (literal !== null) return markOf(join(root, literal)) === null ? [] : [literal];
@@ -250,7 +252,7 @@ async function entriesOf(folder: string) {
   }
 }
 
-/** Changes whenever the file is written. Null where there is none. */
+/** Changes whenever the file is written. Null if it does not exist. */
 function markOf(path: string): string | null {
   try {
     const { ino, size, mtimeNs, ctimeNs } =
@@ -270,7 +272,7 @@ function removeFile(path: string, tree: string): void {
   }
 }
 
-/** Whatever links there are on the way. */
+/** Resolves all links on the way. */
 function isInside(tree: string, path: string): boolean {
   const [top, real] = [realpathSync.native(tree), realpathSync.native(path)];
   return real === top || isWithin(top, real);

@@ -1,5 +1,5 @@
-// What the drivers of git and of inspections know of their run: its folders, what was done in it before, and the outcomes of
-// the steps that stand in the same block.
+// What the git and inspection drivers know about their run: folders, history, and the outcomes of steps of the same
+// block.
 
 import { closeSync, fsyncSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,33 +22,33 @@ import type { StepFolder } from '../step-folder.ts';
 
 export interface ConductorContext {
   readonly run: DriverContext;
-  /** What people and planners look at: artifacts, reports, diffs. Absolute; it exists before the first effect is asked for. */
+  /** For people and planners: artifacts, reports, diffs. Absolute; exists before the first effect. */
   readonly runDir: string;
-  /** As workflows write it in paths, with the run's id: `.meow/run/ID`. */
+  /** As workflows write it in paths, including the run id: `.meow/run/ID`. */
   readonly runDirName: string;
   readonly workspace: Workspace;
-  /** Every visit of a step so far, in their order. */
+  /** All visits so far, in order. */
   readonly history: () => readonly Visit[];
-  /** What the journal holds of a step; null where the run has no such step. */
+  /** The journal's record of a step; null if the run has no such step. */
   readonly step: (id: string) => StepRecord | null;
   readonly settings: ConductorSettings;
 }
 
 /** Where the work is done. */
 export interface Workspace {
-  /** The same however often it is asked for, in all lives of the engine. An error is a sentence, with its cure. */
+  /** Returns the same at every call, also after an engine restart. The error is a sentence with advice. */
   open(): Promise<Result<OpenWorkspace, string>>;
 }
 
 export interface OpenWorkspace {
   /** Absolute. */
   readonly folder: string;
-  /** Null where the run changes nothing and works without git. */
+  /** Null if the run changes nothing and works without git. */
   readonly git: Worktree | null;
 }
 
 export interface ConductorSettings {
-  /** Beside those in the run's directory: paths or globs, seen from the worktree. */
+  /** In addition to those in the run directory: paths or globs, relative to the worktree. */
   readonly allowedEntrypoints: readonly string[];
   readonly protectedBranches: readonly string[];
 }
@@ -62,7 +62,7 @@ export interface Visit {
   readonly step: string;
   readonly visit: number;
   readonly kind: VisitKind;
-  /** Null while it is under way. */
+  /** Null while the visit is in progress. */
   readonly outcome: string | null;
   readonly failure: { readonly kind: FailureKind; readonly message: string } | null;
   readonly outputs: JsonMap;
@@ -70,23 +70,23 @@ export interface Visit {
   readonly endedAt: number | null;
 }
 
-/** A step, as far as it has come. */
+/** The current record of a step. */
 export interface StepRecord {
   readonly id: string;
-  /** Of the latest start. */
+  /** Number of the latest attempt. */
   readonly attempt: number;
-  /** Null unless it has failed. */
+  /** Null unless it failed. */
   readonly failure: Failure | null;
   readonly outputs: Outputs;
   readonly kept: readonly string[];
   readonly usage: Usage | null;
-  /** The session that turns of its block are in. */
+  /** The session of the turns of its block. */
   readonly session: string | null;
   readonly startedAt: number | null;
   readonly endedAt: number | null;
 }
 
-/** What a driver is asked to do for a step of a visit. */
+/** A request to a driver for one step of a visit. */
 export interface Task {
   readonly context: ConductorContext;
   readonly effect: Effect;
@@ -95,7 +95,7 @@ export interface Task {
 }
 
 export function taskOf(context: ConductorContext, effect: Effect): Task {
-  // Steps of blocks stand below the visit: `fix#2.turn`.
+  // Steps of a block have ids below the visit: `fix#2.turn`.
   const [, visit = ''] = present(/^(.*#\d+)(?:\..*)?$/.exec(effect.step), `${effect.step} is of no visit`);
   return { context, effect, visit };
 }
@@ -109,7 +109,7 @@ export function stepOf({ context, effect, visit }: Task, name: string): StepReco
   throw new Bug(`${effect.step} has no step ${name} before it`);
 }
 
-/** Without the visit that is under way. */
+/** Without the current visit. */
 export function earlierVisits({ context, visit }: Task): readonly Visit[] {
   return context.history().filter(({ id }) => id !== visit);
 }
@@ -121,12 +121,12 @@ export function folderOf(
   return stepFolder(run.files, id, attempt);
 }
 
-/** Of the step that asks. */
+/** Folder of the requesting step. */
 export function ownFolder({ context, effect }: Task): StepFolder {
   return stepFolder(context.run.files, effect.step, effect.attempt);
 }
 
-/** An output that one of these drivers has made (`kept`): from its file, where it is large. */
+/** An output of one of these drivers (`kept`): read from its file if it is large. */
 export function valueOf({ context }: Pick<Task, 'context'>, { outputs, kept }: StepRecord, name: string): Json {
   const value = own(outputs, name) ?? null;
   if (!kept.includes(name)) return value;
@@ -139,7 +139,10 @@ export function failed(kind: FailureKind, message: string, more: Partial<Failure
   return { kind: 'failure', failure: failure(kind, message, more) };
 }
 
-/** A success. What is too large for the journal is kept in files of the step: texts as they are, all else as JSON. */
+/**
+ * A success. Values too large for the journal are stored in files of the step: texts as they are, everything else as
+ * JSON.
+ */
 export function done(task: Task, outputs: Outputs, more: Partial<Success> = {}): Outcome {
   const folder = ownFolder(task);
   const kept = [...(more.kept ?? [])];
@@ -156,7 +159,7 @@ export function done(task: Task, outputs: Outputs, more: Partial<Success> = {}):
 
 const JOURNAL_MAX = 1_000_000;
 
-/** On the disk before the record that names it. */
+/** On disk before the record that names it. */
 function writeDurable(path: string, text: string): void {
   writePrivate(path, text);
   const file = openSync(path, 'r');
@@ -164,7 +167,7 @@ function writeDurable(path: string, text: string): void {
   closeSync(file);
 }
 
-/** What a step hands on, however it ended. */
+/** Outputs of a step, whatever its outcome. */
 export function withOutputs(outcome: Outcome, more: Outputs): Outcome {
   if (outcome.kind === 'success') return { ...outcome, outputs: { ...outcome.outputs, ...more } };
   const { failure: problem } = outcome;

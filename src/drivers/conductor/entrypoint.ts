@@ -1,10 +1,11 @@
-// The program of a script validator: where it is, whether it may be run, and by what.
+// The program of a script validator: where it is, whether it may run, and how.
 //
-//   entrypoint/1  Relative and below the run's directory as workflows write it (`.meow/run/ID/…`): the run's directory; where it is
-//       not there, the same path in the worktree. Any other relative path: the worktree.
-//   entrypoint/2  It may be run if it is in one of those two folders, or on the list. A link that leads out of the folder that it is
-//       allowed in is refused, wherever it leads; so is a listed one that leads out of worktree and run's directory.
-//   entrypoint/3  What is not executable is run by what its first line names, or else by what its name ends in.
+// entrypoint/1  A relative path below the run directory as workflows write it (`.meow/run/ID/…`) means the run
+//               directory or, if it does not exist there, the same path in the worktree. Any other relative path means
+//               the worktree.
+// entrypoint/2  It may run if it is in one of these two folders, or on the list. A link out of the folder in which it
+//               is allowed is refused; so is a listed one that leads out of worktree and run directory.
+// entrypoint/3  A file that is not executable runs with the interpreter of its first line, or else of its extension.
 
 import { accessSync, closeSync, constants, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import { extname, isAbsolute, join, normalize, relative, resolve } from 'node:path';
@@ -19,7 +20,7 @@ export interface EntrypointRequest {
   readonly runDir: string;
   /** `.meow/run/ID`. */
   readonly runDirName: string;
-  /** Paths or globs, seen from the worktree, or absolute. */
+  /** Paths or globs, relative to the worktree, or absolute. */
   readonly allowed: readonly string[];
 }
 
@@ -28,7 +29,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** The words that run it, before its arguments. */
+/** The command, before its arguments. */
 export function findEntrypoint(request: EntrypointRequest): Result<readonly string[], Refusal> {
   const { entrypoint, worktree, runDir, allowed } = request;
   if (entrypoint === '' || entrypoint.includes('\0')) return failed(`${JSON.stringify(entrypoint)} is no path`);
@@ -42,7 +43,7 @@ export function findEntrypoint(request: EntrypointRequest): Result<readonly stri
   }
   try {
     const real = realpathSync.native(path);
-    // A listed one that is nowhere near the work is as its owner has it.
+    // A listed program outside both folders is used as it is.
     const trees = home !== null ? [home] : [worktree, runDir].filter((tree) => isWithin(tree, path));
     if (trees.length > 0 && !trees.some((tree) => isWithin(realpathSync.native(tree), real))) {
       return refused(`the entrypoint ${entrypoint} is a link that leads to ${real}, out of where it may be`);
@@ -56,7 +57,7 @@ export function findEntrypoint(request: EntrypointRequest): Result<readonly stri
   }
 }
 
-/** `home`: of the two folders that need no list, the one that it is in. */
+/** `home`: which of the two folders contains it; null if neither. */
 function locate(request: EntrypointRequest): { readonly path: string; readonly home: string | null } {
   const { entrypoint, worktree, runDir, runDirName } = request;
   const inTree = resolve(worktree, runDirName);
@@ -88,7 +89,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   '.cjs': 'node',
 };
 
-/** The program, and all that follows it as one word, as the system takes it. Null where there is none. */
+/** Interpreter and the rest of the line as one argument, as the system passes it. Null if there is none. */
 function shebangOf(path: string): readonly string[] | null {
   const bytes = Buffer.alloc(SHEBANG_BYTES);
   const file = openSync(path, 'r');

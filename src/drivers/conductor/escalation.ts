@@ -1,13 +1,13 @@
-// What the engine makes of a planner's status: what has happened in the run can make it graver, and nothing that a planner
-// says undoes that. All of it follows from the visits so far.
+// How the engine escalates a planner's status: the history of the run can make it more severe, and no planner can undo
+// that. Derived from the visits so far.
 //
-// escalation/1  A violation of a policy that no rollback has put back forces `unsafe`. What was done to git itself, its hooks and
-//     settings, is in no snapshot, and so is put back by none.
-// escalation/2  Golden snapshots that were proposed, and that nobody has approved since, force `needs_human`. Only a gate that was
-//     approved discharges them: not one that was rejected or timed out, nor one that nobody waits for.
-// escalation/3  `partial` too often in a row becomes `needs_human`.
+// escalation/1  A policy violation that no rollback has undone forces `unsafe`. Changes to git's own hooks and settings
+//               are in no snapshot, so no rollback undoes them.
+// escalation/2  Proposed golden snapshots without a later approval force `needs_human`. Only an approved gate
+//               discharges them, not a rejection, a timeout, or a gate that nobody waits for.
+// escalation/3  Too many `partial` in a row become `needs_human`.
 //
-// `unsafe` is graver than `needs_human`.
+// `unsafe` is more severe than `needs_human`.
 
 import { isJsonMap } from '../../base/json.ts';
 import type { Json } from '../../base/json.ts';
@@ -19,14 +19,14 @@ export interface Facts {
   /** Ids of visits (escalation/1). */
   readonly violations: readonly string[];
   readonly goldens: readonly string[];
-  /** How many `partial` came before this one. */
+  /** Number of `partial` before this one. */
   readonly partials: number;
   readonly partialMax: number;
 }
 
 export interface Escalated {
   readonly status: EvaluationStatus;
-  /** Why it is not what the planner said, or would not have been: sentences. */
+  /** Why the status differs, or would differ, from the planner's: sentences. */
   readonly escalations: readonly string[];
 }
 
@@ -51,7 +51,7 @@ export function escalate(planned: EvaluationStatus, { violations, goldens, parti
 /** Visits whose violations are still in the tree. */
 export function openViolations(history: readonly Visit[]): readonly Visit[] {
   let open: readonly Visit[] = [];
-  /** Those that were there before the latest turn of an agent: what `pre_step` goes back to has them. */
+  /** Violations before the latest agent turn: `pre_step` restores a state that contains them. */
   let before: readonly Visit[] = [];
   for (const visit of history) {
     if (visit.kind === 'work') before = open;
@@ -70,7 +70,7 @@ export function hasViolated({ failure, outputs }: Visit): boolean {
   return failure?.kind === 'policy' || (Array.isArray(violations) && violations.length > 0);
 }
 
-/** The file that leads to the repository is put back at once (worktree/2). */
+/** The file that points to the repository is restored at once (worktree/2). */
 function hasTampered({ outputs: { violations } }: Visit): boolean {
   return (
     Array.isArray(violations) &&
@@ -80,7 +80,7 @@ function hasTampered({ outputs: { violations } }: Visit): boolean {
   );
 }
 
-/** Paths that were proposed since a gate was last approved. */
+/** Paths proposed since the last approved gate. */
 export function pendingGoldens(history: readonly Visit[]): readonly string[] {
   const since = history.slice(
     history.findLastIndex(({ outcome, kind }) => kind === 'gate' && outcome === APPROVED) + 1,
@@ -94,7 +94,7 @@ export function pendingGoldens(history: readonly Visit[]): readonly string[] {
 
 const APPROVED = 'gate_approved';
 
-/** How many evaluations of a step have come to `partial`, one after the other, up to now. Those that failed say nothing. */
+/** Length of the current series of `partial` evaluations of a step. Failed evaluations do not count. */
 export function partialsInARow(history: readonly Visit[], step: string): number {
   const statuses = history.filter(
     (visit) => visit.kind === 'evaluate' && visit.step === step && visit.failure === null,

@@ -1,11 +1,10 @@
-// A judgement of what a run has come to, by an agent or by a command.
+// The evaluation of a run, by an agent or by a command.
 //
-// evaluation/1  All that it is shown is one document, which is kept with the visit, as is all that it is told.
-// evaluation/2  Its answer is held to its form (planner-answer.ts), and means nothing beyond it. An agent is told what is
-//               wrong with it and asked again in the same session; a command would say the same again.
-// evaluation/3  What has happened in the run stands above what it says (escalation.ts). Both are recorded.
-// evaluation/4  It only judges: if something has changed in the worktree, that is a violation like any other, and forces
-//               `unsafe`.
+// evaluation/1  Everything that the evaluator is shown is one document, which is stored with the visit.
+// evaluation/2  Its answer must have the required form (planner-answer.ts), and means nothing beyond it. An agent is
+//               told what is wrong and asked again in the same session; a command would only repeat itself.
+// evaluation/3  The history of the run overrides its answer (escalation.ts). Both are recorded.
+// evaluation/4  An evaluator must not change anything: a change in the worktree is a violation, and forces `unsafe`.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +14,7 @@ import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
 import type { DecisionInspection, EvidenceInspection } from '../../ir/conducted.ts';
 import { success } from '../../ir/effect.ts';
 import type { Outcome } from '../../ir/effect.ts';
-import { overspent, promptOf, recordTurn, reportIn, responseOf } from './agent-turn.ts';
+import { overBudget, promptOf, recordTurn, reportIn, responseOf } from './agent-turn.ts';
 import { visitFolder } from './artifacts.ts';
 import type { VisitFolder } from './artifacts.ts';
 import { done, earlierVisits, failed, folderOf, stepOf, valueOf, withOutputs } from './context.ts';
@@ -25,7 +24,7 @@ import { contradictionsTo, evidenceOf, plannerPrompt } from './evidence.ts';
 import { reportOf } from './inputs.ts';
 import { changeSummary } from './inspect-worktree.ts';
 import type { After, Before } from './inspect-worktree.ts';
-import { checkPolicy, LOOK_ONLY } from './policy-check.ts';
+import { checkPolicy, READ_ONLY } from './policy-check.ts';
 import type { Violation } from './policy-check.ts';
 import { readAnswer } from './planner-answer.ts';
 import type { PlannerAnswer } from './planner-answer.ts';
@@ -92,7 +91,7 @@ export function decide(task: Task, spec: DecisionInspection): Outcome {
 const VIOLATIONS_MAX = 200;
 
 function violationsIn({ context }: Task, before: Before, after: After): readonly Violation[] {
-  return checkPolicy(LOOK_ONLY, { ...after, before, after, denied: 0 }, context.settings.protectedBranches);
+  return checkPolicy(READ_ONLY, { ...after, before, after, denied: 0 }, context.settings.protectedBranches);
 }
 
 function recordAnswer(task: Task, visit: VisitFolder, asked: StepRecord, { agent }: DecisionInspection): void {
@@ -106,7 +105,7 @@ function recordAnswer(task: Task, visit: VisitFolder, asked: StepRecord, { agent
 interface Judging {
   readonly visit: VisitFolder;
   readonly asked: StepRecord;
-  /** What the evaluator itself has done. */
+  /** Changes made by the evaluator itself. */
   readonly violations: readonly Violation[];
 }
 
@@ -119,9 +118,9 @@ function judge(task: Task, spec: DecisionInspection, judging: Judging): Outcome 
   if (violation !== undefined && !answer.ok) {
     return failed('policy', `an evaluator only judges: ${violation.message}`);
   }
-  // What it cost has been counted.
+  // Its cost has already been counted.
   if (asked.failure !== null) return { kind: 'failure', failure: { ...asked.failure, usage: null } };
-  const spent = agent === null ? null : overspent(asked.usage, agent.limits);
+  const spent = agent === null ? null : overBudget(asked.usage, agent.limits);
   if (spent !== null) return failed('budget', `the budget is spent: ${spent}`);
   if (answer.ok) return decided(task, spec, judging, answer.value);
   const { message, reprompt } = answer.error;

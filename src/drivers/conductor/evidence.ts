@@ -1,9 +1,8 @@
-// What an evaluator is shown: one document, made of what the run has recorded and of what the engine has seen for itself. What
-// agents say of themselves stands in it as what it is, words; what contradicts them stands beside it as facts.
+// The evidence for an evaluator: one document from the journal and from the engine's own observations. Statements of
+// agents are included as claims, and contradictions to them as facts.
 //
-// A contradiction is a sentence about recorded outcomes, never about the meaning of a text: a turn that ended as completed
-// and has changed nothing; one that ended as completed and whose validation failed; a report that counts no failure, of
-// a validator that failed, and the other way round.
+// A contradiction is a statement about recorded outcomes, never about the meaning of a text: a completed turn without
+// changes; a completed turn whose validation failed; a report without failures from a failed validator, or the reverse.
 
 import { isJsonMap, own } from '../../base/json.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
@@ -17,14 +16,14 @@ import { answerForm } from './planner-answer.ts';
 
 export interface EvidenceRequest {
   readonly runId: string;
-  /** Of the visit that asks: `evaluate#2`. */
+  /** The requesting visit: `evaluate#2`. */
   readonly visit: string;
   readonly allowedNext: readonly string[];
   readonly hints: Hints;
   readonly history: readonly Visit[];
-  /** All that the run has changed so far; null where it works without git. */
+  /** All changes of the run so far; null without git. */
   readonly diff: JsonMap | null;
-  /** The report of the latest harness; null where there is none. */
+  /** The latest harness report; null if there is none. */
   readonly report: Json;
 }
 
@@ -56,7 +55,7 @@ export function evidenceOf(request: EvidenceRequest): Evidence {
 
 const STEPS_SHOWN = 3;
 
-/** The planner's prompt with all that it is shown. */
+/** The planner's prompt with all evidence. */
 export function plannerPrompt(prompt: string, evidence: string, allowedNext: readonly string[]): string {
   return [
     prompt.trimEnd(),
@@ -77,7 +76,7 @@ export function plannerPrompt(prompt: string, evidence: string, allowedNext: rea
 
 const LINE = '='.repeat(72);
 
-/** Of each step that validates, the latest visit; in the order of their coming. */
+/** The latest visit of each validation step, in order. */
 export function latestValidations(history: readonly Visit[]): readonly Visit[] {
   const validations = history.filter(({ kind, outcome }) => kind === 'validate' && outcome !== null);
   const latest = new Map(validations.map((visit) => [visit.step, visit]));
@@ -98,7 +97,7 @@ export function validationOf(visit: Visit): JsonMap {
   };
 }
 
-/** What validators have said, in files of the run's directory. */
+/** Roles of validators' logs in the run directory. */
 const LOGS: ReadonlySet<Json | undefined> = new Set(['validation_stdout', 'validation_stderr']);
 
 export function contradictionsIn(history: readonly Visit[]): readonly string[] {
@@ -118,7 +117,7 @@ export function contradictionsIn(history: readonly Visit[]): readonly string[] {
   ];
 }
 
-/** What speaks against the planner's own word. */
+/** Facts that contradict the planner's status. */
 export function contradictionsTo(status: EvaluationStatus, history: readonly Visit[]): readonly string[] {
   if (status !== 'success') return [];
   return latestValidations(history)
@@ -130,7 +129,7 @@ function claimsWork({ kind, outcome }: Visit): boolean {
   return kind === 'work' && outcome === 'completed';
 }
 
-/** Neither in the worktree nor in the run's directory; and it was to do something there. */
+/** Changed neither the worktree nor the run directory, although it was allowed to. */
 function hasNothingToShow({ outputs }: Visit): boolean {
   const { changes, run_files: files, policy } = outputs;
   const effective = isJsonMap(policy) ? policy['effective'] : undefined;
@@ -138,7 +137,7 @@ function hasNothingToShow({ outputs }: Visit): boolean {
   return isToChange && isJsonMap(changes) && changes['files'] === 0 && Array.isArray(files) && files.length === 0;
 }
 
-/** Of each validator that has not completed. */
+/** One sentence for each validator that did not complete. */
 function failures(visit: Visit): readonly string[] {
   return validatorsOf(visit).flatMap(({ id, outcome, exit_code: code }) => {
     if (outcome === 'completed') return [];
@@ -204,7 +203,7 @@ const OPCODES: Readonly<Record<Visit['kind'], string>> = {
   halt: 'STOP',
 };
 
-/** What stands elsewhere in the evidence, or says nothing to a planner. */
+/** Parts that are elsewhere in the evidence, or irrelevant to a planner. */
 const LEFT_OUT: ReadonlySet<string> = new Set(['validators', 'artifacts', 'policy', 'session_id']);
 const TEXT_MAX = 8_000;
 

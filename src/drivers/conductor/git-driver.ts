@@ -1,6 +1,6 @@
-// The driver of git: snapshots, what has changed, and the way back. An operation that is asked for again, after a crash, is
-// done again: until it is answered nothing else has worked in the worktree. A rollback happens once for a visit, however
-// often it is asked for (git/restore.ts); what it refuses, it has not begun.
+// The git driver: snapshots, changes and rollbacks. After a crash an operation is repeated: until its outcome is
+// recorded nothing else has worked in the worktree. A rollback happens once for each visit (git/restore.ts); a refused
+// rollback changed nothing.
 
 import { dirname, join } from 'node:path';
 import type { Json } from '../../base/json.ts';
@@ -14,7 +14,7 @@ import type { Worktree } from '../git/worktree.ts';
 import { visitFolder } from './artifacts.ts';
 import { done, earlierVisits, failed, ownFolder, stepOf, valueOf } from './context.ts';
 import type { ConductorContext, OpenWorkspace, Task, Visit } from './context.ts';
-import { endLeft, leadBack, lookAfter, lookBefore } from './inspect-worktree.ts';
+import { killLeftovers, restorePointer, lookAfter, observeBefore } from './inspect-worktree.ts';
 import type { After, Before } from './inspect-worktree.ts';
 import { taskDriver } from './task-driver.ts';
 import { PRE_RUN, sentence, snapshotName } from './workspace.ts';
@@ -36,7 +36,7 @@ export function gitDriver(context: ConductorContext): Driver {
 
 type Operation<K extends GitOperation['kind']> = Extract<GitOperation, { kind: K }>;
 
-/** Once for a visit, by its first attempt: that is what `pre_step` goes back to. */
+/** Once for each visit, by its first attempt: `pre_step` restores this state. */
 async function takeSnapshot(
   task: Task,
   { folder, git }: OpenWorkspace,
@@ -45,7 +45,7 @@ async function takeSnapshot(
   if (git === null) return writes ? failed('refused', NO_GIT) : success({ folder, before: null });
   const known = beforeVisit(task.context, task.visit);
   if (known !== null) return done(task, { folder, before: known as unknown as Json });
-  const before = await lookBefore(git, task.context.settings, snapshotName(task.visit));
+  const before = await observeBefore(git, task.context.settings, snapshotName(task.visit));
   return before.ok ? done(task, { folder, before: before.value as unknown as Json }) : refused(before.error);
 }
 
@@ -53,7 +53,7 @@ const NO_GIT =
   'the run works in a folder that is in no git repository, and this step may change files; ' +
   'run it in a repository, or give the step a policy with execution: read_only';
 
-/** Null where nothing was kept before it. */
+/** Null if nothing was stored. */
 function beforeVisit(context: ConductorContext, visit: string): Before | null {
   const step = context.step(`${visit}.snapshot`);
   return step === null ? null : (valueOf({ context }, step, 'before') as unknown as Before | null);
@@ -64,7 +64,7 @@ async function seeChanges(
   { folder, git }: OpenWorkspace,
   { by, ends }: Operation<'changes'>,
 ): Promise<Outcome> {
-  if (ends !== null) await endLeft(task.context, stepOf(task, ends));
+  if (ends !== null) await killLeftovers(task.context, stepOf(task, ends));
   if (git === null) return success({ folder, after: null });
   if (by === 'run') {
     const after = await sinceTheRunBegan(git);
@@ -108,9 +108,9 @@ async function rollBack(task: Task, { git }: OpenWorkspace, { target }: Operatio
   }
   const to = target === 'pre_run' || worker === undefined ? PRE_RUN : snapshotName(worker.id);
   const known = history.map(({ id }) => beforeVisit(context, id)).findLast((before) => before !== null) ?? null;
-  const led = known === null ? null : leadBack(task, git, known);
+  const led = known === null ? null : restorePointer(task, git, known);
   if (led?.ok === false) return refused(led.error);
-  // They are written once, and a later life of the engine finds them: not where an agent could get at them.
+  // Written once and found by later engines, out of the agents' reach.
   const folder = dirname(ownFolder(task).path);
   makeFolder(folder);
   const restored = await git.restore({
@@ -146,7 +146,7 @@ const BEFORE = 'before.patch';
 const AFTER = 'after.patch';
 const PATHS_MAX = 200;
 
-/** Where HEAD was when the latest that may have moved it was done; null where that one does not tell. */
+/** HEAD after the latest visit that may have moved it; null if that visit does not say. */
 function lastHead(history: readonly Visit[]): string | null {
   const head = history.findLast(({ kind }) => kind !== 'gate' && kind !== 'halt')?.outputs['head'];
   return typeof head === 'string' ? head : null;

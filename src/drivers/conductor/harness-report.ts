@@ -1,12 +1,12 @@
-// Harness reports: what a generated test suite has to say, as JSON.
+// Harness reports: results of a generated test suite, as JSON.
 //
-//   harness/1  An artifact is one when its file is named so (`harness_report` in the name, `.json` at its end), or when it is a
-//       JSON file that has what makes one: `suite_id`, `cases` and `summary` together, or `proposed_goldens`. So no other
-//       name for a report is a way around what its goldens oblige to.
-//   harness/2  One that is named so, or that has what makes one, is held to its form: `suite_id` a string, `cases` a list of
-//       objects, `summary` an object; `proposed_goldens`, where there is one, a list of paths.
-//   harness/3  Goldens that one proposes count, whatever else is wrong with it.
-//   harness/4  What it says beyond that is left to whoever evaluates it: nothing here is read as a verdict.
+// harness/1  An artifact is a report if its name contains `harness_report` and ends with `.json`, or if it is a JSON
+//            file with `suite_id`, `cases` and `summary`, or with `proposed_goldens`. So renaming a report does not
+//            hide its goldens.
+// harness/2  A report must have the form: `suite_id` a string, `cases` a list of objects, `summary` an object;
+//            `proposed_goldens`, if present, a list of paths.
+// harness/3  Proposed goldens count, whatever else is wrong with the report.
+// harness/4  Everything else is left to the evaluation: nothing here is read as a verdict.
 
 import { isJsonMap } from '../../base/json.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
@@ -15,19 +15,19 @@ import { jsonErrorPosition } from '../json-error-position.ts';
 export interface HarnessReport {
   readonly suiteId: string;
   readonly summary: JsonMap;
-  /** How many cases there are with each status; those without one count as `unknown`. */
+  /** Number of cases by status; cases without a status count as `unknown`. */
   readonly statuses: Readonly<Record<string, number>>;
 }
 
 export interface Reading {
-  /** Null where the file is none (harness/1), or has not its form. */
+  /** Null if the file is not a report (harness/1) or has the wrong form. */
   readonly report: HarnessReport | null;
   /** What is wrong with its form: a sentence, without the file's name. */
   readonly problem: string | null;
   readonly proposedGoldens: readonly string[];
 }
 
-/** Whether a file of this name is to be read at all. */
+/** Whether a file of this name must be read. */
 export function mayBeReport(name: string): boolean {
   return /\.json$/i.test(name);
 }
@@ -93,7 +93,7 @@ function goldensOf(value: JsonMap): { readonly paths: readonly string[]; readonl
   return { paths, fits: Array.isArray(found) && paths.length === all.length };
 }
 
-/** Of a value without faults. */
+/** The value has the right form. */
 function reportOf(value: JsonMap): HarnessReport {
   const cases = value['cases'] as readonly JsonMap[];
   const statuses = new Map<string, number>();

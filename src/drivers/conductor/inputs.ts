@@ -1,16 +1,16 @@
-// What prompts of a run are given, and how it gets into them: `{{name}}`, in one pass, so that nothing that a value says is
-// taken for a hole. Each name must have a value before an agent is started, unless the prompt calls it optional.
+// Inputs of prompts, and how they are inserted: `{{name}}`, in one pass, so that text in a value is never treated as a
+// placeholder. Each name must have a value before an agent starts, unless the prompt marks it as optional.
 //
-//   run_id, run_dir, worktree, step_id    always there
-//   diff               all that the run has changed, as a patch
-//   component_kind, eval_profile          as the workflow says
+//   run_id, run_dir, worktree, step_id    always available
+//   diff               all changes of the run, as a patch
+//   component_kind, eval_profile          from the workflow
 //   harness_report     of the latest validation that left one
-//   validation         what validators came to, of each step the latest
+//   validation         results of validators, the latest of each step
 //   fix_instructions   of the latest evaluation
-//   transcript         the end of what the latest turn of an agent put out
+//   transcript         last output of the latest agent turn
 //   STEP.NAME          an output of the latest visit of a step
 //
-// What a step asks for and its prompt does not place is put behind the prompt, each under its name.
+// Inputs that the prompt does not place are appended to it, each under its name.
 
 import { isJsonMap, own } from '../../base/json.ts';
 import type { Json } from '../../base/json.ts';
@@ -29,19 +29,19 @@ export interface InputSources {
   readonly step: string;
   readonly hints: Hints;
   readonly history: readonly Visit[];
-  /** Asked for where it is wanted. An error is a sentence: why there is none. */
+  /** Computed on demand. The error is a sentence that says why there is none. */
   readonly diff: () => Promise<Result<string, string>>;
-  /** Path, seen from the run's directory. */
+  /** Path relative to the run directory. */
   readonly report: (path: string) => Result<Json, string>;
   readonly transcript: (path: string) => Result<string, string>;
-  /** Of an output that is kept in a file: its name. */
+  /** Reads an output that is stored in a file. */
   readonly kept: (file: string) => Result<string, string>;
 }
 
-/** Values by their names; an error says why there is none. */
+/** Values by name; an error says why there is none. */
 export type InputValues = ReadonlyMap<string, Result<Json, string>>;
 
-/** What the prompt asks for, what the step asks for, and what is always there. */
+/** Inputs of the prompt and of the step, and those that are always available. */
 export async function inputValues(
   prompt: PromptText,
   asked: readonly string[],
@@ -53,7 +53,7 @@ export async function inputValues(
   return values;
 }
 
-/** An error is a sentence. */
+/** The error is a sentence. */
 export function fillPrompt(prompt: PromptText, asked: readonly string[], values: InputValues): Result<string, string> {
   const texts = new Map<string, string>();
   for (const [name, value] of values) {
@@ -76,7 +76,7 @@ export function fillPrompt(prompt: PromptText, asked: readonly string[], values:
   return ok(`${filled.trimEnd()}${sections.map((section) => section.trimEnd()).join('')}\n`);
 }
 
-/** `{{{{` is a pair of braces that stands for itself. */
+/** `{{{{` is a literal pair of braces. */
 const HOLE = /\{\{\{\{|\{\{([^{}\n]*)\}\}/g;
 
 function holesOf(text: string): readonly string[] {
@@ -121,7 +121,7 @@ async function valueOf(name: string, sources: InputSources): Promise<Result<Json
   }
 }
 
-/** Of the latest harness report, seen from the run's directory. */
+/** Path of the latest harness report, relative to the run directory. */
 export function reportOf(history: readonly Visit[]): string | null {
   const reports = latestValidations(history).map(({ outputs }) => outputs['harness_report']);
   const path = reports.findLast((report) => typeof report === 'string');

@@ -1,4 +1,4 @@
-// The driver of inspections: what the engine reads, writes for people, and judges from what has been recorded.
+// The inspection driver: what the engine reads, writes for people, and judges from recorded outcomes.
 
 import type { Driver } from '../../engine/ports.ts';
 import type { EndInspection } from '../../ir/conducted.ts';
@@ -39,7 +39,7 @@ export function inspectDriver(context: ConductorContext): Driver {
   });
 }
 
-/** Golden snapshots that were proposed and that nobody approved keep a run from succeeding, by whatever path it came. */
+/** Proposed golden snapshots without an approval prevent success, on any path. */
 function mayEnd(task: Task, { verdict }: EndInspection): Outcome {
   const goldens = verdict === 'success' ? pendingGoldens(earlierVisits(task)) : [];
   if (goldens.length === 0) return success();

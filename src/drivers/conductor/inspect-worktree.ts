@@ -1,8 +1,8 @@
-// The state of a worktree before somebody works in it, and afterwards.
+// Observes a worktree before and after work in it.
 //
-// worktree/1  What a turn has left running is ended before anything is looked at: nothing changes behind our back.
-// worktree/2  A worktree leads to its repository by a file `.git`. Without it, git would take the repository around the
-//             worktree for the one that is meant, and that is the user's own: it is put back before git is asked for anything.
+// worktree/1  Leftover processes of a turn are killed before the observation, so nothing changes meanwhile.
+// worktree/2  A worktree points to its repository by a file `.git`. Without it, git would use the repository around the
+//             worktree, which is the user's own: so the file is restored before git is called.
 
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
@@ -22,31 +22,31 @@ import { makeFolder, writePrivate } from '../../sys/private-file.ts';
 import { ownFolder } from './context.ts';
 import type { ConductorContext, ConductorSettings, StepRecord, Task } from './context.ts';
 
-/** What was there. */
+/** The state before the work. */
 export interface Before extends Snapshot {
   /** In milliseconds since 1970. */
   readonly at: number;
-  /** The file `.git`; null where that is a folder. */
+  /** Content of the file `.git`; null if that is a folder. */
   readonly pointer: string | null;
   readonly governing: Governing;
-  /** Where protected branches are. */
+  /** Commits of protected branches. */
   readonly tips: Readonly<Record<string, string>>;
 }
 
-/** What decides about git itself, by names of files and settings: a print of each. */
+/** Files and settings that control git: name and fingerprint. */
 type Governing = Readonly<Record<string, string>>;
 
 export interface After extends Snapshot {
   readonly changes: readonly Change[];
-  /** What git ignores, and was not there. */
+  /** New files that git ignores. */
   readonly hidden: readonly string[];
-  /** Protected branches that have been moved to what was committed here. */
+  /** Protected branches that were moved to commits made here. */
   readonly moved: readonly string[];
   readonly tampered: readonly string[];
 }
 
 /** `name`: of the snapshot. */
-export async function lookBefore(
+export async function observeBefore(
   git: Worktree,
   { protectedBranches }: ConductorSettings,
   name: string,
@@ -62,7 +62,7 @@ export async function lookBefore(
 
 export async function lookAfter(task: Task, git: Worktree, before: Before): Promise<Result<After, GitProblem>> {
   const { protectedBranches } = task.context.settings;
-  const led = leadBack(task, git, before);
+  const led = restorePointer(task, git, before);
   if (!led.ok) return led;
   const tampered = [...(led.value ? ['.git'] : []), ...differences(before.governing, governingOf(git.path))];
   const now = await git.snapshot('now');
@@ -76,7 +76,7 @@ export async function lookAfter(task: Task, git: Worktree, before: Before): Prom
   return ok({ ...now.value, changes: changes.value, hidden: hidden.value, moved: moved.value, tampered });
 }
 
-/** Not those that somebody else has moved meanwhile, to commits of their own. */
+/** Without branches that somebody else moved to their own commits. */
 async function movedBranches(
   git: Worktree,
   before: Before,
@@ -94,8 +94,8 @@ async function movedBranches(
   return ok(moved);
 }
 
-/** Puts `.git` back (worktree/2). Whether it had been cut off, in whichever life of the engine that was seen. */
-export function leadBack(task: Task, git: Worktree, { pointer }: Before): Result<boolean, GitProblem> {
+/** Restores `.git` (worktree/2). Returns whether it had been changed, also if an earlier engine saw that. */
+export function restorePointer(task: Task, git: Worktree, { pointer }: Before): Result<boolean, GitProblem> {
   const aside = join(dirname(ownFolder(task).path), 'replaced-git');
   if (pointerOf(git.path) === pointer && commonDirOf(git.path) !== null) return ok(isThere(aside));
   const path = join(git.path, '.git');
@@ -114,13 +114,13 @@ export function leadBack(task: Task, git: Worktree, { pointer }: Before): Result
   }
 }
 
-/** Ends what an attempt has left running (worktree/1). */
-export async function endLeft({ run }: ConductorContext, { id, attempt }: StepRecord): Promise<void> {
+/** Kills leftover processes of an attempt (worktree/1). */
+export async function killLeftovers({ run }: ConductorContext, { id, attempt }: StepRecord): Promise<void> {
   const marker = markerOf(run, `${id}#${attempt}`);
   await killProcessTree({ marker, leader: null }, { graceMs: LEFT_GRACE_MS }).done;
 }
 
-/** As outputs and evidence have it. */
+/** Format of outputs and evidence. */
 export function changeSummary(changes: readonly Change[]): JsonMap {
   const count = (...statuses: readonly Change['status'][]): number =>
     changes.filter(({ status }) => statuses.includes(status)).length;
@@ -133,7 +133,7 @@ export function changeSummary(changes: readonly Change[]): JsonMap {
   };
 }
 
-/** What was written into the run's directory by others than the engine, since a moment. */
+/** Files that others than the engine wrote into the run directory since a time. */
 export function writtenSince(runDir: string, at: number): readonly string[] {
   const found: string[] = [];
   let looked = 0;
@@ -152,20 +152,20 @@ export function writtenSince(runDir: string, at: number): readonly string[] {
 }
 
 const PATHS_MAX = 200;
-/** Screenshots and logs of a long run are many, and say nothing here. */
+/** A long run has many screenshots and logs, which do not matter here. */
 const LOOKED_MAX = 10_000;
 const LEFT_GRACE_MS = 2_000;
-/** The clock of a file system may be that much behind. */
+/** The clock of a file system may lag this much. */
 const CLOCK_STEP_MS = 20;
 const OF_THE_ENGINE =
   /^(?:artifacts|metadata\.json|status\.json.*|events\.ndjson|final-state\.txt|diff\.patch|transcript\.md|\.gitignore)$/;
 
-/** Null where it is a folder, or absent, or no file. */
+/** Null if it is a folder, absent or not a file. */
 function pointerOf(folder: string): string | null {
   return readFileIfAny(join(folder, '.git'));
 }
 
-/** Hooks, excluded paths, and settings that name a program or what git is to look for. Empty where there is no repository. */
+/** Hooks, excludes, and settings that name a program or what git looks for. Empty without a repository. */
 function governingOf(folder: string): Governing {
   const common = commonDirOf(folder);
   if (common === null) return {};
@@ -188,7 +188,7 @@ function governingOf(folder: string): Governing {
   return prints;
 }
 
-/** The head of its section may stand in the same line. */
+/** The section header may be on the same line. */
 const GOVERNING_SETTING =
   /^[ \t]*(?:\[[^\]\n]*\][ \t]*)?(?:hooksPath|fsmonitor|sshCommand|editor|pager|worktree|attributesFile|excludesFile|textconv|external|command|clean|smudge|process|driver|helper|program|askPass|gitProxy|path|insteadOf|pushInsteadOf|fileMode|symlinks|ignoreCase|checkStat|trustCtime|worktreeConfig|sparseCheckout)[ \t]*(?:=.*)?$/gim;
 
@@ -197,7 +197,7 @@ function differences(before: Governing, after: Governing): readonly string[] {
   return [...names].filter((name) => before[name] !== after[name]);
 }
 
-/** Of the worktree itself. Null where there is none to be found. */
+/** Of the worktree itself. Null if not found. */
 function gitDirOf(folder: string): string | null {
   const path = join(folder, '.git');
   if (entriesOf(path).length > 0) return path;
@@ -205,7 +205,7 @@ function gitDirOf(folder: string): string | null {
   return target === undefined ? null : resolve(folder, target);
 }
 
-/** Of all worktrees. */
+/** Shared by all worktrees. */
 function commonDirOf(folder: string): string | null {
   const gitDir = gitDirOf(folder);
   if (gitDir === null) return null;
@@ -222,7 +222,7 @@ function entriesOf(folder: string): readonly { readonly name: string; isDirector
   }
 }
 
-/** Of contents or mode: nobody can set it back. */
+/** Of content or mode: nobody can set it back. */
 function changedAt(path: string): number {
   try {
     return lstatSync(path).ctimeMs;
@@ -234,7 +234,7 @@ function changedAt(path: string): number {
 
 function readFileIfAny(path: string): string | null {
   try {
-    // A pipe would never end.
+    // Reading a pipe would never end.
     return statSync(path).isFile() ? readFileSync(path, 'utf8') : null;
   } catch (error) {
     if (isErrno(error, ...ABSENT, ...REFUSED)) return null;

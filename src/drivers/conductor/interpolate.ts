@@ -1,5 +1,5 @@
-// `${run_id}`, `${run_dir}`, `${worktree}` and `${step_id}` in the texts of validators. One pass: what a value holds is not
-// looked at again.
+// `${run_id}`, `${run_dir}`, `${worktree}` and `${step_id}` in the texts of validators. One pass: values are not
+// expanded again.
 
 import { own } from '../../base/json.ts';
 import { nearest } from '../../base/nearest.ts';
@@ -13,7 +13,7 @@ export interface Places {
   readonly step_id: string;
 }
 
-/** `written`: how a value stands in the text. An error is a sentence. */
+/** `written`: how a value is written into the text. The error is a sentence. */
 export function interpolate(
   text: string,
   places: Places,

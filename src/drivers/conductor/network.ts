@@ -1,5 +1,5 @@
-// Whether this system lets us start a program without a network, found out by doing so once. The program still has its own
-// loopback where that can be had: a server and its client within one validator find each other, and nobody else.
+// Tests once whether this system can start a program without network access. The program keeps its own loopback if
+// possible, so a server and its client inside one validator can connect.
 
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -9,22 +9,22 @@ import { writePrivate } from '../../sys/private-file.ts';
 export type NetworkDenial =
   | {
       readonly kind: 'denied';
-      /** By which means; for people. */
+      /** The method, for people. */
       readonly how: string;
-      /** Stands in front of the words of a command. */
+      /** Prefix of the command. */
       readonly prefix: readonly string[];
-      /** It can have one of its own. */
+      /** A private loopback is possible. */
       readonly loopback: boolean;
     }
   | { readonly kind: 'open'; readonly why: string };
 
-/** The words that run a command without a network. `folder`: where a file of ours may be. */
+/** The command without network. `folder`: for a file of ours. */
 export function withoutNetwork(denial: NetworkDenial, words: readonly string[], folder: string): readonly string[] {
   if (denial.kind === 'open') return words;
   return denial.loopback ? [...denial.prefix, 'sh', loopbackFile(folder), ...words] : [...denial.prefix, ...words];
 }
 
-/** In a file: written into a command, it would look as if the command meddled with its own shell (drivers/recording-shell.ts). */
+/** In a file: inside the command, it would look like a change of its own shell (drivers/recording-shell.ts). */
 function loopbackFile(folder: string): string {
   const path = join(folder, 'loopback.sh');
   if (!existsSync(path)) writePrivate(path, 'ip link set lo up 2>/dev/null\nexec "$@"\n');
@@ -40,7 +40,7 @@ export function networkDenial(environment: Readonly<Record<string, string>>): Pr
   return probed;
 }
 
-/** It does not change while the machine runs; which programs are found depends on PATH. */
+/** Constant while the machine runs; the programs depend on PATH. */
 const probes = new Map<string, Promise<NetworkDenial>>();
 
 const PROBE = `for how in -n -rn; do

@@ -1,8 +1,7 @@
-// What a planner answers: one JSON object of a fixed form, and nothing else. Its words are never looked at for a meaning; what
-// does not have the form is told back, with all that is wrong with it.
+// A planner's answer: one JSON object of a fixed form. Its texts are never interpreted; a wrong form is reported back
+// with everything that is wrong.
 //
-// The object may stand alone in a code fence, since some agents cannot do without. Members beyond the form are let through,
-// and mean nothing.
+// The object may be inside a code fence, since some agents always add one. Additional keys are accepted and ignored.
 
 import { isJsonMap, own } from '../../base/json.ts';
 import type { Json, JsonMap } from '../../base/json.ts';
@@ -15,7 +14,7 @@ import { coerce } from '../../ir/output.ts';
 export interface PlannerAnswer {
   readonly status: EvaluationStatus;
   readonly next_step: string | null;
-  /** A text or a map: handed on as it is. */
+  /** A text or a map, passed on unchanged. */
   readonly fix_instructions: Json;
   readonly blockers: readonly Json[];
   readonly risk_flags: readonly Json[];
@@ -24,7 +23,7 @@ export interface PlannerAnswer {
 export interface BadAnswer {
   /** A sentence for people. */
   readonly message: string;
-  /** What the planner is told. */
+  /** The message to the planner. */
   readonly reprompt: string;
 }
 
@@ -38,7 +37,7 @@ export function readAnswer(text: string, allowedNext: readonly string[]): Result
   return ok({ status, next_step, fix_instructions, blockers, risk_flags });
 }
 
-/** For the end of a prompt. */
+/** Appended to a prompt. */
 export function answerForm(allowedNext: readonly string[]): string {
   return [
     'Answer with exactly one JSON object and nothing before or after it. It has these members, all of them:',
@@ -51,7 +50,7 @@ export function answerForm(allowedNext: readonly string[]): string {
   ].join('\n');
 }
 
-/** The contents, where all of the text is one fenced block. */
+/** The content, if the whole text is one fenced block. */
 function withoutFence(text: string): string {
   const trimmed = text.trim();
   const [, fence = '', body = ''] = /^(`{3,}|~{3,})[ \t]*[A-Za-z0-9]*[ \t]*\n([\s\S]*)$/.exec(trimmed) ?? [];

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { Operation, Policy } from '../../ir/conducted.ts';
 import type { Change } from '../git/diff.ts';
-import { checkPolicy, LOOK_ONLY, policyRules } from './policy-check.ts';
+import { checkPolicy, READ_ONLY, policyRules } from './policy-check.ts';
 import type { Conduct } from './policy-check.ts';
 
-const FREE: Policy = { ...LOOK_ONLY, access: 'workspace_write', lockfiles: 'allow' };
+const FREE: Policy = { ...READ_ONLY, access: 'workspace_write', lockfiles: 'allow' };
 const HERE = { head: 'a'.repeat(40), branch: 'meow/run-1' };
 const STILL: Conduct = { changes: [], hidden: [], moved: [], before: HERE, after: HERE, tampered: [], denied: 0 };
 

@@ -1,11 +1,11 @@
-// What a policy allows: as an agent is told it before its turn, and as the engine finds it kept or not afterwards, by what it
-// sees in the worktree. What an agent says about it counts for nothing.
+// Policies: the rules as told to an agent before its turn, and the check afterwards, by what the engine sees in the
+// worktree. Statements of the agent do not count.
 //
-//   - A pattern of forbidden paths stands for what is below a folder that it matches, too. One of allowed paths does so only
-//     where it is a plain name: `docs` is all of docs, `docs/*` what is right in it.
-//   - A rename is the deletion of one path and the creation of another.
-//   - Where HEAD is another commit afterwards, that counts as a commit, however it came about.
-//   - A protected branch may be the one that a run in place began on; but then it must not move.
+//   - A forbidden pattern also covers everything below a matching folder. An allowed pattern does so only if it is a
+//     plain name: `docs` is all of docs, `docs/*` only its direct children.
+//   - A rename is a deletion and a creation.
+//   - If HEAD is another commit afterwards, that counts as a commit, however it happened.
+//   - A run in place may start on a protected branch, but must not move it.
 
 import type { Json } from '../../base/json.ts';
 import type { Operation, Policy } from '../../ir/conducted.ts';
@@ -17,7 +17,7 @@ import { globs, literalOf } from './globs.ts';
 
 export type Violation = {
   readonly rule: Rule;
-  /** Seen from the top of the worktree; null where it is about no path. */
+  /** Relative to the worktree; null if it concerns no path. */
   readonly path: string | null;
   readonly message: string;
 };
@@ -36,13 +36,13 @@ export interface Conduct {
   readonly changes: readonly Change[];
   readonly before: HeadState;
   readonly after: HeadState;
-  /** What git ignores, and was not there; a folder ends with a slash. */
+  /** New files that git ignores; a folder ends with a slash. */
   readonly hidden: readonly string[];
-  /** Protected branches that have been moved to what was committed here. */
+  /** Protected branches that were moved to commits made here. */
   readonly moved: readonly string[];
-  /** What git would do otherwise than before: names of files and settings. */
+  /** Changed files and settings that control git. */
   readonly tampered: readonly string[];
-  /** How often the agent was denied what it asked for. */
+  /** Number of denied requests of the agent. */
   readonly denied: number;
 }
 
@@ -63,7 +63,7 @@ export function checkPolicy(
     isForbidden: forbids(forbiddenPaths),
   };
   return [
-    // Before all others: of very many the first are kept, and what git was told to hide is not among the changes.
+    // First, because only the first of many are kept, and what git was told to hide is not among the changes.
     ...conduct.tampered.map((name) =>
       violation('git_tampering', name, `${name} decides what git does, and was changed`),
     ),
@@ -85,10 +85,10 @@ export function checkPolicy(
   ];
 }
 
-/** One that allows nothing but to look: for whoever is asked for a judgement. */
-export const LOOK_ONLY: Policy = { ...NO_RESTRICTIONS, access: 'read_only', lockfiles: 'deny' };
+/** Read-only, for evaluators. */
+export const READ_ONLY: Policy = { ...NO_RESTRICTIONS, access: 'read_only', lockfiles: 'deny' };
 
-/** As it stands in outputs and summaries. */
+/** Format of outputs and summaries. */
 export function policyRecord(policy: Policy): Json {
   return {
     name: policy.name,
@@ -102,7 +102,7 @@ export function policyRecord(policy: Policy): Json {
   };
 }
 
-/** What an agent is told of its policy, one rule a line; the last is what follows if it does otherwise. */
+/** The rules told to an agent, one a line; the last is the consequence. */
 export function policyRules(policy: Policy, protectedBranches: readonly string[]): readonly string[] {
   const { allowedPaths, forbiddenPaths, forbiddenOperations, network, access, lockfiles } = policy;
   const isReadOnly = access === 'read_only';
@@ -225,7 +225,7 @@ function withoutSlash(pattern: string): string {
   return pattern.replace(/^\.\//, '').replace(/\/+$/, '');
 }
 
-/** What says which packages a project is made of, in the ecosystems that there are. */
+/** Package manifests and lockfiles of the known ecosystems. */
 function isOfPackages(path: string): boolean {
   const name = path.slice(path.lastIndexOf('/') + 1);
   return PACKAGE_FILES.has(name.toLowerCase()) || PACKAGE_PATTERNS.some((pattern) => pattern.test(name));

@@ -1,10 +1,10 @@
-// The judgement of an agent's turn, by what the engine has seen for itself.
+// The verdict on an agent's turn, by what the engine saw itself.
 //
-// run-agent/1  Whatever became of the turn, and whatever the agent says: what the policy does not allow is a failure of the
-//              kind `policy`, and comes before all others.
-// run-agent/2  A turn that cost more than it may is a failure of the kind `budget`.
-// run-agent/3  Agents may write where a visit leaves its files. One that is in the way of that, by a link or by taking away
-//              permissions, is judged all the same.
+// run-agent/1  A policy violation is a failure of kind `policy` and comes before all others, whatever the outcome of
+//              the turn and whatever the agent says.
+// run-agent/2  A turn over its budget is a failure of kind `budget`.
+// run-agent/3  Agents may write to the folder of a visit's files. An agent that blocks it, by a link or by permissions,
+//              is judged nevertheless.
 
 import type { Json, JsonMap } from '../../base/json.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';
@@ -13,7 +13,7 @@ import { success } from '../../ir/effect.ts';
 import type { Outcome } from '../../ir/effect.ts';
 import type { Failure, FailureKind } from '../../ir/failure.ts';
 import { failure } from '../../ir/failure.ts';
-import { overspent, recordTurn } from './agent-turn.ts';
+import { overBudget, recordTurn } from './agent-turn.ts';
 import { visitFolder } from './artifacts.ts';
 import type { Artifact } from './artifacts.ts';
 import { stepOf, valueOf } from './context.ts';
@@ -33,7 +33,7 @@ export function judgeTurn(task: Task, { agent, policy: { requested, effective } 
   const summary = {
     ...policy,
     violations,
-    // An agent is told, and nothing more can be done about it here.
+    // The agent is told; it cannot be enforced here.
     not_enforced: [...(effective.network === 'deny' ? ['network'] : []), ...(after === null ? ['execution'] : [])],
   };
   const recorded = record(task, turn, agent, summary);
@@ -44,14 +44,19 @@ export function judgeTurn(task: Task, { agent, policy: { requested, effective } 
     ...(after === null ? {} : { changes: changeSummary(after.changes), head: after.head, tree: after.tree }),
     artifacts: recorded.artifacts,
   };
-  const fault = faultOf(turn, violations, overspent(turn.failure?.usage ?? turn.usage, agent.limits), recorded.problem);
+  const fault = faultOf(
+    turn,
+    violations,
+    overBudget(turn.failure?.usage ?? turn.usage, agent.limits),
+    recorded.problem,
+  );
   if (fault !== null) return { kind: 'failure', failure: { ...fault, outputs: { ...fault.outputs, ...seen } } };
   return success({ ...turn.outputs, ...seen, witness: null }, { route: 'completed', kept: turn.kept });
 }
 
 const VIOLATIONS_MAX = 200;
 
-/** Null where it has completed and kept within its bounds. What it cost has been counted. */
+/** Null if it completed within its limits. Its cost has already been counted. */
 function faultOf(
   { failure: problem }: StepRecord,
   [first, ...more]: readonly Violation[],
@@ -69,7 +74,7 @@ function faultOf(
   return problem === null ? null : { ...problem, usage: null };
 }
 
-/** Why we ended it says more than what it cost. */
+/** The reason why we ended it matters more than its cost. */
 const ENDED: ReadonlySet<FailureKind> = new Set(['stopped', 'timeout', 'idle', 'lost']);
 
 function conductOf({ failure: problem, outputs }: StepRecord, before: Before | null, after: After | null) {
@@ -88,7 +93,7 @@ function conductOf({ failure: problem, outputs }: StepRecord, before: Before | n
 
 interface Recorded {
   readonly artifacts: readonly Artifact[];
-  /** Why not all of it could be kept: part of a sentence. */
+  /** Why some files could not be stored: a clause. */
   readonly problem: string | null;
 }
 

@@ -1,6 +1,6 @@
-// A driver of tasks that end by themselves, soon: they are not stopped, and one that is asked for again, after a crash, is
-// done again. What the world does is a failure in the answer; an exception is a bug of ours, and ends the engine, except one
-// of the system about the run's own files.
+// A driver for short tasks: they are not stopped, and after a crash they are repeated. Problems of the world are
+// failures in the outcome; an exception is a bug and ends the engine, except for system errors about the run's own
+// files.
 
 import { assert } from '../../base/assert.ts';
 import { ABSENT, EXHAUSTED, isErrno, REFUSED } from '../../sys/errno.ts';

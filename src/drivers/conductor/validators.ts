@@ -1,12 +1,12 @@
-// Validators: how each is run, what it came to, and what all of them come to.
+// Validators: how each runs, its result, and the result of all.
 //
-// validators/1  What must not be run, or cannot, is recorded and not started.
-// validators/2  What it is to do, and what its globs match by then, is known and recorded before it begins: what comes later
-//               goes by that, and never takes away what the validator wrote.
-// validators/3  When it has ended, so have its children, except those that have left for a session of their own.
-// validators/4  What it has said and written is kept however it ended. A declared artifact that is absent, and a harness
-//               report that is none, make an error of a success; of nothing else.
-// validators/5  The worst outcome is that of the validation, with its message and its kind of failure.
+// validators/1  A validator that must not or cannot run is recorded and not started.
+// validators/2  Its command and the files that match its globs are recorded before it starts. Later steps rely on that,
+//               and never remove what the validator wrote.
+// validators/3  When it has ended, so have its children, except those in sessions of their own.
+// validators/4  Its output and files are stored whatever its outcome. A missing declared artifact or an invalid harness
+//               report turns a success into an error; nothing else does.
+// validators/5  The worst outcome is that of the validation, with its message and kind of failure.
 
 import { existsSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -45,10 +45,10 @@ import { findEntrypoint, isWithin } from './entrypoint.ts';
 import type { Refusal } from './entrypoint.ts';
 import { interpolate } from './interpolate.ts';
 import type { Places } from './interpolate.ts';
-import { endLeft } from './inspect-worktree.ts';
+import { killLeftovers } from './inspect-worktree.ts';
 import { networkDenial, withoutNetwork } from './network.ts';
 
-/** As the outputs of the step have it. */
+/** Format of the step's outputs. */
 type ValidatorRecord = {
   readonly id: string;
   readonly kind: Validator['kind'];
@@ -58,12 +58,12 @@ type ValidatorRecord = {
   readonly message: string | null;
   readonly duration_ms: number | null;
   readonly network: 'denied' | 'open';
-  /** By which means, or why not. */
+  /** The method, or why not. */
   readonly network_reason: string;
   readonly artifacts: readonly CollectedArtifact[];
 };
 
-/** What a validator hands on. */
+/** Outputs of a validator. */
 type ValidatorOutputs = {
   readonly record: ValidatorRecord;
   readonly reports: readonly CollectedReport[];
@@ -95,7 +95,7 @@ export async function prepareValidator(task: Task, { validator }: PrepareInspect
   return done(task, { ...command.value, ...folders, found: found.value });
 }
 
-/** It is recorded as any other, and was not started (validators/1). */
+/** Recorded like any other, but not started (validators/1). */
 function refused(validator: Validator, { outcome, message }: Refusal): Outcome {
   const { id, kind } = validator;
   const command =
@@ -146,7 +146,7 @@ async function scriptCommand(
   });
 }
 
-/** What commands know by which the run can be talked to. In front of a script. */
+/** Removes the variables that give access to the run. Prefix of a script. */
 const WITHOUT_RUN = 'unset MEOW_WORKFLOW MEOW_STEP MEOW_ATTEMPT MEOW_ORCH_SOCK MEOW_INBOX;';
 
 /** A scratch folder. */
@@ -154,7 +154,7 @@ function homeOf({ run }: ConductorContext): string {
   return run.files.localPath('scratch');
 }
 
-/** In the worktree or the run's directory. */
+/** In the worktree or the run directory. */
 function cwdOf({ cwd }: Validator, places: Places): Result<string, Refusal> {
   if (cwd === null) return ok(places.worktree);
   const filled = interpolate(cwd, places);
@@ -167,7 +167,7 @@ function cwdOf({ cwd }: Validator, places: Places): Result<string, Refusal> {
   return err({ outcome: 'killed_policy', message });
 }
 
-/** By this validator, in passes before. */
+/** Artifacts of this validator in earlier passes. */
 function collectedBefore(task: Task, id: string): readonly CollectedArtifact[] {
   const [step = ''] = task.visit.split(/#\d+$/);
   const isPass = (visit: Visit): boolean => visit.kind === 'validate' && visit.id.replace(/#\d+$/, '') === step;
@@ -189,7 +189,7 @@ export async function collectValidator(task: Task, { validator, idleMs }: Collec
   const places = placed.value;
   const [prepared, run] = [stepOf(task, 'prepare'), stepOf(task, 'run')];
   const folder = folderOf(task.context, run);
-  if (hasGroup(folder)) await endLeft(task.context, run);
+  if (hasGroup(folder)) await killLeftovers(task.context, run);
 
   const visit = visitFolder(task);
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -230,7 +230,7 @@ export async function collectValidator(task: Task, { validator, idleMs }: Collec
   return failed(kind, message ?? '', { code: end.code, output: tail(folder), outputs });
 }
 
-/** Whether something is left of what the shell began. To ask for that is cheap; to look for all that was left is dear. */
+/** Whether the shell's process group still exists. This check is cheap; searching all leftovers is not. */
 function hasGroup(folder: StepFolder): boolean {
   const record = readProcess(folder);
   if (record.kind !== 'written') return false;
@@ -243,9 +243,9 @@ function hasGroup(folder: StepFolder): boolean {
   }
 }
 
-/** How it ended, apart from what it left. */
+/** The outcome, without files. */
 interface End {
-  /** Null where it completed. */
+  /** Null if it completed. */
   readonly kind: FailureKind | null;
   readonly code: number | null;
   readonly message: string | null;
@@ -261,7 +261,7 @@ function endOf({ failure }: StepRecord, { timeoutMs }: Validator, idleMs: number
   return { kind, code, message };
 }
 
-/** Processes that could not be ended are named behind the reason. */
+/** Names processes that could not be killed. */
 function leftIn(message: string): string {
   const at = message.indexOf('; ');
   return at === -1 ? '' : message.slice(at);
@@ -285,7 +285,7 @@ export function judgeValidators(task: Task, { validators }: ReportInspection): O
 
 type Judged = ValidatorOutputs & Pick<StepRecord, 'failure'>;
 
-/** The first of the worst speaks for the step (validators/5). */
+/** The first of the worst determines the message (validators/5). */
 function verdictOf(all: readonly Judged[]): Outcome {
   const bad = all.filter(({ failure }) => failure !== null);
   const worst = bad.toSorted((a, b) => badness(b) - badness(a))[0];
@@ -302,7 +302,7 @@ function badness({ record }: Judged): number {
 
 const BY_BADNESS: readonly Mechanical[] = ['completed', 'error', 'killed_policy', 'killed_idle', 'killed_timeout'];
 
-/** The first that has its form is the step's; goldens that any of them proposes count. */
+/** The first valid report is the step's; goldens of all reports count. */
 function reportsOf(all: readonly Judged[]): {
   readonly harness_report: string | null;
   readonly report_summary: Json;

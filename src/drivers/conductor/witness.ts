@@ -1,5 +1,5 @@
-// Witnesses: a command that the engine runs itself, in the worktree, before an outcome is believed. Its testimony says what
-// was run, what it came to, on which tree, and whether somebody has touched what it depends on.
+// Witnesses: a command that the engine runs itself in the worktree before an outcome counts. The testimony records the
+// command, its result, the tree, and whether anybody changed what it depends on.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,26 +18,26 @@ import type { StepRecord, Task } from './context.ts';
 import { globs } from './globs.ts';
 import type { After } from './inspect-worktree.ts';
 
-/** As the output `witness` of a step has it. */
+/** Format of a step's output `witness`. */
 export type Testimony = {
   readonly command: string;
   readonly expected_exit_code: number;
-  /** Null where it was ended before it had one. */
+  /** Null if it was killed. */
   readonly exit_code: number | null;
   readonly expected_output: string | null;
-  /** Null where its output does not matter. */
+  /** Null if its output does not matter. */
   readonly output_fits: boolean | null;
-  /** Of what it said; and how often what was expected of it is found there. */
+  /** Line counts of its output, and matches of the expected pattern. */
   readonly counts: { readonly stdout_lines: number; readonly stderr_lines: number; readonly matches: number | null };
-  /** What the tree was hashed to when it was run; null without git. */
+  /** Tree hash when it ran; null without git. */
   readonly tree: string | null;
   readonly depends_on: readonly string[];
-  /** Of what it depends on. */
+  /** Changed files that it depends on. */
   readonly touched: readonly string[];
   readonly holds: boolean;
 };
 
-/** Of a step that says it has completed. */
+/** For a step that claims to have completed. */
 export function judgeWitness(task: Task, { witness, of, run, inspect }: WitnessInspection): Outcome {
   const [claim, command, inspected] = [stepOf(task, of), stepOf(task, run), stepOf(task, inspect)];
   const { result: _, ...seen } = claim.outputs;
@@ -54,7 +54,7 @@ export function judgeWitness(task: Task, { witness, of, run, inspect }: WitnessI
   return failed('unproven', message, { outputs: { ...seen, witness: testimony, ...artifacts } });
 }
 
-/** The report of a validation has the testimony as well. */
+/** The report of a validation contains the testimony as well. */
 function withReport(task: Task, { artifacts: before, ...claim }: JsonMap, testimony: Testimony): JsonMap {
   if (!Object.hasOwn(claim, 'validators')) return {};
   const outcome = testimony.holds ? 'completed' : 'error';
@@ -71,7 +71,7 @@ interface Heard {
   readonly stderr: string;
   readonly tree: string | null;
   readonly touched: readonly string[];
-  /** Why it does not bear the outcome out: parts of sentences. */
+  /** Why it does not confirm the outcome: clauses. */
   readonly reasons: readonly string[];
 }
 
@@ -86,7 +86,7 @@ function hear({ context }: Task, witness: Witness, command: StepRecord, after: A
   const found = expect.output === null ? ok(null) : countMatches(expect.output, `${stdout}\n${stderr}`);
   const matches = found.ok ? found.value : 0;
   const reasons = [
-    // One that has a status may have missed what was expected, or hit it; it has run either way.
+    // A command with an exit code has run, whether or not it matched.
     ...(failure === null || code !== null ? [] : [failure.kind === 'timeout' ? tooLong(witness) : failure.message]),
     ...(code === null || code === expect.exitCode ? [] : [`it exited with status ${code}, not ${expect.exitCode}`]),
     ...(found.ok ? [] : [found.error]),
@@ -117,13 +117,13 @@ const TOUCHED_MAX = 200;
 const OUTPUT_BYTES_MAX = 1_000_000;
 const MATCHING_MS = 1_000;
 
-/** An author's expression, and an output that is anybody's: together they may take for ever, and get a second. */
+/** An author's pattern on arbitrary output may take for ever, so it gets one second. */
 function countMatches(pattern: string, text: string): Result<number, string> {
   const script = "let count = 0; for (const _ of text.matchAll(new RegExp(pattern, 'gm'))) count += 1; count";
   try {
     return ok(runInNewContext(script, { text, pattern }, { timeout: MATCHING_MS }) as number);
   } catch (error) {
-    // Errors of another context are no Error of this one.
+    // Errors of another context are not instances of this context's Error.
     const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
     if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return err(`to compare its output with ${pattern} takes too long`);
     if (name === 'SyntaxError') return err(`${pattern} is no regular expression`);
@@ -131,7 +131,7 @@ function countMatches(pattern: string, text: string): Result<number, string> {
   }
 }
 
-/** Bytes that are no text are none that an expression can look for. */
+/** Bytes that are not text cannot match. */
 function endOf(path: string): string {
   try {
     const bytes = readFileSync(path);

@@ -1,6 +1,6 @@
-// Where a run works: a worktree of its own, the user's own tree, or, where it changes nothing, a folder as it is. The first
-// who asks makes it; in all lives of the engine it is the same, from the same commit. What was there before the run did
-// anything is in the snapshot `pre_run`.
+// Where a run works: in its own worktree, in the user's tree, or, if it changes nothing, in a folder as it is. The
+// first call creates it; later engines find the same, from the same commit. The snapshot `pre_run` holds the state
+// before the run.
 
 import { createHash } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -15,17 +15,17 @@ import type { OpenWorkspace, Workspace } from './context.ts';
 
 export interface WorkspaceRequest {
   readonly runId: string;
-  /** The folder that has `.meow`. Absolute. */
+  /** The folder that contains `.meow`. Absolute. */
   readonly project: string;
-  /** What people look at: neither is to be inside of the other. Absolute. */
+  /** For people; neither may contain the other. Absolute. */
   readonly runDir: string;
-  /** The user's. */
+  /** The user's environment. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The commit to begin from, where that is settled; else what HEAD is at when it is first asked for. */
+  /** First commit, if known; otherwise HEAD at the first call. */
   readonly base?: string | null;
-  /** Whether something was done in it before. */
+  /** Whether the run has worked in it before. */
   readonly hasWorked?: () => boolean;
-  /** `as-it-is`: the run changes nothing, and needs no git. */
+  /** `as-it-is`: the run changes nothing and needs no git. */
   readonly kind: 'worktree' | 'in-place' | 'as-it-is';
 }
 
@@ -37,14 +37,14 @@ export function workspaceFor(request: WorkspaceRequest): Workspace {
     async open() {
       opened ??= open(request);
       const result = await opened;
-      // What was in the way may have been mended meanwhile.
+      // The obstacle may be gone at the next call.
       if (!result.ok) opened = null;
       return result;
     },
   };
 }
 
-/** Of a run's own worktree. */
+/** The run's own worktree. */
 export function worktreePath(project: string, runId: string): string {
   return join(project, '.meow', 'worktrees', runId);
 }
@@ -80,7 +80,7 @@ async function worktreeIn(
   return ignored.ok ? repository.addWorktree({ run, path, base, runFolder: runDir }) : ignored;
 }
 
-/** Nothing of what is in it is to be seen in the `git status` of the project. */
+/** Hides its content from the project's `git status`. */
 async function makeIgnored(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '.gitignore'), '*\n');
@@ -91,14 +91,14 @@ async function hasSnapshot(git: Worktree, name: string): Promise<boolean> {
   return same.ok || same.error.kind !== 'no-snapshot';
 }
 
-/** Of the snapshot that is taken before a visit: the visit's own, where that can be one. */
+/** Name of the snapshot before a visit: the visit's own if possible. */
 export function snapshotName(visit: string): string {
   if (/^[A-Za-z0-9_#-]{1,90}$/.test(visit)) return visit;
   const hash = createHash('sha256').update(visit).digest('hex').slice(0, 16);
   return `${visit.slice(0, 60).replaceAll(/[^A-Za-z0-9_#-]/g, '_')}-${hash}`;
 }
 
-/** What is wrong, and what helps. */
+/** The problem with advice. */
 export function sentence({ message, cure }: GitProblem): string {
   return `${message}; ${cure}`;
 }
