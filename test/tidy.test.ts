@@ -333,7 +333,7 @@ rule('words are plain', wordsArePlain, {
   ],
   good: {
     'src/kernel/a.ts': "// Null if absent.\nfail('there is no step x, and it is no longer needed');",
-    'test/e2e/a.test.ts': '// Whoever is not held yet.',
+    'test/fixtures/a.ts': '// Whoever is not held yet.',
   },
 });
 

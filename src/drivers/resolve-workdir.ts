@@ -19,7 +19,7 @@ export function resolveWorkdir(from: string, path: string): Result<string, strin
 
 function found(path: string): Result<string, string> {
   try {
-    return statSync(path).isDirectory() ? ok(path) : err(`its folder ${path} is no folder`);
+    return statSync(path).isDirectory() ? ok(path) : err(`its folder ${path} is not a folder`);
   } catch (error) {
     if (isErrno(error, ...ABSENT, 'ENAMETOOLONG')) return err(`its folder ${path} does not exist`);
     if (isErrno(error, ...REFUSED)) return err(`its folder ${path} cannot be entered (${error.code})`);

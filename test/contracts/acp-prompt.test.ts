@@ -189,7 +189,7 @@ describe('the cost of work', () => {
     expect(second).toMatchObject({ usage: { usd: 0.5, tokens: 50 } });
   });
 
-  test('includes all turns of a prompt, for whoever reports it', async () => {
+  test('includes all turns of a prompt, whichever way it is reported', async () => {
     const acts = [{ cost: 0.25 }, { again: [{ cost: 0.5 }, { run: 'meow done' }, totalTokens(7)] }, totalTokens(5)];
     const effect = rig.prompting('worker', acts, { expects: [expected('file')] });
     const outcome = rig.start(effect);

@@ -234,7 +234,7 @@ describe('the working directory of a command', () => {
     writeFileSync(rig.path('file'), '');
     for (const [cwd, words] of [
       ['nowhere', 'does not exist'],
-      ['file', 'is no folder'],
+      ['file', 'is not a folder'],
       ['a\0b', 'NUL byte'],
     ] as const) {
       expect(await rig.run('true', { cwd })).toMatchObject({

@@ -115,10 +115,10 @@ describe('the prompt of an agent', () => {
       forbiddenOperations: ['commit'],
       network: 'deny',
     };
-    const text = 'Mend {{fix_instructions}} in {{ component_kind }}; braces: {{{{x}}.';
+    const text = 'Fix {{fix_instructions}} in {{ component_kind }}; braces: {{{{x}}.';
     const hints = { componentKind: 'cli', evalProfile: null };
     await rig.work({ text, hints, inputs: ['fix_instructions', 'evaluate.blockers'], effective });
-    expect(rig.told).toContain('Mend {"file":"{{run_id}}"} in cli; braces: {{x}}.\n\n## evaluate.blockers\n\n["b"]\n');
+    expect(rig.told).toContain('Fix {"file":"{{run_id}}"} in cli; braces: {{x}}.\n\n## evaluate.blockers\n\n["b"]\n');
     for (const line of [
       'Be careful.',
       'Change only these paths: src/**.',
@@ -155,8 +155,8 @@ describe('the prompt of an agent', () => {
   test('may lack optional inputs', async () => {
     rig.agent(FINE);
     const inputs = [{ name: 'fix_instructions', type: 'any', required: false } as const];
-    successOf(await rig.work({ prompt: prompt('Mend: [{{fix_instructions}}]', inputs) }));
-    expect(rig.told).toContain('Mend: []');
+    successOf(await rig.work({ prompt: prompt('Fix: [{{fix_instructions}}]', inputs) }));
+    expect(rig.told).toContain('Fix: []');
   });
 
   test('must have inputs of the declared types', async () => {

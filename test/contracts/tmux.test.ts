@@ -467,7 +467,7 @@ describe('a terminal', () => {
     expect(await tmux.has('theirs')).toBe(true);
   });
 
-  test('keeps its size, whoever attaches (tmux/7)', async () => {
+  test('keeps its size when somebody attaches (tmux/7)', async () => {
     const pane = await open(staying('printf shown'), { columns: 90, rows: 20 });
     expect(await pane.capture()).toMatchObject({ columns: 90, rows: 20 });
     const attach = staying('"$1" -S "$2" attach -t =meow-test-1', PROGRAM, socket);

@@ -123,7 +123,7 @@ describe('an agent that cannot be started', () => {
   });
 });
 
-test('a turn that is killed from outside counts as a crash, whoever notices it', async () => {
+test('a turn that is killed from outside counts as a crash, for every observer', async () => {
   await using rig = await Rig.setup();
   withAdapter(rig, 'turns', '[headless]\ncommand = "echo $$ > pid; exec sleep 600"\n');
   rig.write('w.meow.toml', `${spawnStep('turns')}${WORK}`);

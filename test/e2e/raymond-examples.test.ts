@@ -164,9 +164,9 @@ test('single: all states in one file', async () => {
   const status = await run(rig, 'single.yaml');
   expect(Object.keys(status.steps)).toEqual([
     'main.1.START',
-    'main.2.MEND',
+    'main.2.FIX',
     'main.3.START',
-    'main.4.MEND',
+    'main.4.FIX',
     'main.5.START',
   ]);
   expect(status).toMatchObject({ result: 'all tests pass' });

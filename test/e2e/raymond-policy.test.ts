@@ -239,18 +239,18 @@ describe('visits', () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', {
       'START.md': '<goto>REVIEW.md</goto>',
-      'REVIEW.md': '---\nmax_visits: 2\nthen: MEND.md\n---\n<goto>MEND.md</goto>',
-      'MEND.md': '---\nmax_visits: 3\nthen: LAST.md\n---\n<goto>REVIEW.md</goto>',
+      'REVIEW.md': '---\nmax_visits: 2\nthen: FIX.md\n---\n<goto>FIX.md</goto>',
+      'FIX.md': '---\nmax_visits: 3\nthen: LAST.md\n---\n<goto>REVIEW.md</goto>',
       'LAST.md': '<result>end</result>',
     });
     expect(await ray.run('flow')).toMatchObject({ code: 0 });
     expect(ray.turns().map(({ step }) => step.replace(/^main\.\d+\./, ''))).toEqual([
       'START',
       'REVIEW',
-      'MEND',
+      'FIX',
       'REVIEW',
-      'MEND',
-      'MEND',
+      'FIX',
+      'FIX',
       'LAST',
     ]);
   });

@@ -263,7 +263,7 @@ describe('working directories', () => {
     );
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(1);
-    expect(stdout).toContain('START.md is no folder');
+    expect(stdout).toContain('START.md is not a folder');
   });
 
   test('a missing folder is reported, and so is cd with a continued session', async () => {

@@ -36,10 +36,10 @@ const HELD: readonly RegExp[] = [
   /^src\/(?:app|base|cli|engine|ipc|ir|kernel|mcp|stores|sys|view)\//,
   /^src\/drivers\/git\//,
   /^src\/languages\/(?!conductor)/,
-  /^test\/(?:kernel-rig|traces|tidy)\//,
+  /^test\/(?:agents|contracts|e2e|kernel-rig|rig|simulation|traces|tidy)\//,
   /^test\/(?:traces|client)\.test\.ts$/,
-  /^(?:README|CONTRIBUTING|SECURITY)\.md$/,
-  /^(?:docs|lib|scripts|examples\/(?!raymond))/,
+  /^(?:CHANGELOG|README|CONTRIBUTING|SECURITY)\.md$/,
+  /^(?:bench|docs|examples|lib|scripts)\//,
 ];
 
 export const wordsArePlain: Rule = (tree) =>

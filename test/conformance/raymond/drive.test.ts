@@ -221,14 +221,14 @@ describe('the examples', () => {
   test('single: a file works like a folder', () => {
     const driven = drive(example('single.yaml'), {
       'main.5.START': '<result>all tests pass</result>',
-      '*START': '<reset>MEND</reset>',
-      '*': 'Mended.',
+      '*START': '<reset>FIX</reset>',
+      '*': 'Fixed.',
     });
     expect(driven.lines).toEqual([
       'main.1.START runs',
-      'main.2.MEND fresh → s1',
+      'main.2.FIX fresh → s1',
       'main.3.START runs',
-      'main.4.MEND fresh → s2',
+      'main.4.FIX fresh → s2',
       'main.5.START runs',
     ]);
     expect(toldTo(driven, 'main.1.START#1')).toMatch(/^exec "\$\(command -v bash \|\| echo sh\)" -c 'if \.\/run-tests/);

@@ -52,7 +52,8 @@ export function drive(program: Program, answers: Answers, variables: JsonMap = {
     const { spec, step, attempt } = effect;
     const found = Object.entries(answers).find(([pattern]) => segmentMatcher(pattern)(step))?.[1];
     const text = typeof found === 'string' ? found : found?.[attempt - 1];
-    if (text === undefined) return { kind: 'failure', failure: failure('exit-nonzero', 'nobody knows what to say') };
+    if (text === undefined)
+      return { kind: 'failure', failure: failure('exit-nonzero', 'there is no answer for this step') };
     const steering = present(program.steerings[(spec as { readonly steering?: string }).steering ?? ''], 'not steered');
     const machine = present(program.machines[steering.machine], 'no machine');
     const session = spec.kind === 'turn' ? nextSession(effect.session) : null;

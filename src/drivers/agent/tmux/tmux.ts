@@ -132,7 +132,7 @@ function refusalOf({ name, command, cwd, environment, transcript, marker }: Term
   if (odd !== undefined) return `${JSON.stringify(odd)} cannot be the name of an environment variable`;
   try {
     // tmux would silently use another folder.
-    if (!statSync(cwd).isDirectory()) return `${cwd} is no folder`;
+    if (!statSync(cwd).isDirectory()) return `${cwd} is not a folder`;
     accessSync(cwd, constants.X_OK);
     closeSync(openPrivate(transcript));
     return null;
