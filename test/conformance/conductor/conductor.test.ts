@@ -9,7 +9,7 @@ import type { Diagnostic } from '../../../src/base/diagnostic.ts';
 import { hasErrors } from '../../../src/base/diagnostic.ts';
 import { checkProgram } from '../../../src/ir/check.ts';
 import type { Transition } from '../../../src/ir/transition.ts';
-import type { Block, Program } from '../../../src/ir/program.ts';
+import type { Block, Program, Step } from '../../../src/ir/program.ts';
 import { writtenText } from '../../../src/ir/text.ts';
 import type { CompiledConductor } from '../../../src/languages/conductor/compile.ts';
 import { compileAt } from './rig.ts';
@@ -79,33 +79,42 @@ function drawProgram(program: Program, name: string): string {
   return `entry ${entry}\n${attachments['conductor'] ?? ''}\n\n${Object.values(blocks).map(drawBlock).join('\n')}`;
 }
 
-function drawBlock({ name, steps: [step], naming }: Block): string {
-  if (step?.act.kind !== 'effect') throw new Error(`${name} asks nothing of the world`);
-  const { id, executor, timeout, repromptsMax, routes } = step;
+function drawBlock({ name, steps, naming }: Block): string {
+  return steps.map((step) => drawStep(name, naming, step)).join('\n');
+}
+
+function drawStep(block: string, naming: Block['naming'], step: Step): string {
+  const { id, executor, timeout, repromptsMax, routes, act, needs } = step;
   const more = [
-    ...(id === name ? [] : [`step ${id}`]),
+    ...(id === block ? [] : [`step ${id}`]),
+    ...(needs.length === 0 ? [] : [`after ${needs.join(', ')}`]),
     ...(timeout === null ? [] : [`timeout ${JSON.stringify(timeout)}`]),
     ...(repromptsMax === 0 ? [] : [`reprompts ${String(repromptsMax)}`]),
     ...(naming === 'visit-last' ? [] : [naming]),
   ];
-  const short = JSON.parse(JSON.stringify(step.act.effect, shortened)) as unknown;
   const leads = new Map<string, string[]>();
-  for (const [key, follow] of Object.entries(routes)) {
-    const to = drawFollow(follow);
+  for (const [key, transition] of Object.entries(routes)) {
+    const to = drawTransition(transition);
     leads.set(to, [...(leads.get(to) ?? []), key]);
   }
   return [
-    [`${name}: ${executor}`, ...more].join(', '),
-    `  ${pretty(short, '  ')}`,
+    [`${block}: ${executor}`, ...more].join(', '),
+    `  ${drawAct(act)}`,
     ...[...leads].map(([to, keys]) => `  ${keys.join(' ')} → ${to}`),
     '',
   ].join('\n');
 }
 
-function drawFollow(follow: Transition): string {
-  if (follow.kind === 'stop') return `the run is ${follow.verdict}`;
-  if (follow.kind !== 'goto') return follow.kind;
-  const { target, session, dropCallers } = follow;
+function drawAct(act: Step['act']): string {
+  if (act.kind === 'block') return `performed by ${writtenText(act.target.block)}`;
+  if (act.kind !== 'effect') return act.kind;
+  return pretty(JSON.parse(JSON.stringify(act.effect, shortened)), '  ');
+}
+
+function drawTransition(transition: Transition): string {
+  if (transition.kind === 'stop') return `the run is ${transition.verdict}`;
+  if (transition.kind !== 'goto') return transition.kind;
+  const { target, session, dropCallers } = transition;
   return `${writtenText(target.block)}${session === 'fresh' ? '' : ` (${session})`}${dropCallers ? ' (drops callers)' : ''}`;
 }
 
