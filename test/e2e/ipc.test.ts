@@ -160,7 +160,7 @@ test('random bytes on the socket and invalid files in the inbox do not harm a ru
   expect(code).toBe(0);
   expect(rig.read('seen')).toBe('done\n');
   expect((await rig.meow('status', 'i')).stdout).toContain(
-    '32 refused messages are kept in .meow/workflows/i/inbox/refused\n',
+    '32 refused messages are in .meow/workflows/i/inbox/refused\n',
   );
 });
 
