@@ -177,7 +177,7 @@ Examples:
 
 const MCP_NOTES = `
 A Model Context Protocol server on stdin and stdout, with the tools done, event, ask and status. Adapters
-configure it for agents that support MCP. Outside of a run it starts, and every tool reports that.
+configure it for agents that support MCP. Works only inside a run, or with flags that name one.
 
 Example:
   meow mcp --agent worker --workflow wf-ab12cd34 --inbox /project/.meow/workflows/wf-ab12cd34/inbox

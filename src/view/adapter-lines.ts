@@ -15,10 +15,10 @@ import { sanitize } from './sanitize.ts';
 export function commandsOf({ terminal, headless, acp, program }: Adapter): readonly (readonly [string, string])[] {
   const commands: readonly (readonly [string, Text | null | undefined])[] = [
     ['terminal', terminal?.command],
-    ['terminal, to go on', terminal?.resumeCommand],
+    ['terminal, resume', terminal?.resumeCommand],
     ['terminal, to fork', terminal?.forkCommand],
     ['headless', headless?.command],
-    ['headless, to go on', headless?.resume],
+    ['headless, resume', headless?.resume],
     ['headless, to fork', headless?.fork],
     ['with a model', headless?.modelArgs],
     ['with an effort', headless?.effortArgs],

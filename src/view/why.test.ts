@@ -59,6 +59,11 @@ test('an open gate says how to decide it', () => {
   ]);
 });
 
+test('a gate opened by a running step shows when it was opened', () => {
+  const { state } = runKernel('a', { kind: 'gate-asked', gate: 'g', step: 'a', prompt: null });
+  expect(because(state, 'a')[0]).toBe('It waits for a person to decide gate g, since 2026-01-08T21:00:01.000Z.');
+});
+
 test('a skipped step shows the chain to the original failure', () => {
   const { state } = runKernel('a\nb needs a\nc needs b', bad('a#1'));
   expect(because(state, 'c')).toEqual(['It needs b, which needs a, which failed.', 'a failed: exited with status 3.']);

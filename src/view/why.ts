@@ -97,8 +97,11 @@ function whyRunning(state: RunState, step: StepState): readonly string[] {
   if (request !== null && !request.expired && request.verdict === null) {
     if (step.dialog !== null)
       reasons.push(`Its agent asks a question (${step.dialog.name}) that only a person may answer.`);
-    reasons.push(`It waits for a person to decide gate ${step.gate ?? ''}, ${since}.`);
     const gate = openGates(state).find(({ id }) => id === step.gate);
+    const opened = gate?.opened_at ?? null;
+    reasons.push(
+      `It waits for a person to decide gate ${step.gate ?? ''}, ${opened === null ? since : `since ${opened}`}.`,
+    );
     if (state.request !== null && gate !== undefined)
       reasons.push(`To decide: ${gateCommand(state.request.id, gate)}, or meow reject.`);
   } else if (step.effect === null) {

@@ -141,10 +141,10 @@ test('an agent is told what is checked', () => {
   expect(policyRules(policy, ['main'])).toEqual([
     'Change only these paths: src.',
     'Do not change these paths: src/gen.',
-    'Do not change lockfiles, or manifests of packages.',
+    'Do not change lockfiles or package manifests.',
     'Do not use the network.',
-    'Leave these branches alone: main.',
-    "Leave git's configuration and hooks alone.",
-    'All of this is checked when you are done, and what breaks it fails the step, whatever you say about it.',
+    'Do not change these branches: main.',
+    "Do not change git's configuration or hooks.",
+    'When you finish, these rules are checked automatically. A violation fails the step.',
   ]);
 });

@@ -113,11 +113,11 @@ export function policyRules(policy: Policy, protectedBranches: readonly string[]
     ...(!isReadOnly && forbiddenOperations.length > 0
       ? [`Do not do any of this: ${forbiddenOperations.map((operation) => DEEDS[operation]).join('; ')}.`]
       : []),
-    ...(!isReadOnly && lockfiles === 'deny' ? ['Do not change lockfiles, or manifests of packages.'] : []),
+    ...(!isReadOnly && lockfiles === 'deny' ? ['Do not change lockfiles or package manifests.'] : []),
     ...(network === 'deny' ? ['Do not use the network.'] : []),
-    ...(protectedBranches.length > 0 ? [`Leave these branches alone: ${protectedBranches.join(', ')}.`] : []),
-    "Leave git's configuration and hooks alone.",
-    'All of this is checked when you are done, and what breaks it fails the step, whatever you say about it.',
+    ...(protectedBranches.length > 0 ? [`Do not change these branches: ${protectedBranches.join(', ')}.`] : []),
+    "Do not change git's configuration or hooks.",
+    'When you finish, these rules are checked automatically. A violation fails the step.',
   ];
 }
 
