@@ -1,6 +1,5 @@
-// Lines on a terminal that are drawn anew in place: at most ten times a second when something changed, once a second while
-// something runs (its elapsed time changes), and at no other time. The cursor is hidden meanwhile and given back at the
-// end, also when the process is suspended or crashes.
+// Redraws lines on a terminal in place: at most ten times a second after changes, and once a second while something
+// runs. The cursor is hidden meanwhile and restored at the end, also if the process is suspended or crashes.
 
 import type { WriteStream } from 'node:tty';
 
@@ -12,22 +11,22 @@ const INTERVAL_MS = 100;
 const TICK_MS = 1_000;
 
 export interface Picture {
-  /** What to show; each line fits the width. */
+  /** The lines to show; each fits the width. */
   lines(size: { readonly width: number; readonly height: number }): readonly string[];
-  /** Whether it changes by time alone. */
+  /** Whether it changes with time alone. */
   moves(): boolean;
-  /** Whether it may be shown at this moment; where not, it is shown at the next change. */
+  /** Whether it may be shown now; otherwise it is shown at the next change. */
   settled(): boolean;
 }
 
 export class Redraw {
   readonly #picture: Picture;
   readonly #terminal: WriteStream;
-  /** As drawn last, without colours. */
+  /** The last drawn lines, without colours. */
   #drawn: readonly string[] = [];
   #drawnAt = 0;
   #timer: NodeJS.Timeout | null = null;
-  /** It was time to draw, and the picture was not settled. */
+  /** A redraw was due, but the picture was not settled. */
   #late = false;
   #open = true;
 
@@ -47,7 +46,7 @@ export class Redraw {
     else this.#arm(Math.max(0, this.#drawnAt + INTERVAL_MS - Date.now()));
   }
 
-  /** Draws a last time, without a limit of height, and gives the terminal back. */
+  /** Draws a last time, without a height limit, and restores the terminal. */
   close(last: readonly string[] | null): void {
     if (!this.#open) return;
     this.#open = false;
@@ -78,21 +77,21 @@ export class Redraw {
   #draw(): void {
     this.#drawnAt = Date.now();
     const { columns, rows } = terminalSize(this.#terminal);
-    // The last row is left free, for the cursor to stand in: to write to its end would scroll. The last column as well:
-    // a line that fills its row may count as one with the next, and be joined with it when the terminal grows.
+    // The last row stays free for the cursor, since writing to its end would scroll. The last column stays free as
+    // well: a full row may be joined with the next when the terminal grows.
     this.#put(this.#picture.lines({ width: Math.max(10, columns - 1), height: Math.max(3, rows - 1) }));
   }
 
   #put(lines: readonly string[]): void {
     const up = this.#rowsDrawn();
     const lead = up === 0 ? '\r' : `\r\x1b[${up}A`;
-    // Line by line, and what is left below at the end: to erase all from the top is to clear the screen, and terminals like
-    // tmux keep what was on it among the lines that have scrolled away.
+    // Line by line, and the rest below at the end: erasing from the top clears the screen, and terminals like tmux keep
+    // the cleared lines in their scrollback.
     print(`${lead}${lines.map((line) => `${line}\x1b[K\n`).join('')}\x1b[J`);
     this.#drawn = lines.map(withoutColours);
   }
 
-  /** How many rows the last picture takes now: a terminal that became narrower has wrapped its lines. */
+  /** Rows that the last picture takes now: a narrower terminal has wrapped its lines. */
   #rowsDrawn(): number {
     const { columns, rows } = terminalSize(this.#terminal);
     const taken = this.#drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0);
@@ -104,7 +103,7 @@ export class Redraw {
   readonly #suspended = (): void => {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    // The shell will write below the picture: it stays, and a new one begins.
+    // The shell writes below the picture, so a new picture starts.
     this.#drawn = [];
     printNow(SHOW_CURSOR);
     process.kill(process.pid, 'SIGSTOP');

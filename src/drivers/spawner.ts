@@ -46,7 +46,7 @@ export interface SpawnRequest {
 }
 
 export interface SpawnEvents extends ProcessEvents {
-  /** The helper died, or the process did before it was reported: nobody knows how far it came. */
+  /** The helper died, or the process died before it was reported: its progress is unknown. */
   abandoned(): void;
 }
 
@@ -90,7 +90,7 @@ export class Spawner {
     present(this.#helper, 'the helper was not launched').request(this.#fields(request), events);
   }
 
-  /** As `start`, but for the last step, which is taken when what is returned is called. Null where another waits for that. */
+  /** Like `start`, but the process begins when the returned function is called. Null if another process is waiting. */
   prepare(request: SpawnRequest, events: SpawnEvents): (() => void) | null {
     return this.#helper?.state === 'ready' ? this.#helper.hold(() => this.#fields(request), events) : null;
   }
@@ -138,7 +138,7 @@ class Helper {
     // A broken pipe, a perl that cannot be started, one that was killed: it is all the same to those who wait.
     for (const pipe of [this.#process.stdin, this.#goAhead]) pipe.on('error', () => this.#breakDown());
     this.#process.on('error', () => this.#breakDown());
-    // Whoever is held ends with it, and closes the pipes that it has too.
+    // A waiting process ends with the helper, and closes its pipes.
     this.#process.on('exit', () => this.#goAhead.destroy());
     this.#process.on('close', () => this.#breakDown());
     this.#keepEngineAlive(false);
@@ -152,7 +152,7 @@ class Helper {
     this.#begin(this.#send('at-once', fields, events));
   }
 
-  /** Makes ready, and returns how to let it go. Null where one is held already. */
+  /** Prepares a process, and returns a function that lets it begin. Null if another one is waiting. */
   hold(fields: () => readonly string[], events: SpawnEvents): (() => void) | null {
     if (this.#held !== null) return null;
     const id = this.#send('held', fields(), events);

@@ -80,7 +80,7 @@ function explained({ spec }: Effect, outcome: Extract<Outcome, { kind: 'failure'
   if (name === undefined) return outcome;
   const message =
     `the script could not be started: what it is handed as ${name} has more than ${HANDED_BYTES_MAX / 1_000} KB, ` +
-    'too much for an environment; leave it in a file, and hand on the name of the file';
+    'too much for an environment; put it into a file, and pass the name of the file';
   return { kind: 'failure', failure: { ...outcome.failure, message } };
 }
 

@@ -1,5 +1,5 @@
-// The whole seam between the engine and the world. The engine owns these interfaces, drivers and stores implement them,
-// and neither knows the other.
+// All interfaces between the engine and the world. The engine owns them; drivers and stores implement them and do not
+// know each other.
 
 import type { UsageError } from '../base/usage-error.ts';
 import type { Dialog, DriverKind, Effect, Outcome, Progress } from '../ir/effect.ts';
@@ -8,50 +8,50 @@ import type { JournalRecord } from '../kernel/decision.ts';
 
 /** Performs one kind of effect. Never throws for what the world does: it answers with a failure. */
 export interface Driver {
-  /** The engine has never asked for this effect before. Returns at once; answers later, at least once. */
+  /** For an effect that was never requested before. Returns at once; answers later, at least once. */
   start(effect: Effect, answer: Answer, note?: Note): void;
   /**
-   * The engine is about to ask for this effect: the record that asks is on its way to the disk. What takes time and begins
-   * nothing may be done now. It is followed by `start`, or by the end of the engine: then nothing has begun. Not called
-   * before the run has a durable record.
+   * The engine is about to request this effect: its record is being written. The driver may do slow work that has no
+   * effect yet. `start` follows, or the engine ends and nothing has begun. Not called before the run has a durable
+   * record.
    */
   prepare?(effect: Effect): void;
   /**
-   * The engine may have asked in an earlier life. An effect that left its result is answered with it; one that still
-   * is running is awaited; one that was never begun is started; one that began and left nothing has its remains stopped
-   * and is answered with the failure `lost`.
+   * For an effect that an earlier engine may have requested. If it left a result, that is the answer; if it is running,
+   * the driver waits for it; if it never began, it starts; if it began and left nothing, its leftovers are killed and
+   * the answer is `lost`.
    */
   find(effect: Effect, answer: Answer, note?: Note): void;
-  /** Ends the effect and all that it started; it is still answered. Unknown ids are ignored. */
+  /** Stops the effect and everything it started; it is still answered. Unknown ids are ignored. */
   stop(effectId: string, how: StopHow): void;
   /**
-   * What the effect was for has been reported by other means (an agent called `meow done`): it is to be wound up, and
-   * answered with a success. Unknown ids are ignored. Only drivers of effects that can be reported have it.
+   * The purpose of the effect was reported in another way (an agent called `meow done`): wind it up and answer with a
+   * success. Unknown ids are ignored. Only for effects that can be reported.
    */
   conclude?(effectId: string): void;
-  /** A person has decided what an effect's progress told of as a dialog. May come twice. Unknown ids are ignored. */
+  /** A person decided about a dialog of the effect. May be called twice. Unknown ids are ignored. */
   decide?(effectId: string, verdict: DialogVerdict): void;
 }
 
 export interface StopHow {
-  /** Without grace. */
+  /** Without a grace period. */
   readonly force: boolean;
-  /** Its time is up; or the run is ending, and nobody is to wait for it. */
+  /** Its timeout expired; or the run is ending. */
   readonly why: 'timeout' | 'run-ending';
 }
 
 export type Answer = (outcome: Outcome) => void;
 /**
- * To be told what is known before the answer, as often as there is something. Resolves when that is durable; never where it
- * cannot be, since nothing more may be begun then.
+ * Reports progress before the answer, any number of times. Resolves when it is durable; never if it cannot be, since
+ * then nothing more may start.
  */
 export type Note = (progress: Progress) => Promise<void>;
 
 export interface DialogVerdict {
-  /** As it was noted: what is asked meanwhile may be something else. */
+  /** As it was reported: the screen may show another by now. */
   readonly dialog: Dialog;
   readonly approved: boolean;
-  /** What is to be typed in place of yes or no; null if that is enough. */
+  /** Text to type instead of yes or no; null if there is none. */
   readonly answer: string | null;
   /** The person's remarks for the agent. */
   readonly notes?: string | null;
@@ -166,6 +166,6 @@ export interface Journal extends StoredRun {
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Calls once at the moment or soon after, never before. Returns how to take it back. */
+  /** Calls once at that time or soon after, never before. Returns a function that cancels it. */
   at(moment: number, call: () => void): () => void;
 }

@@ -228,10 +228,9 @@ export interface AskedOutputs {
 }
 
 export function askedOutputs(text: string): AskedOutputs {
-  const asked =
-    /(?:^|\n)(?:\n(?:Expected outputs|Outputs to hand on):\n((?: {2}.*\n)+))?\n?Report when .*:\n {2}meow done(?: .*)?\s*$/.exec(
-      text,
-    );
+  const asked = /(?:^|\n)(?:\nExpected outputs:\n((?: {2}.*\n)+))?\n?Report when .*:\n {2}meow done(?: .*)?\s*$/.exec(
+    text,
+  );
   if (asked === null) return { prompt: text, reports: false, expects: [] };
   const lines = (asked[1] ?? '').split('\n').filter((line) => line !== '');
   return {

@@ -1,5 +1,4 @@
-// The visits of steps that work by opcodes, in the order of their coming, each with the word that its workflow has for what
-// became of it.
+// The visits of Conductor steps, in order, each with its outcome in the workflow's terms.
 
 import { own } from '../base/json.ts';
 import { OUTCOME_OF } from '../ir/conducted.ts';
@@ -14,7 +13,7 @@ export interface VisitView {
   readonly step: string;
   readonly visit: number;
   readonly kind: VisitKind;
-  /** Null while it is under way, and where it never came to an end. */
+  /** Null while it is in progress, or if it never ended. */
   readonly outcome: string | null;
   readonly failure: Failure | null;
   readonly outputs: Outputs;
@@ -24,7 +23,7 @@ export interface VisitView {
 
 export type VisitKind = 'work' | 'validate' | 'evaluate' | 'rollback' | 'halt' | 'gate';
 
-/** What is asked of a step; `kernel/state.ts` has it all. */
+/** The required part of a step's state. */
 interface VisitedStep {
   readonly id: string;
   readonly definition: Step;
@@ -35,7 +34,7 @@ interface VisitedStep {
   readonly finishedAt: number | null;
 }
 
-/** Those that have begun. */
+/** Started visits. */
 export function visitsOf(steps: Iterable<VisitedStep>): readonly VisitView[] {
   const visits: VisitView[] = [];
   for (const step of steps) {
@@ -77,12 +76,12 @@ export function outcomeOf({ definition, status, failure, outputs }: VisitedStep)
 
 /** Null if it is not a step of a Conductor workflow. */
 export function visitKind({ act, executor }: Step): VisitKind | null {
-  // Other languages have gates as well, and know them by another word.
+  // Other languages have gates under another executor.
   if (executor === 'gate') return act.kind === 'effect' && act.effect.kind === 'gate' ? 'gate' : null;
   return own(KINDS, executor) ?? null;
 }
 
-/** By the word of the opcode. */
+/** By opcode. */
 const KINDS: Readonly<Record<string, VisitKind>> = {
   run_agent: 'work',
   run_validation: 'validate',
@@ -91,7 +90,7 @@ const KINDS: Readonly<Record<string, VisitKind>> = {
   stop: 'halt',
 };
 
-/** What a workflow calls an answer that a step has a route for. */
+/** The workflow's name for an outcome that a step has a route for. */
 export function routeWord(step: Step, route: string): string {
   const kind = visitKind(step);
   if (kind === null) return route;
@@ -106,7 +105,7 @@ const GATE_WORDS: Readonly<Record<string, string>> = {
   timeout: 'gate_timed_out',
 };
 
-/** What befalls an evaluator itself has two routes. */
+/** Failures of an evaluator itself have two routes. */
 const EVALUATOR_WORDS: Readonly<Record<string, string>> = { idle: 'killed_timeout', policy: 'error', budget: 'error' };
 
 export function visitNumber(id: string): number {

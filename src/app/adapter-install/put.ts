@@ -1,4 +1,4 @@
-// An adapter's folder, put in its place at once and whole: copied beside it first, then renamed.
+// Installs an adapter's folder atomically: copies it beside its target, then renames.
 
 import type { Dirent } from 'node:fs';
 import { copyFileSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
@@ -8,11 +8,11 @@ import { ABSENT, isErrno } from '../../sys/errno.ts';
 import { UsageError } from '../../base/usage-error.ts';
 import { asUsageError } from '../../stores/usage-errors.ts';
 
-/** More than this is something else. */
+/** A larger folder is not an adapter. */
 const FILES_MAX = 200;
 const BYTES_MAX = 5_000_000;
 
-/** `target` is replaced where it exists. */
+/** Replaces `target` if it exists. */
 export function putFolder(source: string, target: string): void {
   const files = filesIn(source);
   try {
@@ -37,7 +37,7 @@ export function putFolder(source: string, target: string): void {
   }
 }
 
-/** A link is taken away, and what it leads to left alone. */
+/** Removes a link without touching its target. */
 export function removeFolder(target: string): void {
   try {
     const away = mkdtempSync(join(dirname(target), '.old-'));
@@ -48,7 +48,7 @@ export function removeFolder(target: string): void {
   }
 }
 
-/** Also a link that leads nowhere. */
+/** True for a dangling link, too. */
 export function isThere(path: string): boolean {
   try {
     lstatSync(path);

@@ -1,5 +1,5 @@
-// Where an adapter is installed from: a folder, or a git repository that the user's own git fetches. What is fetched is
-// looked at and copied; nothing of it is run.
+// Sources of adapters: a folder, or a git repository fetched with the user's own git. Fetched files are checked and
+// copied; nothing is run.
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -11,10 +11,10 @@ import { UsageError } from '../../base/usage-error.ts';
 
 export type Source =
   | { readonly kind: 'folder'; readonly path: string }
-  /** `ref`: a branch, a tag or a commit; null is what the repository shows first. */
+  /** `ref`: a branch, tag or commit; null: the default branch. */
   | { readonly kind: 'git'; readonly url: string; readonly ref: string | null };
 
-/** `./my-adapter`, `github.com/x/y`, `https://…`, `git@…`, with `#REF` behind a repository. */
+/** `./my-adapter`, `github.com/x/y`, `https://…`, `git@…`; a repository may have `#REF`. */
 export function sourceOf(text: string, cwd: string): Source {
   const whole = resolve(cwd, text);
   const kind = kindOf(whole);
@@ -42,12 +42,12 @@ function urlOf(address: string, cwd: string): string | null {
   return /^[a-z0-9][a-z0-9-]*(?:\.[a-z0-9-]+)+(?::\d+)?\/./i.test(address) ? `https://${address}` : null;
 }
 
-/** Calls `use` with the folder, which is ours only as long as that takes where it was fetched. */
+/** Calls `use` with the folder; a fetched folder exists only during the call. */
 export function withSource<T>(source: Source, use: (folder: string) => T): T {
   if (source.kind === 'folder') return use(source.path);
   const folder = mkdtempSync(join(tmpdir(), 'meow-adapter-'));
   try {
-    // One commit alone, be it named by a branch, a tag or itself.
+    // Fetches a single commit, named by branch, tag or id.
     git(source.url, ['init', '--quiet', folder]);
     git(source.url, ['-C', folder, 'fetch', '--quiet', '--depth', '1', '--', source.url, source.ref ?? 'HEAD']);
     git(source.url, ['-C', folder, 'checkout', '--quiet', '--detach', 'FETCH_HEAD']);
@@ -58,7 +58,7 @@ export function withSource<T>(source: Source, use: (folder: string) => T): T {
 }
 
 function git(url: string, args: readonly string[]): void {
-  // Those of a repository that we may have been called in are not meant.
+  // Ignores the variables of a repository around the caller.
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^GIT_(?:DIR|WORK_TREE|INDEX_FILE|PREFIX)$/.test(name),
   );

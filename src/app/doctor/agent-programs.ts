@@ -1,5 +1,5 @@
-// Whether the program of each adapter is there, and ready to be started with nobody watching. All that is known about a
-// program stands in its adapter; no agent is started, and nothing goes out on the network.
+// Checks whether each adapter's program is installed and ready for an unattended start. Everything about a program is
+// in its adapter; no agent is started, and nothing uses the network.
 
 import { findProgram } from '../../drivers/recording-shell.ts';
 import type { Adapter, RequiredProgram } from '../../ir/adapter.ts';
@@ -63,7 +63,7 @@ async function checkVersion(
   );
 }
 
-/** As its agents have it, save what only a start knows. */
+/** The environment of its agents, except for what only a start knows. */
 function environmentOf({ environment }: Adapter): Readonly<Record<string, string | undefined>> {
   const own = Object.entries(environment).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   const set = Object.fromEntries(own.filter(([, value]) => value !== ''));

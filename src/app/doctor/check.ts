@@ -1,4 +1,4 @@
-// One thing that `meow doctor` has looked at.
+// One result of `meow doctor`.
 
 export interface Check {
   readonly name: string;
@@ -6,7 +6,7 @@ export interface Check {
   readonly text: string;
   /** How to fix it; null if nothing is needed. */
   readonly cure: string | null;
-  /** Without it nothing can be run. */
+  /** Required to run anything. */
   readonly needed: boolean;
 }
 
@@ -22,7 +22,7 @@ export function missing(name: string, text: string, cure: string | null, needed 
   return { name, status: 'missing', text, cure, needed };
 }
 
-/** Negative where the first is the older; parts that are no numbers do not count. */
+/** Negative if the first is older; parts that are not numbers are ignored. */
 export function compareVersions(one: string, other: string): number {
   const parts = (version: string): readonly number[] => (version.match(/\d+/g) ?? []).map(Number);
   const [a, b] = [parts(one), parts(other)];

@@ -1,4 +1,4 @@
-// What meow itself needs of the machine, and what it can do more with.
+// Requirements of meow itself, and optional features of the machine.
 
 import type { FSWatcher } from 'node:fs';
 import { accessSync, constants, existsSync, readFileSync, statSync, watch } from 'node:fs';
@@ -38,7 +38,7 @@ function checkShell(): Check {
   return path === null ? missing('sh', 'not on PATH', 'put /bin on PATH', true) : ok('sh', path);
 }
 
-/** Where runs are kept, or would be. */
+/** Where runs are or would be stored. */
 function checkFolder(project: Project): Check {
   const shown = shownPath(project, project.runs);
   let folder = project.runs;
@@ -87,7 +87,7 @@ function checkWatches({ cwd }: Project): Check {
   let watcher: FSWatcher | null = null;
   try {
     watcher = watch(cwd);
-    // A system that has no such file has no such limit.
+    // A system without this file has no such limit.
     return ok('watches', existsSync(WATCHES) ? `at most ${readFileSync(WATCHES, 'utf8').trim()}` : 'work');
   } catch (error) {
     if (!isSystemError(error)) throw error;

@@ -1,4 +1,4 @@
-// A command that is run to see how it ends. It is given little time, and nothing to read.
+// Runs a short command and returns how it ended. It has little time and no input.
 
 import { spawn } from 'node:child_process';
 
@@ -9,7 +9,7 @@ export type Trial =
   | { readonly kind: 'late' }
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** Of what it prints more is of no interest. */
+/** Limit of its output. */
 const OUTPUT_MAX = 10_000;
 
 export function tryCommand(
@@ -42,7 +42,7 @@ export function tryCommand(
   });
 }
 
-/** What it has started with it. */
+/** Kills the processes that it started. */
 function endGroup(pid: number | undefined): void {
   if (pid === undefined) return;
   try {

@@ -1,7 +1,7 @@
-// `meow init`: a `.meow` folder with a configuration and an example that runs. What is there already is left as it is.
+// `meow init`: creates a `.meow` folder with a configuration and a runnable example. Existing files are kept.
 //
-// The examples are files of the package, lib/init/NAME.meow.toml, with the script of its simulated agents beside it where
-// there are any. What the list says about one is its own description.
+// The examples are files of the package, lib/init/NAME.meow.toml, with the script of their simulated agents beside them
+// if there is one. The list shows their own descriptions.
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -42,17 +42,17 @@ export function init({ template = FIRST }: { readonly template?: string }): numb
   return EXIT.done;
 }
 
-/** What runs leave behind. Workflows may be kept beside them. */
+/** Files of runs. Workflows may be stored beside them. */
 const IGNORED = '/workflows/*/\n/workflows/*.yaml\n/workflows/*.yaml.*\n/worktrees/\n';
 
-/** Seen from the bundle in `dist/` or from this source. */
+/** Relative to the bundle in `dist/`, or to this source. */
 function templatesFolder(): string {
   const found = ['..', '../../..'].map((up) => resolve(import.meta.dirname, up, 'lib/init')).find(existsSync);
   assert(found !== undefined, 'the package has no lib/init');
   return found;
 }
 
-/** The one to begin with first. */
+/** The recommended one first. */
 function namesIn(folder: string): readonly string[] {
   const names = readdirSync(folder).flatMap((file) => (file.endsWith(ENDING) ? [file.slice(0, -ENDING.length)] : []));
   return [FIRST, ...names.filter((name) => name !== FIRST).toSorted()];
@@ -69,7 +69,7 @@ function unknownTemplate(folder: string, names: readonly string[], wanted: strin
   );
 }
 
-/** As the first workflow of the text has it. */
+/** Description of the first workflow in the text. */
 function descriptionOf(text: string): string {
   return /^description = "(.*)"$/m.exec(text)?.[1] ?? '';
 }
@@ -85,13 +85,13 @@ function write(path: string, text: string): { readonly path: string; readonly is
     return { path, isNew: true };
   } catch (error) {
     if (isErrno(error, 'EEXIST') && error.syscall === 'open') return { path, isNew: false };
-    // What was begun would be kept the next time.
+    // An incomplete file would be kept the next time.
     if (isErrno(error, 'ENOSPC', 'EDQUOT', 'EIO')) rmSync(path, { force: true });
     throw asUsageError(error, `write ${path}`, path);
   }
 }
 
-/** With the folders above it. Node's own way to do that says of a file system that is read-only that a folder is missing. */
+/** Creates the parents too. On a read-only file system Node's own function reports a missing folder. */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));

@@ -1,5 +1,5 @@
-// `meow list`: all runs of the project, the newest first. A run that has ended is shown by its entry in the store alone, for
-// there may be thousands of runs with thousands of steps.
+// `meow list`: all runs of the project, newest first. An ended run is shown by its store entry alone, since there may
+// be thousands of runs with thousands of steps.
 
 import { nearest } from '../../base/nearest.ts';
 import { UsageError } from '../../base/usage-error.ts';
@@ -81,7 +81,7 @@ async function rowOf(store: Store, entry: RunEntry): Promise<Row> {
   return endedRow(entry) ?? (await wholeRow(store, entry.id));
 }
 
-/** Null unless the run has ended: what becomes of one that goes on, only its whole journal tells. */
+/** Null unless the run has ended: the outcome of others needs the whole journal. */
 function endedRow({ id, source, startedAt, last }: RunEntry): Row | null {
   const end = last?.decisions.find((decision) => decision.kind === 'run-ended');
   if (last === null || end === undefined || source === null || startedAt === null) return null;
@@ -94,7 +94,7 @@ async function wholeRow(store: Store, id: string): Promise<Row> {
   const holder = await unlessRefused(store.holder(id), null);
   const engine = holder === null ? null : { pid: holder.pid };
   const run = await unlessRefused(readRun(store, id), null);
-  // One that cannot be read is listed all the same; `meow status` says what is wrong with it.
+  // Unreadable runs are listed as well; `meow status` says what is wrong.
   if (run === null) {
     return { id, language: null, source: null, status: null, started_at: null, ended_at: null, engine };
   }

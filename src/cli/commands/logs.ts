@@ -1,4 +1,4 @@
-// `meow logs`: the bytes that a step wrote, each to where it wrote them.
+// `meow logs`: prints the bytes that a step wrote to stdout and stderr.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -40,13 +40,13 @@ export async function logs(wanted: string, step: string, options: LogsOptions): 
   return EXIT.done;
 }
 
-/** A step with output of its own. */
+/** A step with output. */
 interface Printing {
   readonly id: string;
   readonly attempt: number;
 }
 
-/** Of a step that a block performs: the turns and commands of the block that have started. */
+/** For a step that a block performs: the started turns and commands of the block. */
 function partsOf(state: RunState, id: string, attempt: number): readonly Printing[] {
   const step = state.steps.get(id);
   if (step?.definition.act.kind !== 'block') return [{ id, attempt }];
@@ -60,7 +60,7 @@ function partsOf(state: RunState, id: string, attempt: number): readonly Printin
   });
 }
 
-/** The cleanup script is none of the steps, but has printed as they have. */
+/** The cleanup script is not a step, but has output too. */
 function stepMeant(run: ReadRun, wanted: string): string {
   if (!run.state.steps.has(wanted) && (wanted === 'cleanup' || wanted === CLEANUP_STEP)) return CLEANUP_STEP;
   requireStep(run, wanted, nearest(wanted, run.state.steps.keys()));
@@ -93,7 +93,7 @@ function named(id: string): string {
 }
 
 async function followLogs(store: Store, runId: string, id: string, wanted: number | null): Promise<number> {
-  // Until it has started there is nothing to read, and nowhere to read it from.
+  // Before its start there is nothing to read.
   let attempt = 0;
   await follow(
     store,
@@ -140,7 +140,7 @@ async function followOne(store: Store, run: ReadRun, id: string, attempt: number
   };
   const printAll = async (): Promise<void> => {
     let folder = await outputFolder(files, run.state, id, attempt);
-    // It is made a moment after the start is recorded.
+    // The folder appears a moment after the start is recorded.
     while (!over.signal.aborted && (await files.list(folder)).length === 0) {
       await sleep(LOOK_MS);
       folder = await outputFolder(files, run.state, id, attempt);

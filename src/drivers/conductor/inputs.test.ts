@@ -73,7 +73,7 @@ describe('what a prompt can be given', () => {
 });
 
 describe('a prompt', () => {
-  test('is filled in one pass: no value is looked at for holes', async () => {
+  test('is filled in one pass: placeholders in values are not expanded', async () => {
     const diff = () => Promise.resolve(ok('{{run_id}} $& {{{{'));
     expect(await filled('{{diff}}|{{{{run_id}}', { diff })).toEqual(ok('{{run_id}} $& {{{{|{{run_id}}\n'));
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { answerForm, readAnswer } from './planner-answer.ts';
 
 const ALLOWED = ['fix', 'gate_final'];
-const FINE = { status: 'partial', next_step: 'fix', fix_instructions: 'mend it', blockers: [], risk_flags: ['slow'] };
+const FINE = { status: 'partial', next_step: 'fix', fix_instructions: 'fix it', blockers: [], risk_flags: ['slow'] };
 const read = (text: string) => readAnswer(text, ALLOWED);
 const written = (more: Record<string, unknown>) => JSON.stringify({ ...FINE, ...more });
 

@@ -40,13 +40,13 @@ export function readAnswer(text: string, allowedNext: readonly string[]): Result
 /** Appended to a prompt. */
 export function answerForm(allowedNext: readonly string[]): string {
   return [
-    'Answer with exactly one JSON object and nothing before or after it. It has these members, all of them:',
+    'Answer with exactly one JSON object and nothing before or after it. It must have all of these keys:',
     '',
     `  "status"            one of ${quoted(STATUSES)}`,
     `  "next_step"         ${quoted(nextSteps(allowedNext))}, or null`,
-    '  "fix_instructions"  a string or an object for whoever mends it, or null',
-    '  "blockers"          a list of strings or objects; empty where nothing blocks',
-    '  "risk_flags"        a list of strings or objects; empty where there is no risk to tell of',
+    '  "fix_instructions"  a string or an object for the agent that fixes it, or null',
+    '  "blockers"          a list of strings or objects; empty if nothing blocks',
+    '  "risk_flags"        a list of strings or objects; empty if there is no risk',
   ].join('\n');
 }
 

@@ -151,7 +151,7 @@ function violationsOf(
   const paths = from === null ? [path] : [from, path];
   return [
     ...(isHeld && !change.isExact
-      ? [violation('allowed_paths', path, `${deed}, and its name is no text that a policy could allow`)]
+      ? [violation('allowed_paths', path, `${deed}, and its name is not text, so no policy can allow it`)]
       : []),
     ...paths
       .filter((each) => !isAllowed(each))

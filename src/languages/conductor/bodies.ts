@@ -1,12 +1,12 @@
-// The blocks that perform steps, one step after the other:
+// The blocks that perform opcodes, one step after the other:
 //
 //   RUN_AGENT       snapshot → prompt → turn → inspect → policy, and with a witness → witness → record
-//   RUN_VALIDATION  a step for each validator, by its name (prepare → run → collect) → _report, and with a witness
-//                   → _inspect → _witness → _record
+//   RUN_VALIDATION  a step for each validator, by its name (prepare → run → collect) → _report, and with a witness →
+//                   _inspect → _witness → _record
 //   EVALUATE        snapshot → gather → ask → inspect → check
 //
-// What a later step judges may fail: a turn, a validator, a witness. Any other step that fails ends the block, and its
-// failure is the outcome. An EVALUATE whose answer has not its form is performed again, and its turn is told why.
+// A turn, a validator or a witness may fail, since a later step judges it. Any other failure ends the block and is its
+// outcome. An EVALUATE with an invalid answer is performed again, and its turn is told why.
 
 import type { GitOperation, Inspection, Validator, Witness } from '../../ir/conducted.ts';
 import type { CommandSpec } from '../../ir/effect.ts';
@@ -44,7 +44,7 @@ export function runValidationBody(id: string, spec: RunValidation): Body {
     judgedStep(validator.id, 'validator', { kind: 'block', target: targetOf(blockOf(validator)) }),
   );
   const report = inspectStep(`${MARK}report`, { kind: 'report', validators: names });
-  // Goldens that were proposed stay so, though nobody could see what the run has changed: that is judged too.
+  // Proposed goldens count even if the changes of the run cannot be seen.
   const inspect = judged(gitStep(`${MARK}inspect`, { kind: 'changes', by: 'run', ends: null }));
   const proof = { of: `${MARK}report`, inspect: `${MARK}inspect`, mark: MARK };
   const folder = output(`${MARK}inspect`, 'folder');
@@ -58,7 +58,7 @@ export function runValidationBody(id: string, spec: RunValidation): Body {
   ];
 }
 
-/** No validator has a name that begins with it. */
+/** Validators' names never start with it. */
 const MARK = '_';
 
 function validatorBlock(name: string, validator: Validator, { idleMs, envAllow }: RunValidation): Block {
@@ -76,7 +76,7 @@ function validatorBlock(name: string, validator: Validator, { idleMs, envAllow }
   ]);
 }
 
-/** What script validators see of the user's environment, beside what the configuration allows. */
+/** Variables of the user's environment that script validators see, in addition to the configured ones. */
 const SCRIPT_VARIABLES = ['PATH', 'LANG', 'MEOW_RUN_DIR'];
 
 export function evaluateBody(id: string, spec: Evaluate, timeoutMs: number | null): Body {
@@ -113,7 +113,7 @@ function asks(evaluator: Evaluate['evaluator']): Act {
   return { kind: 'effect', effect };
 }
 
-/** The command that must bear out the outcome of the step `of`, and the judgement of it. */
+/** The witness command of the step `of`, and its judgement. */
 function witnessed(
   witness: Witness,
   { of, inspect, mark }: { readonly of: string; readonly inspect: string; readonly mark: string },
@@ -152,7 +152,7 @@ function judgedStep(id: string, executor: string, act: Act, timeoutMs: number | 
   return { ...judged(plainStep(id, executor, act)), timeout: timeoutMs === null ? null : `${String(timeoutMs)}ms` };
 }
 
-/** What follows it judges it, though it fails. */
+/** A later step judges it, even if it fails. */
 function judged(step: Step): Step {
   return { ...step, onError: { kind: 'continue' } };
 }

@@ -174,7 +174,7 @@ describe('agents', () => {
     expect(agentOf(compile({ steps: [WORK] })).adapter).toBe('real');
   });
 
-  test('are all the same one where whoever runs it says so', () => {
+  test('are all the same if the caller overrides them', () => {
     const adapters = { ...INPUT.adapters, forced: 'sim', refusal: (name: string) => (name === 'sim' ? null : REFUSED) };
     expect(agentOf(compile({ steps: [WORK] }, { adapters })).adapter).toBe('sim');
   });

@@ -1,5 +1,5 @@
-// A YAML text → Program. The way: text → steps as syntax → the graph that they form → a block for each. Every problem is
-// reported, of the workflow and of the prompts that it names; a Program is made only where none of them is an error.
+// YAML text → Program: text → steps as syntax → their graph → a block for each. All problems of the workflow and its
+// prompts are reported; a Program is made only without errors.
 
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import { hasErrors } from '../../base/diagnostic.ts';
@@ -23,14 +23,14 @@ import { readStep } from './step.ts';
 import type { Outline } from './syntax.ts';
 
 export interface ConductorInput {
-  /** `file`: the path as the user knows it. */
+  /** `file`: the path as the user wrote it. */
   readonly source: { readonly file: string; readonly text: string };
   readonly config: ConductorConfig;
   readonly adapters: ConductorAdapters;
   readonly prompts: FindPrompt;
   readonly validators: FindValidator;
   readonly enter: EnterWorkflow;
-  /** Where the directories of runs are made of which the workflow does not say it; seen from the project. */
+  /** Default folder for run directories, relative to the project. */
   readonly artifactsDirDefault: string;
   readonly limits?: Limits;
 }
@@ -39,9 +39,9 @@ export interface CompiledConductor {
   /** Null if a diagnostic is an error. */
   readonly program: Program | null;
   readonly diagnostics: readonly Diagnostic[];
-  /** Without a slash at its end. */
+  /** Without a trailing slash. */
   readonly artifactsDir: string;
-  /** It has steps that write to the worktree, or put it back. */
+  /** It has steps that write to the worktree or restore it. */
   readonly mutates: boolean;
   /** Which validators were found where, a sentence each. */
   readonly notes: readonly string[];
@@ -49,7 +49,7 @@ export interface CompiledConductor {
 
 const DRAIN_MS = 600_000;
 
-/** All of a workflow is read, whatever a run would come to: what is checked is what would run. */
+/** Reads the whole workflow, whatever a run would use: what is checked is what would run. */
 export function compileConductor(input: ConductorInput): CompiledConductor {
   const report = createReport(makeSource(input.source.file, input.source.text));
   const document = readDocument(report);
@@ -73,7 +73,7 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
   const steps = byId(document.steps.map((outline) => readStep(reading, outline, document.id)));
   checkTargets(report, steps, document.unread);
   checkEntry(report, steps, document);
-  // Nobody knows what those hand on or ask that could not be read.
+  // The inputs and outputs of unreadable steps are unknown.
   if (document.unread.size === 0) {
     checkGoldens(report, steps);
     checkInputs(report, steps);
@@ -93,7 +93,7 @@ export function compileConductor(input: ConductorInput): CompiledConductor {
   return { program, diagnostics, artifactsDir, mutates, notes: [...notes] };
 }
 
-/** Of two with one id the first is meant by that name. */
+/** Of two steps with one id, the first counts. */
 function byId<T extends Outline>(steps: readonly T[]): ReadonlyMap<string, T> {
   const map = new Map<string, T>();
   for (const step of steps) if (!map.has(step.id)) map.set(step.id, step);
@@ -105,7 +105,7 @@ function lower(input: ConductorInput, entry: string, steps: Steps, facts: Conduc
     format: 2,
     source: { language: 'conductor', name: input.source.file },
     entry,
-    // Not by assignment: a step may be called constructor.
+    // Not by assignment, since a step may be called constructor.
     blocks: Object.fromEntries(lowerSteps(steps, entry).map((block) => [block.name, block])),
     machines: {},
     steerings: {},

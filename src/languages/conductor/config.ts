@@ -1,4 +1,4 @@
-// What configuration files say about workflows of opcodes: `[conductor]`, `[policy.NAME]` and `[validators.NAME]`.
+// The configuration sections `[conductor]`, `[policy.NAME]` and `[validators.NAME]`.
 
 import type { Operation, Policy } from '../../ir/conducted.ts';
 import { OPERATIONS } from '../../ir/conducted.ts';
@@ -12,12 +12,12 @@ import { POLICY_KEYS } from './policy-keys.ts';
 import { isId } from './ids.ts';
 
 export interface ConductorConfig {
-  /** What validators may start beside what lies in the run's directory: paths or globs, seen from the worktree. */
+  /** Programs that validators may start outside the run directory: paths or globs, relative to the worktree. */
   readonly allowedEntrypoints: readonly string[];
-  /** Names of variables that validators may see. */
+  /** Variables that validators may see. */
   readonly envAllow: readonly string[];
   readonly allowLockfiles: boolean;
-  /** Names or globs of branches that nothing is put back on. */
+  /** Names or globs of branches that are never restored. */
   readonly protectedBranches: readonly string[];
   readonly policies: Readonly<Record<string, Policy>>;
   readonly validators: Readonly<Record<string, RegisteredValidator>>;
@@ -39,7 +39,7 @@ export const DEFAULT_CONDUCTOR: ConductorConfig = {
   validators: {},
 };
 
-/** The sections of the configuration that are read here. */
+/** The sections that are read here. */
 export const CONDUCTOR_SECTIONS = ['conductor', 'policy', 'validators'];
 
 export function readConductorConfig(report: Report, root: TomlTable, base: ConductorConfig): ConductorConfig {
@@ -64,7 +64,7 @@ function readSection(report: Report, root: TomlTable, base: ConductorConfig): Co
   };
 }
 
-/** `[SECTION.NAME]`, each of them. */
+/** Every `[SECTION.NAME]`. */
 function named<T>(
   report: Report,
   root: TomlTable,
@@ -81,7 +81,7 @@ function named<T>(
   return Object.fromEntries(entries);
 }
 
-/** A key that is misspelt would forbid nothing: it is an error. */
+/** A misspelt key would forbid nothing, so it is an error. */
 function readPolicy(report: Report, { key: name }: TomlEntry, table: TomlTable): Policy {
   checkKeys(report, table, ['text', ...POLICY_KEYS], `[policy.${name}]`, 'error');
   return {

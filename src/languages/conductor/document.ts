@@ -1,5 +1,4 @@
-// The text of a workflow → its steps as syntax, and what holds for all of them. Every problem is reported, and the rest is
-// read all the same.
+// Workflow text → steps as syntax, and defaults. All problems are reported, and the rest is read nevertheless.
 
 import type { Place } from '../../base/source.ts';
 import type { Report } from '../report.ts';
@@ -23,12 +22,12 @@ export interface DocumentSyntax {
   /** Null if absent. */
   readonly artifactsDir: string | null;
   readonly defaults: Omit<Defaults, 'policy'>;
-  /** In which the policy of all steps is named. */
+  /** Contains the default policy. */
   readonly defaultsMap: YamlMap;
   readonly entry: YamlScalar | null;
-  /** In their order, also those with an id that another has. */
+  /** In order, including duplicates of an id. */
   readonly steps: readonly Outline[];
-  /** Steps of which little can be said, for they have no opcode that is known: by their ids, where they lead. */
+  /** Steps with an unknown opcode: by id, with their targets. */
   readonly unread: Unread;
 }
 
@@ -102,7 +101,7 @@ function readDefaults(report: Report, map: YamlMap): Pick<DocumentSyntax, 'defau
   };
 }
 
-/** The run's id is put behind it. */
+/** The run id is appended to it. */
 function readArtifactsDir(report: Report, map: YamlMap): string | null {
   const folder = textAt(report, map, 'artifacts_dir');
   if (folder === null) return null;
@@ -148,7 +147,7 @@ function readOutlines(report: Report, root: YamlMap): Pick<DocumentSyntax, 'step
   return { steps, unread };
 }
 
-/** Without an id nothing can be said of a step; without an opcode that is known, no more than its id. */
+/** Without an id a step is ignored; without a known opcode only its id counts. */
 function readOutline(
   report: Report,
   item: YamlValue,
@@ -168,7 +167,7 @@ function readOutline(
   if (id === null) return null;
   const outline = { id: id.text, opcode, map: item, place: id.place };
   if (!isId(id.text)) {
-    report.error('invalid-id', id.place, `${JSON.stringify(id.text)} is no id for a step`, ID_HINT);
+    report.error('invalid-id', id.place, `${JSON.stringify(id.text)} is not a valid step id`, ID_HINT);
   }
   if (id.text === STOP && opcode !== null && opcode !== 'STOP') {
     const message = `the id STOP is reserved for the end of the run, and ${opcode} is none`;

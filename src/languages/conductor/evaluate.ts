@@ -1,4 +1,4 @@
-// EVALUATE: a judgement by an agent or by a command, and where it may lead.
+// EVALUATE: an agent or a command judges the run and chooses a route.
 
 import type { Hints } from '../../ir/conducted.ts';
 import { countAt, mapAt, textAt } from '../yaml-fields.ts';
@@ -58,7 +58,7 @@ function agentEvaluator(
   return { kind: 'agent', agent: { adapter, model, prompt: text, inputs: names, limits: turnLimits(limits), hints } };
 }
 
-/** It is handed all evidence, whether a prompt asks for it or not. */
+/** It gets all evidence, whether or not a prompt asks for it. */
 function commandEvaluator({ report }: Reading, { map }: Outline, limits: LimitsSyntax): Evaluator | null {
   for (const key of ['agent', 'model', 'inputs']) {
     const entry = map.entries.get(key);

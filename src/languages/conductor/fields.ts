@@ -1,5 +1,5 @@
-// What maps of a workflow have in common: no key but the known ones, and lists and words of a type. What is wrong is
-// reported, and then null, so that reading goes on.
+// Reading maps: unknown keys are errors, lists and words have types. A problem is reported and yields null, so that
+// reading continues.
 
 import type { Place } from '../../base/source.ts';
 import type { Report } from '../report.ts';
@@ -8,7 +8,7 @@ import { textAt } from '../yaml-fields.ts';
 import type { YamlList, YamlMap, YamlScalar, YamlValue } from '../yaml-tree.ts';
 import { describeYaml } from '../yaml-tree.ts';
 
-/** `elsewhere`: what to say of a key that is known in another place; null where it is known nowhere. */
+/** `elsewhere`: hint for a key that belongs elsewhere; null if it is unknown everywhere. */
 export function strictKeys(
   report: Report,
   map: YamlMap,
@@ -24,7 +24,7 @@ export function strictKeys(
   checkValues(report, map);
 }
 
-/** What is left empty would pass for something that nobody wanted to say: a policy, a list of approvers. */
+/** An empty value could silently mean nothing: a policy, a list of approvers. */
 export function checkValues(report: Report, map: YamlMap): void {
   for (const { key, keyPlace, value } of map.entries.values()) {
     if (value.kind !== 'nothing') continue;
@@ -37,7 +37,7 @@ export function missingKey(report: Report, place: Place, what: string, key: stri
   return null;
 }
 
-/** A text that must be there. */
+/** A required text. */
 export function neededText(
   report: Report,
   map: YamlMap,
@@ -70,7 +70,7 @@ export function oneOf<Word extends string>(
   return null;
 }
 
-/** A list, and no single value in its place. */
+/** A list, not a single value. */
 export function listAt(report: Report, map: YamlMap, key: string, example: string): YamlList | null {
   const value = map.entries.get(key)?.value;
   if (value === undefined || value.kind === 'nothing') return null;

@@ -1,4 +1,4 @@
-// GATE, ROLLBACK and STOP: what people decide, the way back, and the end.
+// GATE, ROLLBACK and STOP: decisions of people, restoring, and the end.
 
 import type { Report } from '../report.ts';
 import { durationAt, textAt } from '../yaml-fields.ts';
@@ -8,7 +8,7 @@ import { GATE_TYPES, named, UNSAID, waits } from './syntax.ts';
 
 const GATE_HINT = 'Write gate: requires_approval.';
 
-/** `workflow`: its id, for a gate that gives no reason. */
+/** `workflow`: its id, for a gate without a reason. */
 export function readGate(report: Report, step: Outline, workflow: string): Particulars {
   const { map, id, place } = step;
   const written = neededText(report, map, 'gate', { place, what: named(step), hint: GATE_HINT });

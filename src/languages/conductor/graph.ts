@@ -1,5 +1,5 @@
-// Where the steps of a workflow lead: targets that do not exist, what an evaluation may lead to, steps that nothing leads
-// to, and goldens that nobody would be asked about.
+// Checks the graph of steps: missing targets, allowed targets of evaluations, unreachable steps, and goldens that
+// nobody would approve.
 
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
@@ -11,7 +11,7 @@ import { named, stepAfter, waits } from './syntax.ts';
 
 export type Steps = ReadonlyMap<string, StepSyntax>;
 
-/** Further steps, by their ids: of them it is only known where they lead. */
+/** Other steps by id, with their targets. */
 export type Unread = ReadonlyMap<string, readonly string[]>;
 
 export function checkTargets(report: Report, steps: Steps, unread: Unread): void {
@@ -36,7 +36,7 @@ function missingTarget(report: Report, steps: Steps, id: string, place: Route['p
   report.error('missing-target', place, `${message}: "${id}"`, () => suggest(id, known, `Steps are ${listed(known)}.`));
 }
 
-/** What an evaluation comes to may be said by an agent; where that leads may not. */
+/** An agent may choose the status, but not where it leads. */
 function checkEvaluation(report: Report, steps: Steps, step: StepSyntax): void {
   const allowed = step.allowedNext.map(({ text }) => text);
   for (const { key, to, place, keyPlace, enters } of step.routes) {
@@ -62,14 +62,14 @@ function checkEvaluation(report: Report, steps: Steps, step: StepSyntax): void {
 
 const LEGAL: Readonly<Record<string, 'ROLLBACK' | 'GATE' | undefined>> = { unsafe: 'ROLLBACK', needs_human: 'GATE' };
 
-/** `entry`: null where it is not said. What it does not lead to is never visited. */
+/** `entry`: null if missing. Steps that it does not reach are never visited. */
 export function checkEntry(
   report: Report,
   steps: Steps,
   { entry, unread }: { readonly entry: YamlScalar | null; readonly unread: Unread },
 ): void {
   const known = [...new Set([...steps.keys(), ...unread.keys()])];
-  // Where there are no steps, that has been said.
+  // Missing steps have been reported.
   if (entry === null || known.length === 0) return;
   if (known.includes(entry.text)) return checkReach(report, steps, unread, entry.text);
   const hint = (): string => suggest(entry.text, known, `Steps are ${listed(known)}.`);
@@ -85,12 +85,12 @@ function checkReach(report: Report, steps: Steps, unread: Unread, entry: string)
   }
 }
 
-/** Goldens that a harness proposes must be able to come before a person. */
+/** Goldens proposed by a harness must be able to reach a person. */
 export function checkGoldens(report: Report, steps: Steps): void {
   for (const step of steps.values()) {
     if (step.harness === null) continue;
     const reached = [...reachedFrom(steps, step.id)].map((id) => steps.get(id));
-    // A gate with a wrong type has been complained of.
+    // A wrong gate type has been reported.
     if (reached.some((other) => other?.opcode === 'GATE' && (other.gate === null || waits(other.gate)))) continue;
     const message = `${named(step)} may propose goldens, and leads to no gate where somebody could approve them`;
     const hint = 'Let needs_human of the evaluation lead to a GATE step of type requires_approval.';
@@ -98,7 +98,7 @@ export function checkGoldens(report: Report, steps: Steps): void {
   }
 }
 
-/** An output is there only when the step that hands it on has been before. */
+/** An output exists only if its step has been visited before. */
 export function checkInputs(report: Report, steps: Steps): void {
   for (const step of steps.values()) {
     for (const { text, place } of step.inputs) {
@@ -115,10 +115,10 @@ function leadsTo(steps: Steps, from: StepSyntax, id: string): boolean {
   return from.routes.map(stepAfter).some((to) => steps.has(to) && reachedFrom(steps, to).has(id));
 }
 
-/** Ids of the steps that control can come to, itself included. */
+/** Ids of all reachable steps, including itself. */
 function reachedFrom(steps: Steps, id: string, unread: Unread = new Map()): ReadonlySet<string> {
   const reached = new Set([id]);
-  // What is added while it is walked over is walked over as well.
+  // The loop also visits what it adds.
   for (const each of reached) {
     for (const to of (steps.get(each)?.routes ?? []).map(stepAfter))
       if (steps.has(to) || unread.has(to)) reached.add(to);

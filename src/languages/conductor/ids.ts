@@ -1,4 +1,4 @@
-// Names of steps and validators, and the one that is reserved.
+// Names of steps and validators, and the reserved one.
 
 /** Ends a run; a route may name it without a step. */
 export const STOP = 'STOP';

@@ -1,4 +1,4 @@
-// `inputs: [diff, evaluate.blockers]`: words that every run knows, and what earlier steps have handed on.
+// `inputs: [diff, evaluate.blockers]`: built-in names, and outputs of earlier steps.
 
 import type { Report } from '../report.ts';
 import { listed, suggest } from '../report.ts';
@@ -17,7 +17,7 @@ const WORDS: readonly string[] = [
   'validation',
 ];
 
-/** What a step hands on. */
+/** Outputs of each opcode. */
 const OUTPUTS: Readonly<Record<Opcode, readonly string[]>> = {
   RUN_AGENT: ['result', 'changes', 'violations', 'policy', 'run_files', 'head', 'tree', 'witness', 'artifacts'],
   RUN_VALIDATION: ['validators', 'harness_report', 'report_summary', 'proposed_goldens', 'witness', 'artifacts'],
@@ -49,7 +49,7 @@ const OUTPUTS: Readonly<Record<Opcode, readonly string[]>> = {
   STOP: [],
 };
 
-/** Those that there can be. `steps`: all of the workflow. */
+/** Those that can exist. `steps`: all steps of the workflow. */
 export function readInputs(report: Report, map: YamlMap, steps: ReadonlyMap<string, Outline>): readonly YamlScalar[] {
   const inputs = textsAt(report, map, 'inputs', 'inputs: [diff, evaluate.blockers]') ?? [];
   return inputs.filter((input) => isInput(report, input, steps));
@@ -63,21 +63,21 @@ function isInput(report: Report, { text, place }: YamlScalar, steps: ReadonlyMap
     const outputs = OUTPUTS[step.opcode];
     const [name = ''] = output.split('.');
     if (outputs.includes(name)) return true;
-    const hint = (): string => suggest(name, outputs, `It hands on ${listed(outputs) || 'nothing'}.`);
-    report.error('unknown-input', place, `${named(step)} hands on no "${name}"`, hint);
+    const hint = (): string => suggest(name, outputs, `Its outputs: ${listed(outputs) || 'none'}.`);
+    report.error('unknown-input', place, `${named(step)} has no output "${name}"`, hint);
     return false;
   }
   if (output !== '') {
     const hint = (): string => suggest(id, steps.keys(), `Steps are ${listed(steps.keys())}.`);
-    report.error('unknown-input', place, `there is no step "${id}" to hand on "${output}"`, hint);
+    report.error('unknown-input', place, `there is no step "${id}" with an output "${output}"`, hint);
     return false;
   }
-  const otherwise = `Inputs are ${listed(WORDS)}, and STEP.OUTPUT for what an earlier step handed on.`;
+  const otherwise = `Inputs are ${listed(WORDS)}, and STEP.OUTPUT for an output of an earlier step.`;
   report.error('unknown-input', place, `there is no input "${text}"`, () => suggest(text, WORDS, otherwise));
   return false;
 }
 
-/** `evaluate.blockers` is the step and its output, or a part of that; a word of the run is alone. */
+/** `evaluate.blockers` is a step and its output, or a part of it; a built-in name stands alone. */
 export function splitInput(input: string): readonly string[] {
   const dot = input.indexOf('.');
   return dot === -1 ? [input] : [input.slice(0, dot), input.slice(dot + 1)];

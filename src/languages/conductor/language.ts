@@ -1,5 +1,4 @@
-// Conductor as one of the languages: a YAML file, the prompts that it names, and the commands that the project has for
-// validators of common names.
+// Conductor as a language: a YAML file, its prompts, and the project's commands for common validators.
 
 import { isJsonMap } from '../../base/json.ts';
 import type { Json } from '../../base/json.ts';
@@ -12,7 +11,7 @@ import type { FindValidator } from './reading.ts';
 
 interface ConductorSource extends Location {
   readonly text: string;
-  /** Where a path in it leads. */
+  /** Resolves a path of the workflow. */
   readonly locate: (path: string) => string;
   readonly prompts: FindPrompt;
   readonly validators: FindValidator;
@@ -58,7 +57,7 @@ function inputFrom(source: ConductorSource, { config, adapters, others }: Compil
   };
 }
 
-/** By `id.vN`, or by a path that begins with a dot or a slash. `folder`: that of the workflow. */
+/** By `id.vN`, or by a path that starts with a dot or a slash. `folder`: of the workflow. */
 function findPrompts(reader: SourceReader, folder: string): FindPrompt {
   return (id) => {
     const names = [`${id}.md`, id.replace(/\.(v\d+)$/, '/$1.md')];
@@ -73,7 +72,7 @@ function findPrompts(reader: SourceReader, folder: string): FindPrompt {
 
 type Command = ReturnType<FindValidator>;
 
-/** What the project has for `tests`, `lint` or `typecheck`; null if it has nothing. */
+/** The project's command for `tests`, `lint` or `typecheck`; null if there is none. */
 function findValidator(reader: SourceReader, id: string): Command {
   const names = NAMES[id];
   if (names === undefined) return null;
@@ -102,7 +101,7 @@ function scriptsIn(text: string): Readonly<Record<string, Json>> | undefined {
     const scripts = isJsonMap(parsed) ? parsed['scripts'] : undefined;
     return isJsonMap(scripts) ? scripts : undefined;
   } catch (error) {
-    // One that npm could not read either has no scripts.
+    // npm could not read it either, so it has no scripts.
     if (error instanceof SyntaxError) return undefined;
     throw error;
   }

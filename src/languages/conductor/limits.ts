@@ -1,4 +1,4 @@
-// `limits: { timeout, idle_timeout, max_tokens, max_cost_usd }`, of a step or of all.
+// `limits: { timeout, idle_timeout, max_tokens, max_cost_usd }`, of a step or of the workflow.
 
 import type { WorkLimits } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
@@ -6,7 +6,7 @@ import { countAt, durationAt, mapAt } from '../yaml-fields.ts';
 import type { YamlMap } from '../yaml-tree.ts';
 import { shown, strictKeys } from './fields.ts';
 
-/** Null where it is not said; 0 is no limit. */
+/** Null if absent; 0: no limit. */
 export interface LimitsSyntax {
   readonly timeoutMs: number | null;
   readonly idleMs: number | null;
@@ -19,7 +19,7 @@ export const NO_LIMITS: LimitsSyntax = { timeoutMs: null, idleMs: null, tokensMa
 const TIMES = ['timeout', 'idle_timeout'];
 const COSTS = ['max_tokens', 'max_cost_usd'];
 
-/** `costs`: whether it is about something that costs money. */
+/** `costs`: whether it can cost money. */
 export function readLimits(report: Report, map: YamlMap, owner: string, costs: boolean): LimitsSyntax {
   const limits = mapAt(report, map, 'limits', 'For example limits: { timeout: 30m, max_cost_usd: 5 }.');
   if (limits === null) return NO_LIMITS;
@@ -34,7 +34,7 @@ export function readLimits(report: Report, map: YamlMap, owner: string, costs: b
   };
 }
 
-/** What the first says, and where that says nothing, the second; a time of 0 is null, no limit, in what comes of it. */
+/** The first overrides the second; a time of 0 becomes null, no limit. */
 export function overLimits(first: LimitsSyntax, second: LimitsSyntax): LimitsSyntax {
   return {
     timeoutMs: (first.timeoutMs ?? second.timeoutMs) || null,
@@ -44,10 +44,10 @@ export function overLimits(first: LimitsSyntax, second: LimitsSyntax): LimitsSyn
   };
 }
 
-/** An agent that says nothing for that long is taken to hang, unless the workflow says otherwise. */
+/** An agent that is silent this long counts as hanging, unless the workflow sets another limit. */
 const IDLE_MS = 600_000;
 
-/** Of a turn of an agent; the time that it may take in all is the step's. */
+/** For an agent's turn; the step has the limit of the whole time. */
 export function turnLimits({ idleMs, tokensMax, usdMax }: LimitsSyntax): WorkLimits {
   return { idleMs: (idleMs ?? IDLE_MS) || null, tokensMax, usdMax };
 }

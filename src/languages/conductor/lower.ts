@@ -1,4 +1,5 @@
-// Steps as syntax → blocks: one for each step, one for each end that a run can come to, and bodies.ts for what performs a step.
+// Steps as syntax → blocks: one for each step and one for each possible end; bodies.ts makes the blocks that perform
+// steps.
 
 import { Bug } from '../../base/assert.ts';
 import type { EndInspection } from '../../ir/conducted.ts';
@@ -16,12 +17,12 @@ import { named, stepAfter } from './syntax.ts';
 /** How often an evaluator is told what is wrong with its answer. */
 const REPROMPTS = 2;
 
-/** The name of an end that was not wanted; no id of a step has such a mark. */
+/** Marks an end in failure; step ids never contain it. */
 const UNWANTED = '!';
 
 type Verdict = EndInspection['verdict'];
 
-/** `entry`: the step that a run begins with. Ends that nothing leads to are left out. */
+/** `entry`: the first step. Unreachable ends are omitted. */
 export function lowerSteps(steps: Steps, entry: string): readonly Block[] {
   const entered = new Set([entry]);
   for (const { routes } of steps.values()) for (const route of routes) entered.add(blockAfter(steps, route));
@@ -33,7 +34,7 @@ export function lowerSteps(steps: Steps, entry: string): readonly Block[] {
   return [...blocks, ...ends].filter((block) => !isEnd(block) || entered.has(block.name));
 }
 
-/** A STOP that does not say how it ends is two ends: the route that leads there decides. */
+/** A STOP without a verdict is two ends: the route decides. */
 function endBlocks(id: string, verdict: Verdict | null, reason: string | null): readonly Block[] {
   return verdict === null
     ? [endBlock(id, id, 'success', reason), endBlock(id + UNWANTED, id, 'failure', reason)]
@@ -49,7 +50,7 @@ function reasonOf({ spec }: StepSyntax): string | null {
   return spec?.kind === 'stop' ? spec.reason : null;
 }
 
-/** The block that a route leads to, be it after another workflow. One that returns has ended well. */
+/** The target block of a route, possibly after another workflow. A workflow that returns has succeeded. */
 function blockAfter(steps: Steps, route: Route): string {
   const to = stepAfter(route);
   const target = steps.get(to);
@@ -66,7 +67,7 @@ function lowerRoute(steps: Steps, route: Route): Transition {
   return { kind: 'call', target, returnTo: after, session: 'fresh' };
 }
 
-/** None where a part of the step is missing. */
+/** Empty if a part of the step is missing. */
 function lowerStep(steps: Steps, syntax: StepSyntax): readonly Block[] {
   if (syntax.spec === null) return [];
   const routes = syntax.routes.flatMap((route) => {
@@ -80,7 +81,7 @@ function lowerStep(steps: Steps, syntax: StepSyntax): readonly Block[] {
   return lowerVisit(syntax.id, syntax.spec, syntax.timeoutMs, Object.fromEntries([...lacking, ...routes]));
 }
 
-/** The block that is visited, and those that perform its step. */
+/** The visited block, and the blocks that perform its step. */
 export function lowerVisit(
   id: string,
   spec: OpcodeSpec,
@@ -94,14 +95,14 @@ export function lowerVisit(
     ...plainStep(id, spec.kind, performing === undefined ? actOf(spec) : performedBy(performing)),
     routes,
     unrouted: 'tell',
-    // Of a step that a block performs, the time is that of its turn or command.
+    // For a step that a block performs, the limit applies to its turn or command.
     timeout: timeoutMs === null || performing !== undefined ? null : `${String(timeoutMs)}ms`,
     repromptsMax: spec.kind === 'evaluate' ? REPROMPTS : 0,
   };
   return [{ name, parameters: [], steps: [step], naming: 'visit-last', visits: null }, ...body];
 }
 
-/** None where a single effect performs it. */
+/** Empty if a single effect performs it. */
 function bodyOf(id: string, spec: OpcodeSpec, timeoutMs: number | null): readonly Block[] {
   switch (spec.kind) {
     case 'run_agent':

@@ -1,4 +1,4 @@
-// What a step asks for, by its opcode: what the readers of steps agree on, and what is lowered to a block.
+// The request of a step, by opcode: the result of reading, and the source of lowering.
 
 import type { AgentRequest, EndInspection, GitOperation, PolicyPair, Validator, Witness } from '../../ir/conducted.ts';
 import type { GateSpec } from '../../ir/effect.ts';
@@ -12,16 +12,16 @@ export type OpcodeSpec =
   | { readonly kind: 'rollback'; readonly target: Extract<GitOperation, { kind: 'rollback' }>['target'] }
   | { readonly kind: 'stop'; readonly verdict: EndInspection['verdict']; readonly reason: string | null };
 
-/** A turn of an agent in the run's worktree. What it changed is looked at afterwards, whatever it says. */
+/** An agent's turn in the run's worktree. Its changes are checked afterwards, whatever it says. */
 export interface RunAgent {
   readonly kind: 'run_agent';
   readonly agent: AgentRequest;
   readonly policy: PolicyPair;
-  /** Must prove that it completed; null: that is believed. */
+  /** Must confirm the completion; null: no confirmation needed. */
   readonly witness: Witness | null;
 }
 
-/** Commands, one after the other, none left out. Their worst outcome is that of the step. */
+/** Commands in sequence, all of them. The worst outcome is that of the step. */
 export interface RunValidation {
   readonly kind: 'run_validation';
   readonly validators: readonly Validator[];
@@ -31,7 +31,7 @@ export interface RunValidation {
   readonly witness: Witness | null;
 }
 
-/** A judgement, in a form that is held to: which of five words it comes to decides what follows. */
+/** An evaluation with a fixed form: one of five statuses decides the route. */
 export interface Evaluate {
   readonly kind: 'evaluate';
   readonly evaluator:

@@ -1,11 +1,11 @@
-// Paths and globs that must stay where they are seen from.
+// Paths and globs that must not leave their base folder.
 
 export interface PathProblem {
   readonly message: string;
   readonly hint: string;
 }
 
-/** Null where it stays below the folder that it is seen from. */
+/** Null if it stays below its base folder. */
 export function pathProblem(path: string): PathProblem | null {
   const said = JSON.stringify(path);
   if (path.trim() === '') return { message: 'the path is empty', hint: 'Fill it in, or remove it.' };
@@ -16,7 +16,7 @@ export function pathProblem(path: string): PathProblem | null {
   return null;
 }
 
-/** A folder is meant with a slash at its end or without. */
+/** A folder may be written with or without a trailing slash. */
 export function tidyPath(path: string): string {
   return path.replace(/^(?:\.\/+)+/, '').replace(/\/+$/, '') || '.';
 }

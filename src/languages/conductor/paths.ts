@@ -1,4 +1,4 @@
-// Paths and globs in a workflow, and `${…}` in them.
+// Paths and globs in a workflow, with `${…}`.
 
 import type { Place } from '../../base/source.ts';
 import type { Report } from '../report.ts';
@@ -8,17 +8,17 @@ import type { YamlMap, YamlScalar } from '../yaml-tree.ts';
 import { textsAt } from './fields.ts';
 import { pathProblem, tidyPath } from './path-problem.ts';
 
-/** What every step and every prompt knows of its run. */
+/** Built-in names of every step and prompt. */
 export const RUN_WORDS: readonly string[] = ['run_id', 'run_dir', 'worktree', 'step_id'];
 
-/** Of files in the worktree. */
+/** Files in the worktree. */
 export function globsAt(report: Report, map: YamlMap, key: string, example: string): readonly string[] | null {
   const globs = textsAt(report, map, key, example);
   for (const glob of globs ?? []) checkPath(report, key, glob);
   return globs?.map(({ text }) => tidyPath(text)) ?? null;
 }
 
-/** Of a validator: `${…}` may stand in them, but nothing that makes them absolute. */
+/** Of a validator: may contain `${…}`, but nothing that makes them absolute. */
 export function artifactsAt(report: Report, map: YamlMap): readonly YamlScalar[] {
   const globs = textsAt(report, map, 'artifacts', 'artifacts: ["harness_report.json", "logs/**"]') ?? [];
   for (const glob of globs) {
@@ -35,7 +35,7 @@ export function artifactsAt(report: Report, map: YamlMap): readonly YamlScalar[]
 
 const ABSOLUTE_WORD = /^\$\{(run_dir|worktree)\}/;
 
-/** Seen from the worktree, unless it begins with a folder of the run. */
+/** Relative to the worktree, unless it starts with a folder of the run. */
 export function cwdAt(report: Report, map: YamlMap): string | null {
   const cwd = textAt(report, map, 'cwd');
   if (cwd === null) return null;
@@ -49,7 +49,7 @@ export function checkPath(report: Report, key: string, { text, place }: YamlScal
   if (problem !== null) report.error('invalid-path', place, `"${key}": ${problem.message}`, problem.hint);
 }
 
-/** Every `${…}` must be one of the few that are filled in. */
+/** Every `${…}` must be one of the known names. */
 export function checkWords(report: Report, key: string, value: YamlScalar): void {
   for (const { 0: whole, 1: word = '', index } of value.text.matchAll(/\$\{([^}]*)\}?/g)) {
     if (RUN_WORDS.includes(word) && whole.endsWith('}')) continue;
@@ -63,7 +63,7 @@ export function checkWords(report: Report, key: string, value: YamlScalar): void
   }
 }
 
-/** Where words of a value stand in the source, if they stand there as they are. */
+/** Position of words in the source, if they appear there literally. */
 function within(report: Report, { place, text }: YamlScalar, words: string, at: number): Place {
   const written = report.source.text.slice(place.from, place.to);
   const found = written.indexOf(words, Math.max(0, written.indexOf(text.slice(0, at)) + at));

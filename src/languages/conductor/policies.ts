@@ -1,5 +1,5 @@
-// The policies that a workflow names: those of configurations by their names, others as prompts with the role `policy`.
-// What a step names holds beside what the whole workflow does, and can only tighten it.
+// The policies that a workflow names: from the configuration by name, otherwise prompts with the role `policy`. A
+// step's policy can only tighten that of the workflow.
 
 import { own } from '../../base/json.ts';
 import type { Operation, Policy, PolicyPair } from '../../ir/conducted.ts';
@@ -28,13 +28,13 @@ export class Policies {
     this.#prompts = prompts;
   }
 
-  /** What the map names as its policy; null where it names none. */
+  /** The named policy; null if none. */
   at(map: YamlMap): Policy | null {
     const name = textAt(this.#report, map, 'policy');
     return name === null ? null : this.#named(name);
   }
 
-  /** `shared`: what the whole workflow asks for. `step`: the map of one of its steps. */
+  /** `shared`: the policy of the workflow. `step`: the map of a step. */
   of(step: YamlMap, shared: Policy | null): PolicyPair {
     const requested = this.at(step);
     const lockfiles = this.#config.allowLockfiles ? 'allow' : 'deny';

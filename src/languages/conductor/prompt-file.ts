@@ -1,5 +1,5 @@
-// A prompt as a file: front matter that says what it is, and the text. A prompt that is named by its id must say that it is
-// that one; of one that is named by its path only what stands there is checked.
+// A prompt file: front matter and text. A prompt that is named by its id must declare that id; for one that is named by
+// its path only existing keys are checked.
 
 import type { Place } from '../../base/source.ts';
 import { makeSource } from '../../base/source.ts';
@@ -26,14 +26,14 @@ export interface VersionedId {
 export interface PromptFile {
   readonly path: string;
   readonly report: Report;
-  /** Where it does not say, the one that it was first used in. */
+  /** Default: the role of its first use. */
   readonly role: Role;
   readonly version: number | null;
   readonly inputs: readonly PromptInput[];
   readonly text: string;
-  /** What its text asks for by `{{name}}`. */
+  /** Placeholders in its text. */
   readonly holes: readonly PromptHole[];
-  /** The keys of its front matter: those of a policy are read elsewhere. */
+  /** Keys of its front matter; those of a policy are read elsewhere. */
   readonly keys: YamlMap | null;
 }
 
@@ -46,7 +46,7 @@ const KEYS = ['prompt_id', 'version', 'role', 'summary', 'inputs', 'output_contr
 
 const EXAMPLE = 'prompt_id: task.fix';
 
-/** `expected`: what it must say it is; null where it was named by its path. `wanted`: what it is to be used as. */
+/** `expected`: the id that it must declare; null if named by path. `wanted`: the role of its use. */
 export function readPromptFile(
   { path, text: written }: { readonly path: string; readonly text: string },
   expected: VersionedId | null,
@@ -72,13 +72,13 @@ export function readPromptFile(
     version: expected?.version ?? (map === null ? null : versionIn(report, map)),
     inputs: map === null ? [] : readInputs(report, map),
     text,
-    // What a policy says is told as it is.
+    // The text of a policy is passed on unchanged.
     holes: role === 'policy' ? [] : holesIn(report, text, from),
     keys: map,
   };
 }
 
-/** A misspelt key of a policy would forbid nothing, and is an error; prompts may carry notes of their own. */
+/** A misspelt key of a policy would forbid nothing, so it is an error; other prompts may have notes of their own. */
 function checkFront(report: Report, map: YamlMap, role: Role): void {
   const known = role === 'policy' ? [...KEYS, ...POLICY_KEYS] : KEYS;
   if (role === 'policy') strictKeys(report, map, known, 'the front matter of a policy');
@@ -187,7 +187,7 @@ function holesIn(report: Report, text: string, offset: number): readonly PromptH
   );
 }
 
-/** `id.vN`; null where it is something else. */
+/** `id.vN`; null otherwise. */
 export function versionedId(id: string): VersionedId | null {
   const [, name = '', version = ''] = /^([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)\.v(\d{1,9})$/.exec(id) ?? [];
   return name === '' ? null : { name, version: Number(version) };

@@ -1,4 +1,4 @@
-// The prompts that a workflow names: each is found and read once, and held against what its steps give it.
+// The prompts of a workflow: each is found and read once, and checked against the inputs of its steps.
 
 import type { Diagnostic } from '../../base/diagnostic.ts';
 import type { PromptInput, PromptText } from '../../ir/conducted.ts';
@@ -9,7 +9,7 @@ import { RUN_WORDS } from './paths.ts';
 import type { PromptFile, Role, VersionedId } from './prompt-file.ts';
 import { isPath, readPromptFile, versionedId } from './prompt-file.ts';
 
-/** By `id.vN`, in all folders of prompts, or by a path, seen from the workflow's folder. Null where there is none. */
+/** By `id.vN` in all prompt folders, or by a path relative to the workflow's folder. Null if not found. */
 export type FindPrompt = (id: string) => { readonly path: string; readonly text: string } | null;
 
 export class Prompts {
@@ -17,13 +17,13 @@ export class Prompts {
   readonly #find: FindPrompt;
   readonly #read = new Map<string, PromptFile | null>();
 
-  /** `report`: that of the workflow, in which prompts are named. */
+  /** `report`: of the workflow that names the prompts. */
   constructor(report: Report, find: FindPrompt) {
     this.#report = report;
     this.#find = find;
   }
 
-  /** Null where there is none that will do, which has been reported. */
+  /** Null after an error was reported. */
   named(key: string, { text: id, place }: YamlScalar, role: Role): PromptFile | null {
     const expected = isPath(id) ? null : versionedId(id);
     if (expected === null && !isPath(id)) {
@@ -54,7 +54,7 @@ export class Prompts {
     return file;
   }
 
-  /** For a step, with what that gives it. */
+  /** For a step, with its inputs. */
   text(id: YamlScalar, file: PromptFile, step: string, given: readonly string[]): PromptText {
     const declared = new Set(file.inputs.map(({ name }) => name));
     const asked = new Set(file.holes.map(({ name }) => name));

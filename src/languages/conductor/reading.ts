@@ -1,4 +1,4 @@
-// What is at hand while the steps of a workflow are read.
+// Context for reading the steps of a workflow.
 
 import type { Policy } from '../../ir/conducted.ts';
 import type { AdapterKnowledge } from '../adapter-catalog.ts';
@@ -12,11 +12,11 @@ import type { Prompts } from './prompts.ts';
 import type { Outline } from './syntax.ts';
 
 export interface ConductorAdapters extends Pick<AdapterKnowledge, 'forced' | 'fallback' | 'refusal' | 'canChoose'> {
-  /** The adapter that a workflow means by a name, which may be an alias. */
+  /** Resolves an adapter name or alias. */
   readonly adapterNamed: (name: string) => string;
 }
 
-/** The command that a project has for a validator, and where that was found. */
+/** The project's command for a validator, and where it was found. */
 export type FindValidator = (id: string) => { readonly command: string; readonly from: string } | null;
 
 /** Enters another workflow by its path; null if there is none. */
@@ -31,11 +31,11 @@ export interface Reading {
   readonly findValidator: FindValidator;
   readonly enter: EnterWorkflow;
   readonly defaults: Defaults;
-  /** The folder that the directories of runs are in. */
+  /** Folder of run directories. */
   readonly artifactsDir: string;
-  /** All steps, by their ids. */
+  /** All steps by id. */
   readonly steps: ReadonlyMap<string, Outline>;
-  /** Says where something was found that the workflow does not say itself. */
+  /** Reports where something was found that the workflow does not name. */
   readonly note: (text: string) => void;
 }
 
@@ -46,7 +46,7 @@ export interface Defaults {
   readonly evalProfile: string | null;
 }
 
-/** Who works, by the key `agent`; what cannot work is reported. */
+/** The adapter of the key `agent`; problems are reported. */
 export function adapterFor({ report, adapters }: Reading, agent: YamlScalar | null, { place }: Outline): string {
   const said = agent === null ? adapters.fallback : adapters.adapterNamed(agent.text);
   const adapter = adapters.forced ?? said;
@@ -55,7 +55,7 @@ export function adapterFor({ report, adapters }: Reading, agent: YamlScalar | nu
   return adapter;
 }
 
-/** Which model is to work; null leaves the choice to the adapter. */
+/** The model; null leaves the choice to the adapter. */
 export function modelFor({ report, adapters }: Reading, model: YamlScalar | null, adapter: string): string | null {
   if (model === null) return null;
   if (adapters.refusal(adapter) === null && !adapters.canChoose(adapter, 'model')) {

@@ -1,5 +1,4 @@
-// Where a step leads. Which keys its routes can have depends on its opcode, and so do the outcomes of the effect that each
-// key stands for.
+// The routes of a step. The opcode determines the keys, and the outcomes that each key stands for.
 
 import type { Place } from '../../base/source.ts';
 import type { FailureKind } from '../../ir/failure.ts';
@@ -17,11 +16,11 @@ import { named, waits } from './syntax.ts';
 import { readWitness } from './witness.ts';
 
 interface RouteKeys {
-  /** Each key, and what the effect answers then: routes of its success, or kinds of its failure. */
+  /** Each key with its outcomes: routes of a success, or kinds of failure. */
   readonly known: Readonly<Record<string, readonly string[]>>;
-  /** Without these there is no workflow. */
+  /** Required keys. */
   readonly required: readonly string[];
-  /** Without these a run may come to a point where nothing says how to go on. */
+  /** Without these a run may reach a point without a next step. */
   readonly expected: readonly string[];
   readonly example: string;
 }
@@ -47,7 +46,7 @@ const KEYS: Readonly<Record<Exclude<Opcode, 'STOP'>, RouteKeys>> = {
   RUN_VALIDATION: MECHANICAL_KEYS,
   ROLLBACK: { ...MECHANICAL_KEYS, expected: ['completed', 'error'] },
   EVALUATE: {
-    // Whatever is wrong with an evaluator is one of two things: it took too long, or it failed.
+    // An evaluator itself can fail in two ways: by timeout, or otherwise.
     known: {
       ...Object.fromEntries(STATUSES.map((status) => [status, [status]])),
       error: kindsOf('error', 'killed_policy'),
@@ -71,12 +70,12 @@ const KEYS: Readonly<Record<Exclude<Opcode, 'STOP'>, RouteKeys>> = {
   },
 };
 
-/** What the effect of the step answers when it takes the route. */
+/** Outcomes of the step's effect that take the route. */
 export function answersFor({ opcode }: Outline, { key }: Route): readonly string[] {
   return opcode === 'STOP' ? [] : (KEYS[opcode].known[key] ?? []);
 }
 
-/** What a step may well come to without a route for it: an end that it reached, save one that is worth another attempt. */
+/** Outcomes without a route that end the run normally, except those worth another attempt. */
 export function unroutedEnds({ opcode, gate, routes }: StepSyntax): readonly UnroutedEnd[] {
   if (opcode === 'STOP' || opcode === 'EVALUATE') return [];
   const keys = gate === null || waits(gate) ? WAITED_FOR[opcode] : ['completed'];
@@ -99,12 +98,12 @@ const WAITED_FOR = {
   GATE: ['gate_approved', 'gate_rejected', 'gate_timed_out'],
 } as const;
 
-/** A bare STOP that is reached by one of these is the end that was wanted. */
+/** A bare STOP reached by one of these is a success. */
 export function isGood(key: string): boolean {
   return key === 'success' || key === 'completed' || key === 'gate_approved';
 }
 
-/** As they are written. Of an EVALUATE that does not say where `blocked` leads, to STOP. */
+/** As written. An EVALUATE without a route for `blocked` leads to STOP. */
 export function readRoutes(reading: Reading, step: Outline): readonly Route[] {
   const { report } = reading;
   const { opcode, map } = step;
@@ -161,13 +160,13 @@ function isProvable(opcode: Opcode, key: string): boolean {
   return key === 'completed' && (opcode === 'RUN_AGENT' || opcode === 'RUN_VALIDATION');
 }
 
-/** `map`: what is said beside the target. */
+/** `map`: options beside the target. */
 function routeTo(reading: Reading, key: string, keyPlace: Place, to: YamlScalar, map: YamlMap | null): Route {
   const enters = isWorkflowPath(to.text) ? readEntering(reading, to, map) : null;
   return { key, keyPlace, to: to.text, place: to.place, witness: null, enters };
 }
 
-/** No id of a step has such a character. */
+/** Step ids never contain these characters. */
 function isWorkflowPath(target: string): boolean {
   return /[./#]/.test(target);
 }
@@ -186,7 +185,7 @@ function readEntering(reading: Reading, to: YamlScalar, map: YamlMap | null): En
   return { entry, variables, returnTo: map === null ? null : textAt(report, map, 'return') };
 }
 
-/** The block to enter; empty if there is none, which is reported. */
+/** The block to enter; empty after an error was reported. */
 function enterChecked(
   { report, steps, enter }: Reading,
   { text, place }: YamlScalar,
@@ -209,7 +208,7 @@ function enterChecked(
   return entered.entry;
 }
 
-/** What is lacking, and what is never taken. */
+/** Reports missing routes, and routes that are never taken. */
 export function checkRoutes(report: Report, step: StepSyntax): void {
   const { opcode, map, gate, timeoutMs, routes } = step;
   const entry = map.entries.get('routes');
@@ -231,7 +230,7 @@ export function checkRoutes(report: Report, step: StepSyntax): void {
   if (opcode === 'GATE') checkGate(report, gate, routes);
 }
 
-/** Routes that no gate of this type ever takes, and the two names of one of them. */
+/** Routes that a gate of this type never takes, and duplicates under an old name. */
 function checkGate(report: Report, gate: GateType | null, routes: readonly Route[]): void {
   const older = routes.find(({ key }) => key === 'killed_timeout');
   const newer = routes.find(({ key }) => key === 'gate_timed_out');

@@ -1,4 +1,4 @@
-// RUN_AGENT: a turn of an agent in the run's worktree, held to a policy.
+// RUN_AGENT: an agent's turn in the run's worktree under a policy.
 
 import type { Witness } from '../../ir/conducted.ts';
 import { textAt } from '../yaml-fields.ts';

@@ -1,4 +1,4 @@
-// RUN_VALIDATION: validators by their names, or as scripts that are written out.
+// RUN_VALIDATION: validators by name, or as scripts.
 
 import { own } from '../../base/json.ts';
 import type { Place } from '../../base/source.ts';
@@ -16,7 +16,7 @@ import type { Reading } from './reading.ts';
 import type { Outline, Particulars } from './syntax.ts';
 import { named, UNSAID } from './syntax.ts';
 
-/** What is looked for where no configuration registers one. */
+/** Searched in the project if the configuration registers none. */
 const USUAL = ['tests', 'lint', 'typecheck'];
 
 const EXAMPLE = 'run: [tests, lint]';
@@ -51,7 +51,7 @@ export function readRunValidation(reading: Reading, step: Outline, witness: Witn
   };
 }
 
-/** `timeoutMs`: of a validator that has none of its own. */
+/** `timeoutMs`: default for validators without one. */
 function readEntry(reading: Reading, item: YamlValue, timeoutMs: number | null): Read | null {
   if (isScalar(item)) {
     const validator = registered(reading, item, timeoutMs);
@@ -103,7 +103,7 @@ function readSpec(reading: Reading, map: YamlMap, timeoutMs: number | null): Rea
   };
 }
 
-/** What is neither in the run's directory nor listed is not started. In doubt nothing is said. */
+/** Programs that are neither in the run directory nor listed are not started. In doubt nothing is reported. */
 function checkListed({ report, config, artifactsDir }: Reading, { text, place }: YamlScalar): void {
   const path = tidyPath(text);
   const inRun = ['${run_dir}/', `${artifactsDir}/\${run_id}/`].some((folder) => path.startsWith(folder));
@@ -114,7 +114,7 @@ function checkListed({ report, config, artifactsDir }: Reading, { text, place }:
   report.warning('unlisted-entrypoint', place, message, hint);
 }
 
-/** What the map says goes over what is registered. */
+/** The map overrides the registered values. */
 function readBuiltin(reading: Reading, map: YamlMap, id: YamlScalar | null, timeoutMs: number | null): Read | null {
   const { report } = reading;
   const elsewhere = (key: string): string | null =>
@@ -133,7 +133,7 @@ function readBuiltin(reading: Reading, map: YamlMap, id: YamlScalar | null, time
   return { validator, place: id.place };
 }
 
-/** In the configuration; else what the project itself has a command for. */
+/** From the configuration, otherwise from the project. */
 function registered(
   reading: Reading,
   { text: id, place }: YamlScalar,
@@ -174,7 +174,7 @@ function checkDouble({ report }: Reading, read: readonly Read[]): void {
 
 const REPORT = 'harness_report.json';
 
-/** Whether a glob may fit a harness report: by its name, or because it fits all names. */
+/** Whether a glob may match a harness report: by name, or because it matches all names. */
 function mayBeReport(glob: string): boolean {
   const name = glob.split('/').at(-1) ?? '';
   return (

@@ -1,4 +1,4 @@
-// A step of a workflow, whatever its opcode.
+// A step of a workflow, of any opcode.
 
 import type { Witness } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
@@ -72,7 +72,7 @@ function readParticulars(reading: Reading, step: Outline, witness: Witness | nul
   }
 }
 
-/** Of a step, it is `completed` that must be proven; of no other route can it be demanded. */
+/** Only `completed` of a step can require a witness. */
 function witnessOf(report: Report, step: Outline, routes: readonly Route[]): Witness | null {
   const own = KEYS[step.opcode].includes('witness') ? readWitness(report, step.map, named(step)) : null;
   const onRoutes = routes.filter(({ witness }) => witness !== null);

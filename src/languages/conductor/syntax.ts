@@ -1,5 +1,5 @@
-// A workflow as it was read: what each step asks of the world, and where it leads, with the places of all that is checked
-// against the other steps.
+// A workflow as syntax: each step's request and routes, with the positions of everything that is checked against other
+// steps.
 
 import type { Place } from '../../base/source.ts';
 import type { Witness } from '../../ir/conducted.ts';
@@ -10,33 +10,33 @@ import type { OpcodeSpec } from './opcodes.ts';
 export const OPCODES = ['RUN_AGENT', 'RUN_VALIDATION', 'EVALUATE', 'GATE', 'ROLLBACK', 'STOP'] as const;
 export type Opcode = (typeof OPCODES)[number];
 
-/** A step of which no more is known than what others refer to. */
+/** The parts of a step that others refer to. */
 export interface Outline {
   readonly id: string;
   readonly opcode: Opcode;
   readonly map: YamlMap;
-  /** Of its id. */
+  /** Position of its id. */
   readonly place: Place;
 }
 
 export interface StepSyntax extends Outline {
-  /** Null where a part of it is missing or wrong, which has been reported. */
+  /** Null after an error was reported. */
   readonly spec: OpcodeSpec | null;
   readonly timeoutMs: number | null;
   readonly routes: readonly Route[];
   readonly allowUnreachable: boolean;
-  /** What its prompt is given. */
+  /** Inputs of its prompt. */
   readonly inputs: readonly YamlScalar[];
-  /** Of an EVALUATE: where it may lead. */
+  /** Of an EVALUATE: its allowed targets. */
   readonly allowedNext: readonly YamlScalar[];
   /** Of a RUN_VALIDATION: what may leave a report with new goldens. */
   readonly harness: Place | null;
   readonly gate: GateType | null;
-  /** Of a STOP: null where it depends on the route that led to it. */
+  /** Of a STOP: null if the route decides. */
   readonly verdict: 'success' | 'failure' | null;
 }
 
-/** What most steps have nothing to say about. */
+/** Defaults of optional parts. */
 export const UNSAID = {
   timeoutMs: null,
   inputs: [],
@@ -46,34 +46,34 @@ export const UNSAID = {
   verdict: null,
 } as const;
 
-/** What a step of one opcode says beside what all say. */
+/** The parts of a step that depend on its opcode. */
 export type Particulars = Pick<StepSyntax, 'spec' | keyof typeof UNSAID>;
 
 export interface Route {
   readonly key: string;
   readonly keyPlace: Place;
   readonly to: string;
-  /** Of the target; of the step where nobody wrote it. */
+  /** Position of the target, or of the step if it is implicit. */
   readonly place: Place;
   readonly witness: Witness | null;
-  /** The workflow that it enters in place of a step, and then `to` is its path. */
+  /** The workflow that it enters instead of a step; `to` is then its path. */
   readonly enters: Entering | null;
 }
 
 export interface Entering {
-  /** The name of its first block. */
+  /** Name of its first block. */
   readonly entry: string;
   readonly variables: Readonly<Record<string, string>>;
   /** The step to continue with when it is done; null: STOP. */
   readonly returnTo: YamlScalar | null;
 }
 
-/** The step or STOP that a route leads to, be it after another workflow. */
+/** The step or STOP that a route leads to, possibly after another workflow. */
 export function stepAfter({ to, enters }: Pick<Route, 'to' | 'enters'>): string {
   return enters === null ? to : (enters.returnTo?.text ?? STOP);
 }
 
-/** The first two wait for a decision, the others only ask for it. */
+/** The first two wait for a decision, the others only request one. */
 export const GATE_TYPES = [
   'requires_approval',
   'blocking_approval',

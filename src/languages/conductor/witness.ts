@@ -1,4 +1,4 @@
-// `witness: { command, expect, depends_on, timeout }`: a command that the engine runs itself before it believes an outcome.
+// `witness: { command, expect, depends_on, timeout }`: a command that the engine runs itself to confirm an outcome.
 
 import type { Witness } from '../../ir/conducted.ts';
 import type { Report } from '../report.ts';
@@ -9,7 +9,7 @@ import { globsAt } from './paths.ts';
 
 const EXAMPLE = 'For example witness: { command: npm test, expect: { exit_code: 0 } }.';
 
-/** Null where none is demanded, or none that can be understood. */
+/** Null if none is required, or after an error was reported. */
 export function readWitness(report: Report, map: YamlMap, owner: string): Witness | null {
   const entry = map.entries.get('witness');
   const inner = mapAt(report, map, 'witness', EXAMPLE);

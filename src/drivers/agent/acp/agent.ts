@@ -145,7 +145,7 @@ export class AcpAgent implements HostedAgent {
     if (writer.wasWithdrawn(request)) return notTaken(LATE.reason);
     const isQueued = this.#busyWith() !== null;
     if (isQueued) void note({ delivery: 'queued' });
-    // Questions of the turn in flight go to whoever waits next.
+    // Questions of the turn in flight go to the next waiter.
     const stopListening = isQueued ? this.#dialogs.listen(note) : null;
     const handover = await this.#prompt(request, answeredText(message), { timeoutMs, givenUp });
     stopListening?.();
@@ -167,7 +167,7 @@ export class AcpAgent implements HostedAgent {
       for (;;) {
         const request = present(this.#lastFor(message.id), `not handed over: ${message.id}`);
         const answered = await this.#answerTo(request, { givenUp });
-        // The exit is reported by whoever follows `ended`.
+        // The observer of `ended` reports the exit.
         if (answered === null) return never();
         // Its report may be in the inbox.
         await this.#options.heard();

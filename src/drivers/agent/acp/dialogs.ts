@@ -1,4 +1,4 @@
-// Questions of an agent to people, one at a time: shown to whoever waits for the agent, and answered by a decision about
+// Questions of an agent to people, one at a time: shown to the step that waits for the agent, and answered by a decision about
 // exactly that question.
 
 import type { DialogVerdict, Note } from '../../../engine/ports.ts';

@@ -1,6 +1,6 @@
-// What is started for one turn: the adapter's command for its session, in a shell that records how it ended, with the
-// prompt on its stdin. The prompt is a file in the turn's folder, which is private: it shows in no list of processes,
-// unless the adapter takes prompts by argument.
+// The command of one turn: the adapter's command for its session, in a shell that records its exit, with the prompt on
+// stdin. The prompt is a private file in the turn's folder, so it appears in no process list, unless the adapter passes
+// prompts as arguments.
 
 import { join } from 'node:path';
 import { present } from '../../../base/assert.ts';
@@ -24,11 +24,11 @@ export interface TurnWords {
   readonly prompt: string;
   readonly model: string | null;
   readonly effort: string | null;
-  /** Put behind the adapter's command: a text of the shell. */
+  /** Shell text appended to the adapter's command. */
   readonly args: string | null;
 }
 
-/** `folder`: absolute, of the turn. An error is a sentence. */
+/** `folder`: absolute folder of the turn. The error is a sentence. */
 export function turnCommand(
   folder: string,
   adapter: Adapter,
@@ -61,8 +61,8 @@ export function turnCommand(
   );
   if (!command.ok) return command;
   if (command.value.includes('\0')) return err('its command contains a NUL byte, which no shell can read');
-  // In a subshell, whose place the last command takes: what the text does to its shell, it does not do to the one that
-  // records. It may end with a comment; and `command` keeps one that cannot be read from ending that shell.
+  // In a subshell, which the last command replaces: the text cannot affect the recording shell. The text may end with a
+  // comment; and `command` keeps a parse error from ending that shell.
   const stdin = ways.prompt === 'stdin' ? join(folder, PROMPT) : null;
   const text = command.value.trim();
   const redirected = stdin === null ? text : `exec <${shellWord(stdin)};${text}`;
@@ -75,7 +75,7 @@ export function turnCommand(
   });
 }
 
-/** Words that are nothing else to any shell, and the program that the first one names; null where it is not so. */
+/** Plain words for any shell, and the program named by the first; null otherwise. */
 function directly(text: string, searchPath: string): BareCommand['direct'] {
   if (!WORDS.test(text)) return null;
   const words = text.split(/ +/);
@@ -86,7 +86,7 @@ function directly(text: string, searchPath: string): BareCommand['direct'] {
 
 const WORDS = /^[\w@%+=:,./-]+(?: +[\w@%+=:,./-]+)*$/;
 
-/** Found once for each search path: the search takes longer than all else here. */
+/** Cached by search path: searching takes longer than everything else here. */
 const SHELLS = new Map<string, Shell>();
 const PROGRAMS = new Map<string, string>();
 
@@ -96,7 +96,7 @@ function shellOn(searchPath: string): Shell | null {
   return shell;
 }
 
-/** Null for one that is named by where the agent works, or is not there. */
+/** Null if it is relative to the working directory, or does not exist. */
 function programOn(searchPath: string, name: string): string | null {
   if (name.includes('/')) return null;
   const key = `${searchPath}\0${name}`;

@@ -1,15 +1,15 @@
-// Agents that stay in name only: each is a session and what belongs to it, and every prompt that it is given is one
-// turn in that session (turn.ts). Between prompts nothing runs. Rules host/1 to host/6.
+// Headless agents: each is a session, and every prompt is one turn in that session (turn.ts). Between prompts nothing
+// runs. Rules host/1 to host/6.
 //
-// In the folder of a start there are, beside what drivers/agent/files.ts has:
+// The folder of a start contains, in addition to agent/files.ts:
 //
-//   headless.json           with what it was started; made when it can take prompts
+//   headless.json           how it was started; written when it can take prompts
 //   headless-session.json   the session of its latest turn
-//   headless-over.json      made when it is ended, or is found to be lost
-//   turns/EFFECT.json       a prompt that it has been given; made before its turn is begun
+//   headless-over.json      written when it is stopped, or found to be lost
+//   turns/EFFECT.json       a prompt that it received; written before its turn begins
 //
-// The turn of a prompt has the folder of its step's attempt; where the agent had to be asked again for a report, each
-// further turn has a folder `ask-N` there.
+// The turn of a prompt uses the folder of its step's attempt; each repeated request for a report has a folder `ask-N`
+// in it.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -60,13 +60,13 @@ import type { TurnPlace } from './turn.ts';
 import { within } from '../../../sys/with-timeout.ts';
 
 export interface HeadlessHostOptions extends DriverContext {
-  /** One that has turns. */
+  /** Must have a headless profile. */
   readonly adapter: Adapter;
-  /** The run's. */
+  /** The registry of the run. */
   readonly sessions: SessionRegistry;
-  /** Resolves when all that agents have left for the run by now has been heard. */
+  /** Resolves when all messages that agents have sent so far are processed. */
   readonly heard: () => Promise<void>;
-  /** Between asking a program to end and ending it; 10 seconds, save in tests. */
+  /** Time between the stop signal and the kill; 10 seconds except in tests. */
   readonly graceMs?: number;
 }
 
@@ -91,7 +91,7 @@ export function headlessHost(options: HeadlessHostOptions): AgentHost {
 }
 
 const GRACE_MS = 10_000;
-/** How often an agent is asked again that has come to rest without a report. */
+/** How often an agent that stops without a report is asked again. */
 const ASKS_MAX = 3;
 
 interface Surroundings extends HeadlessHostOptions {
@@ -102,11 +102,11 @@ interface Beginning {
   readonly resumeSession: string | null;
   readonly forks: boolean;
   readonly args: string | null;
-  /** What differs from the environment of the engine; null: it is not there. */
+  /** Differences from the engine's environment; null: unset. */
   readonly environment: Readonly<Record<string, string | null>>;
 }
 
-/** A prompt that the agent has been given. */
+/** A prompt that the agent received. */
 interface Given {
   readonly id: string;
   readonly step: string;
@@ -120,9 +120,9 @@ class HeadlessAgent implements HostedAgent {
   #tellEnd: (exit: AgentExit) => void = () => undefined;
   readonly #gone = new AbortController();
   readonly #sessionWatchers: ((session: string) => void)[] = [];
-  /** Of prompts that are being worked on, as far as this life has met them, by their folders. */
+  /** Turns in progress known to this engine, by folder. */
   readonly #turns = new Map<string, Turn>();
-  /** It works on one at a time: two would be in one session. */
+  /** One at a time, since turns share a session. */
   #running: Turn | null = null;
 
   constructor(start: AgentStart, around: Surroundings) {
@@ -174,7 +174,7 @@ class HeadlessAgent implements HostedAgent {
       const known = this.#turns.has(place.folder.path) ? 'known' : stateOf(place);
       if (known === 'alive') this.#meet(place, true).adopt();
       if (known !== 'lost') continue;
-      // It went down with the turn that it was working on. What is left of that is ended.
+      // It was lost together with its turn; leftovers of the turn are killed.
       new Turn(place).adopt();
       writeJsonFile(this.#file('headless-over.json'), {});
       return gone(null);
@@ -209,7 +209,7 @@ class HeadlessAgent implements HostedAgent {
       return notTaken(error.message);
     }
     const turn = this.#begin(place, message, answeredText(message));
-    // Nobody asks what becomes of it.
+    // Nobody waits for the result.
     if (message.mode === 'fire-forget') void turn.ended.then(() => this.#forget(message));
     const begun = await turn.begun;
     return begun.ok ? { kind: 'taken' } : notTaken(begun.error);
@@ -230,7 +230,7 @@ class HeadlessAgent implements HostedAgent {
     return end;
   }
 
-  /** Null where nobody is told any more. */
+  /** Null if monitoring was stopped. */
   async #workEnd(message: PromptMessage, stopped: Promise<null>): Promise<WorkEnd | null> {
     const { files, adapter } = this.#around;
     for (;;) {
@@ -243,7 +243,7 @@ class HeadlessAgent implements HostedAgent {
       const outcome = await turnOutcome(end, { files, folder, adapter, idleMs: null });
       const usage = await this.#usage(message);
       if (outcome.kind === 'failure') return { kind: 'over', outcome: failed(outcome.failure, this.#around, usage) };
-      // A report may be on its way when the turn in which it was made is over.
+      // The report may arrive after the turn in which it was made.
       await this.#around.heard();
       if (
         (await within(
@@ -269,7 +269,7 @@ class HeadlessAgent implements HostedAgent {
     }
   }
 
-  /** It asks nothing that a key would answer. */
+  /** It has no dialogs. */
   decide(): void {}
 
   async conclude(id: string, timeoutMs: number): Promise<Concluded> {
@@ -291,7 +291,7 @@ class HeadlessAgent implements HostedAgent {
     this.#forget(given);
   }
 
-  /** It is not any more, and none of its processes either. */
+  /** The agent and its processes are gone. */
   clear(graceMs: number): Termination {
     writeJsonFile(this.#file('headless-over.json'), {});
     this.#gone.abort();
@@ -325,13 +325,13 @@ class HeadlessAgent implements HostedAgent {
     this.#tellEnd({ status: null, refusal, output: null });
   }
 
-  /** Whether it came to be free before it was given up, or the agent was ended. */
+  /** Whether it became free before the sender gave up or the agent was stopped. */
   async #free(givenUp: Promise<unknown>): Promise<boolean> {
     let isGivenUp = false;
     void givenUp.then(() => {
       isGivenUp = true;
     });
-    // Who gave up before has done so by then.
+    // A sender that gave up earlier has done so by then.
     await soon();
     for (;;) {
       if (!this.alive || isGivenUp) return false;
@@ -381,7 +381,7 @@ class HeadlessAgent implements HostedAgent {
     return forks ? { kind: 'fork', id: resumeSession, newId: session } : { kind: 'resume', id: resumeSession };
   }
 
-  /** One that there is something of. */
+  /** A turn that has left files. */
   #known(given: Given, ask: number): Turn {
     const place = this.#place(given, ask);
     const known = this.#turns.get(place.folder.path);
@@ -399,7 +399,7 @@ class HeadlessAgent implements HostedAgent {
     this.#running = turn;
     void turn.ended.then(({ kind }) => {
       if (this.#running === turn) this.#running = null;
-      // One that never began may be begun again.
+      // A turn that never began may begin again.
       if (kind === 'refused') this.#turns.delete(place.folder.path);
     });
     return turn;
@@ -413,7 +413,7 @@ class HeadlessAgent implements HostedAgent {
     if (session !== before) for (const tell of this.#sessionWatchers) tell(session);
   }
 
-  /** Of all turns that a prompt took, which have ended. */
+  /** Sum over the finished turns of a prompt. */
   async #usage(given: Given): Promise<Usage | null> {
     const all: Usage[] = [];
     for (let ask = 1; ask <= this.#lastAsk(given); ask += 1) {
@@ -423,7 +423,7 @@ class HeadlessAgent implements HostedAgent {
     return sumOf(all);
   }
 
-  /** Its turns are over, and nobody waits for them: whoever asks again finds them in their folders. */
+  /** Its turns have ended and nobody waits for them; later requests find them in their folders. */
   #forget(given: Given): void {
     for (let ask = 1; ask <= this.#lastAsk(given); ask += 1) this.#turns.delete(this.#place(given, ask).folder.path);
   }
@@ -444,7 +444,7 @@ class HeadlessAgent implements HostedAgent {
     };
   }
 
-  /** The number of the last turn that a prompt took. One that was planned and not begun is none. */
+  /** Number of the prompt's last turn. A turn that was only planned does not count. */
   #lastAsk(given: Given): number {
     let ask = 1;
     while (this.#hasBegun(this.#place(given, ask + 1))) ask += 1;
@@ -465,7 +465,7 @@ class HeadlessAgent implements HostedAgent {
     }
   }
 
-  /** Null where it has no such prompt, or no program has begun with it. */
+  /** Null without such a prompt, or if no program started with it. */
   #begun(id: string): Given | null {
     const given = readJsonFile(this.#givenFile(id)) as Given | null;
     return given !== null && this.#hasBegun(this.#place(given, 1)) ? given : null;
@@ -497,7 +497,7 @@ class HeadlessAgent implements HostedAgent {
   }
 }
 
-/** For those who do not listen any more. */
+/** For callers that no longer listen. */
 function never(): Promise<never> {
   return new Promise(() => undefined);
 }
@@ -511,7 +511,7 @@ function askAgain({ mode, expects }: PromptMessage, missing: readonly string[]):
   return promptText(text, mode, expects);
 }
 
-/** Of a turn that failed: its agent is there all the same, and it is one turn of it that is gone. */
+/** A failed turn does not end its agent. */
 function failed(problem: Failure, { adapter, environment }: Surroundings, usage: Usage | null): Outcome {
   const told = { status: problem.code, said: problem.output };
   const absent = problem.kind === 'exit-nonzero' ? missingProgram(adapter, told, environment) : null;

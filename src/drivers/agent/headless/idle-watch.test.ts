@@ -30,7 +30,7 @@ test('who is silent and does nothing is idle when the time is up, and once', () 
   expect(told).toBe(1);
 });
 
-test('output begins the time anew, and no process is looked at while there is some', () => {
+test('output restarts the time, and processes are not checked while there is output', () => {
   for (let count = 0; count < 100; count += 1) {
     vi.advanceTimersByTime(400);
     watch.sign();

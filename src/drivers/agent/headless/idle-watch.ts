@@ -1,19 +1,19 @@
-// Tells when an agent at work has given no sign of life for too long. Output is one, and so is a tool that has been
-// called and has not answered. Where there is neither, its processes are looked at (process-activity.ts), twice: after half
-// of the time, and at its end. One that works silently is not idle.
+// Reports an agent that was silent for too long. Signs of life are output and a tool call in flight. Without both, its
+// processes are checked (process-activity.ts) twice: at half of the time and at its end. A program that works silently
+// is not idle.
 
 import { showLife } from './process-activity.ts';
 import type { LifeSigns } from './process-activity.ts';
 
 export interface IdleWatchRequest {
-  /** How long it may be silent. */
+  /** Limit of silence. */
   readonly idleMs: number;
-  /** Of its processes; null where they cannot be looked at. */
+  /** Activity of its processes; null if unavailable. */
   readonly signs: () => LifeSigns | null;
   readonly toolInFlight: () => boolean;
-  /** Told once. */
+  /** Called once. */
   readonly idle: () => void;
-  /** This process may end meanwhile. */
+  /** Does not keep the process alive. */
   readonly background: boolean;
 }
 
@@ -28,7 +28,7 @@ export class IdleWatch {
     this.#wait(request.idleMs / 2);
   }
 
-  /** It has shown that it lives. */
+  /** A sign of life. */
   sign(): void {
     this.#signAt = performance.now();
     this.#looked = null;
@@ -67,5 +67,5 @@ export class IdleWatch {
   }
 }
 
-/** The longest that a timer can count. */
+/** Longest timer of the system. */
 const WAIT_MAX_MS = 2 ** 31 - 1;

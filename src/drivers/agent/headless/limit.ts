@@ -1,15 +1,15 @@
-// Usage limits in what an agent says, by the patterns of its adapter, and when they end.
+// Finds usage limits in an agent's output, by the patterns of its adapter, and their reset times.
 
 import type { LimitPattern } from '../../../ir/adapter.ts';
 
 export interface ToldLimit {
-  /** The line that tells of it. */
+  /** The line that reports it. */
   readonly text: string;
-  /** In milliseconds since 1970; null where that is not told, or not understood. */
+  /** In milliseconds since 1970; null if missing or not understood. */
   readonly until: number | null;
 }
 
-/** `at`: when it was said, in milliseconds since 1970. Null where the text tells of no limit. */
+/** `at`: when it was printed, in milliseconds since 1970. Null if the text reports no limit. */
 export function limitIn(text: string, patterns: readonly LimitPattern[], at: number): ToldLimit | null {
   for (const { pattern, reset } of patterns) {
     const found = new RegExp(pattern, 'mu').exec(text);
@@ -34,16 +34,13 @@ const MOMENTS: Readonly<Record<NonNullable<LimitPattern['reset']>, (told: string
   clock: (told, at) => nextAt(told, at),
 };
 
-/**
- * A moment in seconds since 1970 is below this for thirty thousand years, one in milliseconds has been above it since
- * 2001.
- */
+/** Separates seconds since 1970 from milliseconds since 1970. */
 const MILLISECONDS_FROM = 1e12;
 
 const MINUTE_MS = 60_000;
 const UNITS_MS: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: MINUTE_MS, s: 1_000 };
 
-/** As people write it: `2h 30m`, `4 days 3 hours`, `45 minutes`; a bare number counts seconds. Null: it is none. */
+/** As people write it: `2h 30m`, `4 days 3 hours`, `45 minutes`; a bare number is in seconds. Null otherwise. */
 function spokenDuration(told: string): number | null {
   const text = told.trim().toLowerCase();
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1_000;
@@ -53,8 +50,8 @@ function spokenDuration(told: string): number | null {
 }
 
 /**
- * The end of the first minute that is called so and is not over at `at`: `4:20am`, `3pm`, `16:20`, with a date before it or
- * a zone behind it. Seconds are not told: whoever comes at the beginning of that minute may be told the same again.
+ * The end of the next such minute after `at`: `4:20am`, `3pm`, `16:20`, optionally with a date before or a time zone
+ * after it. The end, since a request at the beginning of that minute may be rejected again.
  */
 function nextAt(told: string, at: number): number | null {
   const time = /(?:^|[^\d:])(\d{1,2})(?::(\d{2}))?\s*([ap])\.?m\b|(?:^|[^\d:])(\d{1,2}):(\d{2})(?!\d)/i.exec(told);
@@ -76,7 +73,7 @@ interface Day {
   readonly day: number;
 }
 
-/** The day that is named, `Sep 29th, 2026`, or that of `at`. One that names no year is the next of that name. */
+/** The named day, `Sep 29th, 2026`, or the day of `at`. Without a year, the next such day. */
 function dayIn(told: string, at: number, clock: Intl.DateTimeFormat): Day {
   const shown = new Date(shownAt(clock, at));
   const today = { year: shown.getUTCFullYear(), month: shown.getUTCMonth(), day: shown.getUTCDate() };
@@ -90,7 +87,7 @@ function dayIn(told: string, at: number, clock: Intl.DateTimeFormat): Day {
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** Of the zone that is named, `UTC` or `(Europe/Berlin)`; of ours where none is, or none that there is. */
+/** The named time zone, `UTC` or `(Europe/Berlin)`; ours if none or an unknown one is named. */
 function clockOf(told: string): Intl.DateTimeFormat {
   const zone = /\b(UTC|GMT)\b|\(([\w+/-]+)\)/.exec(told);
   try {
@@ -107,17 +104,17 @@ function clockIn(timeZone: string | undefined): Intl.DateTimeFormat {
   return new Intl.DateTimeFormat('en-US', { ...shown, hourCycle: 'h23', timeZone });
 }
 
-/** What a clock shows at a moment, as if it were UTC. */
+/** The local time at a moment, as if it were UTC. */
 function shownAt(clock: Intl.DateTimeFormat, moment: number): number {
   const parts = new Map(clock.formatToParts(moment).map(({ type, value }) => [type, Number(value)]));
   const part = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
   return Date.UTC(part('year'), part('month') - 1, part('day'), part('hour'), part('minute'));
 }
 
-/** When a clock shows that. */
+/** The moment at which a clock shows that local time. */
 function momentOn(clock: Intl.DateTimeFormat, shown: number): number {
   const near = shown - (shownAt(clock, shown) - shown);
-  // In between it may have been put forward or back.
+  // Daylight saving time may have changed in between.
   return near - (shownAt(clock, near) - shown);
 }
 

@@ -1,10 +1,10 @@
-// Bytes of a growing file, cut into lines. A line of usual length is kept until it is whole. Of a very long one nothing
-// is kept but where it begins, and whether there is something in it that makes it worth reading: so that its length
-// costs time, and no memory. It can be read again from the file.
+// Splits a growing file into lines. A normal line is kept until it is complete. Of a very long line only its position
+// is kept, and whether it contains an essential part: its length costs time but no memory. It can be read again from
+// the file.
 
 export type Line =
   | { readonly kind: 'whole'; readonly text: string }
-  /** Its place in the file, without its end. `essential`: it has one of the parts that were asked for. */
+  /** Offsets in the file, without the line end. `essential`: contains one of the essential parts. */
   | { readonly kind: 'long'; readonly from: number; readonly to: number; readonly essential: boolean };
 
 const LINE_FEED = 0x0a;
@@ -12,21 +12,21 @@ const KEPT_BYTES_MAX = 1_000_000;
 
 export class Lines {
   readonly #essential: readonly Buffer[];
-  /** The longest of the parts may begin so many bytes before the end of a chunk without being whole in it. */
+  /** An essential part may begin this many bytes before the end of a chunk. */
   readonly #overlap: number;
-  /** Where the present line begins in the file, and how far it has been read. */
+  /** Offset of the current line, and how far it was scanned. */
   #from = 0;
   #to = 0;
   #kept: Buffer[] = [];
   #long: { essential: boolean; tail: Buffer } | null = null;
 
-  /** `essential`: parts, one of which a long line must have in it to be read. */
+  /** `essential`: a long line is read only if it contains one of these. */
   constructor(essential: readonly string[]) {
     this.#essential = essential.map((part) => Buffer.from(part));
     this.#overlap = Math.max(0, ...this.#essential.map(({ length }) => length - 1));
   }
 
-  /** The lines that end in these bytes, which follow those before. The bytes may be used for others afterwards. */
+  /** Returns the lines that end in these bytes. The buffer may be reused afterwards. */
   push(bytes: Buffer): readonly Line[] {
     const lines: Line[] = [];
     for (let begin = 0; begin < bytes.length; ) {
@@ -39,7 +39,7 @@ export class Lines {
     return lines;
   }
 
-  /** What the file ends with, without a line end; null where there is nothing. */
+  /** The unterminated end of the file; null if empty. */
   rest(): Line | null {
     return this.#to === this.#from ? null : this.#end(0);
   }

@@ -1,5 +1,5 @@
-// What a turn that is over comes to for the engine. Success is what the reader of its output says (drivers/agent/readers/reader.ts);
-// where that says nothing, the exit status tells how it failed, and never that it succeeded.
+// The Outcome of a finished turn. The reader of its output decides about success (agent/readers/reader.ts); without a
+// result the exit code says how it failed, never that it succeeded.
 
 import type { RunFiles } from '../../../engine/ports.ts';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ export interface TurnContext {
   readonly idleMs: number | null;
 }
 
-/** Outputs of success: `result`, `session_id`, `denied`, and `structured` where there is such an answer. */
+/** Outputs of a success: `result`, `session_id`, `denied`, and `structured` if there is such an answer. */
 export async function turnOutcome(end: TurnEnd, context: TurnContext): Promise<Outcome> {
   if (end.kind === 'refused') return failed('not-started', `the agent could not be started: ${end.reason}`);
   const { reading, session, usage } = end;
@@ -42,7 +42,7 @@ export async function turnOutcome(end: TurnEnd, context: TurnContext): Promise<O
 
 function failureOf(end: OverTurn, { adapter, idleMs }: TurnContext): Outcome {
   const { reading, session, usage, status, left, stderr, text } = end;
-  // What a program says when it is sent a signal is not why that was sent.
+  // A program's output after our signal is not the reason for the signal.
   const [first, second] = end.how === 'ended' ? [stderr, text] : [text, stderr];
   const output = lastOf(first) ?? lastOf(second);
   const fail = (kind: FailureKind, message: string, more: Partial<Failure> = {}): Outcome =>
@@ -68,7 +68,7 @@ function failureOf(end: OverTurn, { adapter, idleMs }: TurnContext): Outcome {
   }
 }
 
-/** The limit that ended it, by what its reader says, or by the adapter's patterns; null where none did. */
+/** The limit that ended it, from its reader or the adapter's patterns; null if none. */
 export function limitOf(end: OverTurn, { limits }: Adapter): ToldLimit | null {
   const { how, reading, stderr, text, at } = end;
   const { verdict } = reading;
@@ -82,7 +82,7 @@ export function limitOf(end: OverTurn, { limits }: Adapter): ToldLimit | null {
 
 const LOST = 'the agent was started by an earlier engine, and is gone without an exit status';
 
-/** What is larger is kept in a file (drivers/capture-outputs.ts). */
+/** Larger values are stored in a file (drivers/capture-outputs.ts). */
 const LOADED_BYTES_MAX = 1_000_000;
 
 async function answerOf(text: string | null, structured: Json, context: TurnContext): Promise<Captured> {
@@ -98,7 +98,7 @@ async function answerOf(text: string | null, structured: Json, context: TurnCont
   };
 }
 
-/** `written`: as it stands in a file. */
+/** `written`: its form in a file. */
 async function kept(name: string, value: Json, written: string, { files, folder }: TurnContext): Promise<Captured> {
   if (Buffer.byteLength(written) <= LOADED_BYTES_MAX) return { outputs: { [name]: value }, kept: [], problems: [] };
   const path = join(folder.path, name);

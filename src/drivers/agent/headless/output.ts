@@ -1,9 +1,9 @@
-// Follows what a program writes to a file, from its beginning: each line is read once it is whole, whoever started the
-// program. A watch tells when there is more; while the program is silent, nothing is done. A file that is not there yet
-// is empty. In its first moments a program is not watched: one that ends within them is read once, at its end.
+// Follows a program's output file from its beginning: each line is read once it is complete, also for a
+// program that an earlier engine started. A watch reports growth; while the program is silent, nothing happens. A missing file counts as empty. A
+// program is not watched in its first moments: one that ends in them is read once, at its end.
 //
-// It is read in the engine's own thread: what a program has just written is in memory, and to hand it to another thread
-// takes longer than to take it. Of much a little at a time.
+// Reading happens in the engine's thread: fresh output is in memory, and passing it to another thread would take
+// longer. Large output is read in portions.
 
 import { closeSync, existsSync, openSync, readSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -17,19 +17,19 @@ import type { Line } from './lines.ts';
 export interface OutputRequest {
   readonly path: string;
   readonly reader: Reader;
-  /** There was more: the reader has it. */
+  /** Called after the reader got more. */
   readonly grown: () => void;
-  /** This process may end while it is followed. */
+  /** Does not keep the process alive. */
   readonly background: boolean;
 }
 
-/** A line that is longer is passed over, whatever is in it. */
+/** Longer lines are skipped. */
 const LINE_BYTES_MAX = 64 * 1024 * 1024;
-/** Read into, and done with before anything else is. */
+/** Shared: always consumed before it is used again. */
 const CHUNK = Buffer.alloc(64 * 1024);
 const CHUNKS_A_TURN = 32;
 const UNWATCHED_MS = 20;
-/** Where the system has no watches left, or somebody has taken the folder away. */
+/** Poll interval if the system has no watches left, or the folder was deleted. */
 const LOOK_UNWATCHED_MS = 250;
 
 export class Output {
@@ -38,7 +38,7 @@ export class Output {
   #close: () => void;
   #file: number | null = null;
   #at = 0;
-  /** To go on with what was left. */
+  /** Continues with the rest. */
   #later: NodeJS.Immediate | null = null;
 
   constructor(request: OutputRequest) {
@@ -52,7 +52,7 @@ export class Output {
     this.#close = () => clearTimeout(timer);
   }
 
-  /** Nothing more comes. Resolves when everything has been read. */
+  /** No more output will come. Resolves when everything has been read. */
   async end(): Promise<void> {
     this.#close();
     if (this.#later !== null) clearImmediate(this.#later);
@@ -82,7 +82,7 @@ export class Output {
     if (this.#request.background) this.#later.unref();
   }
 
-  /** Whether there may be more. */
+  /** Returns whether there may be more. */
   #read(): boolean {
     this.#file ??= opened(this.#request.path);
     if (this.#file === null) return false;
@@ -108,7 +108,7 @@ export class Output {
     let length = 0;
     while (this.#file !== null && length < bytes.length) {
       const read = readSync(this.#file, bytes, length, bytes.length - length, from + length);
-      // Somebody has cut the file.
+      // The file was truncated.
       if (read === 0) break;
       length += read;
     }
@@ -116,7 +116,7 @@ export class Output {
   }
 }
 
-/** Null where it is absent. */
+/** Null if absent. */
 function opened(path: string): number | null {
   try {
     return openSync(path, 'r');

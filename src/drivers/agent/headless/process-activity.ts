@@ -1,18 +1,18 @@
-// Whether processes that say nothing do something: by the time that they have used and by what they have written to
-// disks, all that carry a marker taken together. What is drawn on a terminal counts for neither.
+// Activity of silent processes: the processor time and disk writes of all processes with a marker. Terminal output does
+// not count.
 
 import { readFileSync } from 'node:fs';
 import { isErrno } from '../../../sys/errno.ts';
 import { allProcesses, HAS_PROC } from '../../../sys/process-table.ts';
 
 export interface LifeSigns {
-  /** Milliseconds, with those of children that have ended. */
+  /** Milliseconds, including ended children. */
   readonly cpu: number;
   /** Bytes. */
   readonly written: number;
 }
 
-/** Null where the system does not tell. The whole table of processes is read for it: for now and then. */
+/** Null if the system does not report it. Reads the whole process table, so use it rarely. */
 export function processActivity(marker: string): LifeSigns | null {
   if (!HAS_PROC) return null;
   const each = allProcesses().filter((entry) => entry.marker === marker);
@@ -23,8 +23,8 @@ export function processActivity(marker: string): LifeSigns | null {
 }
 
 /**
- * Whether something was done between two looks that are so many milliseconds apart. A program that only waits uses a
- * little time for that too. Where there is less than before, one of the processes has ended.
+ * Whether there was activity between two measurements. A waiting program uses a little time, too. Less than before
+ * means that a process has ended.
  */
 export function showLife(before: LifeSigns, after: LifeSigns, ms: number): boolean {
   return after.written !== before.written || after.cpu < before.cpu || after.cpu - before.cpu > ms * WAITING_SHARE;
@@ -37,7 +37,8 @@ const TICK_MS = 10;
 
 function cpuOf(pid: number): number {
   const text = readProc(pid, 'stat');
-  // The second field is the command's name in brackets and may contain anything; what follows the last bracket may not.
+  // The second field is the program name in parentheses and may contain anything, so fields are counted from the last
+  // one.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) * TICK_MS;
 }
@@ -46,7 +47,7 @@ function writtenBy(pid: number): number {
   return Number(/^write_bytes: (\d+)$/m.exec(readProc(pid, 'io'))?.[1] ?? 0);
 }
 
-/** Empty where it is gone, or not ours to see. */
+/** Empty if it is gone or not readable. */
 function readProc(pid: number, file: string): string {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');

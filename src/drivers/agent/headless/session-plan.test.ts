@@ -37,7 +37,7 @@ describe('a session that is begun', () => {
     expect(plan({ kind: 'fresh', id: null }).session).toEqual(UUID);
   });
 
-  test('has none where the agent says it, or has no sessions', () => {
+  test('has no id if the agent reports it, or has no sessions', () => {
     expect(plan({ kind: 'fresh', id: 'mine' }, { sessionId: 'told' }).session).toBeNull();
     expect(plan({ kind: 'fresh', id: null }, { sessionId: 'none' }).session).toBeNull();
   });
@@ -49,7 +49,7 @@ describe('a session that is begun', () => {
   });
 });
 
-describe('a session that is gone on with', () => {
+describe('a session that is continued', () => {
   test('has cost before what it has been told to have cost', () => {
     sessions.told('s', { usd: 2, tokens: 20 });
     sessions.told('s', { usd: 1, tokens: 30 });
@@ -61,7 +61,7 @@ describe('a session that is gone on with', () => {
     });
   });
 
-  test('has cost nobody knows what, where nothing is known of it', () => {
+  test('has an unknown cost if nothing is known about it', () => {
     expect(plan({ kind: 'resume', id: 'foreign' })).toMatchObject({ session: 'foreign', before: null });
   });
 

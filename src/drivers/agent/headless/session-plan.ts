@@ -1,6 +1,6 @@
-// The session of one turn: which of the adapter's commands it takes, which ids go into that, and what the session has
-// cost before. It is made once for a turn, and kept in its folder before anything is started: a turn that is found
-// again, or begun by a later life since it never was, has the same.
+// The session of one turn: which command of the adapter to use, with which ids, and the session's previous cost. The
+// plan is made once and stored in the turn's folder before anything starts, so a turn that is found again has the same
+// plan.
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { hasBegun } from '../../step-folder.ts';
 import { readJsonFile } from '../../../sys/json-file.ts';
 import type { SessionRegistry } from './session-registry.ts';
 
-/** `id` of a fresh one, and `newId` of a fork: as it was chosen; null where nobody has. */
+/** `id` of a fresh session and `newId` of a fork: the chosen id; null if none was chosen. */
 export type SessionWish =
   | { readonly kind: 'fresh'; readonly id: string | null }
   | { readonly kind: 'resume'; readonly id: string }
@@ -22,25 +22,25 @@ export type SessionWish =
 
 export interface SessionPlan {
   readonly kind: SessionWish['kind'];
-  /** Of a session to be gone on with, or to be forked from. */
+  /** The session to continue or to fork. */
   readonly from: string | null;
-  /** The one that the turn takes place in; null where only the agent can tell it. */
+  /** The session of the turn; null if only the agent can report it. */
   readonly session: string | null;
-  /** Of a fresh one: the session whose transcript it is told first. Absent if there is none. */
+  /** For a fresh session: the session whose transcript it gets first. Absent if none. */
   readonly replays?: string;
-  /** What that had cost before; null where it is not known. */
+  /** Its previous cost; null if unknown. */
   readonly before: Usage | null;
 }
 
 export interface PlanRequest {
-  /** Of the turn. Absolute. */
+  /** Absolute folder of the turn. */
   readonly folder: string;
   readonly wish: SessionWish;
-  /** A plan that is there was made for this very turn by an earlier life, and is followed. Else it may be of one that never came. */
+  /** True: an existing plan belongs to this turn and is used. False: it may be left from a turn that never began. */
   readonly again: boolean;
 }
 
-/** Leaves no trace. An error is a sentence. */
+/** Has no side effects. The error is a sentence. */
 export function planSession(
   { folder, wish, again }: PlanRequest,
   adapter: Adapter,
@@ -51,25 +51,25 @@ export function planSession(
   return kept === null ? planFor(wish, adapter, ways, sessions) : ok(kept);
 }
 
-/** The file that keeps it; it is there before anything is started. */
+/** File of the plan; exists before anything starts. */
 export const PLAN = 'turn.json';
 
-/** One that was not written to its end tells of nothing, and nothing was begun by it. */
+/** A truncated plan counts as absent: nothing was started with it. */
 export function planText(plan: SessionPlan): string {
   return `${JSON.stringify(plan)}\n`;
 }
 
-/** A program is about to be started by it. */
+/** Called before a program starts with it. */
 export function tryPlan({ kind, session, from, replays }: SessionPlan, sessions: SessionRegistry): void {
   if (session !== null && kind !== 'resume' && isUntried(session, sessions)) sessions.trying(session, replays ?? from);
 }
 
-/** Null where none was made. */
+/** Null if there is no plan. */
 export function readPlan(folder: string): SessionPlan | null {
   return readJsonFile(join(folder, PLAN)) as SessionPlan | null;
 }
 
-/** What the session is to the adapter's commands. */
+/** Placeholder values for the adapter's commands. */
 export function sessionHoles({ kind, from, session }: SessionPlan): HoleValues {
   const id = from ?? session;
   return {
@@ -78,7 +78,7 @@ export function sessionHoles({ kind, from, session }: SessionPlan): HoleValues {
   };
 }
 
-/** Null where the adapter has none for it. */
+/** Null if the adapter has no such command. */
 export function commandFor({ kind }: Pick<SessionPlan, 'kind'>, ways: HeadlessProfile): Text | null {
   switch (kind) {
     case 'fresh':
@@ -125,7 +125,7 @@ function planFor(
 
 const NOTHING: Usage = { usd: 0, tokens: 0 };
 
-/** One that an earlier turn was to begin may be there without having been seen: it is not tried again. */
+/** A session that an earlier turn tried to start may exist without having been seen: it is not tried again. */
 function chosen(id: string | null, { sessionId }: HeadlessProfile, sessions: SessionRegistry): string | null {
   if (sessionId !== 'chosen') return null;
   return id !== null && isUntried(id, sessions) ? id : randomUUID();

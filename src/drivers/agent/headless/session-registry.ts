@@ -1,12 +1,12 @@
-// What a run knows of the sessions of its agents, each in `sessions/ID.json` in its folder. A run has one ledger, which
-// remembers what it has read and written.
+// The sessions of a run's agents, each in `sessions/ID.json` in its folder. A run has one registry, which caches what
+// it has read and written.
 //
-// Some programs tell what a session has cost in all. What a turn has cost is then the difference to what its session
-// had cost before, and a fork begins with what its parent had cost. Totals only grow.
+// Some programs report the total cost of a session. The cost of a turn is then the difference, and a fork starts with
+// the total of its parent. Totals only grow.
 //
-// A session whose id we chose may never come into being: its program dies before. It is there when it has been seen in
-// what the program put out. Until then to go on with it is to begin it; and under another id where that has been tried
-// before, for it may be there after all.
+// A session whose id we chose may never exist, if its program dies early. It exists once the program's output mentions
+// it. Until then, continuing it means starting it, under another id if that was tried before, since it may exist after
+// all.
 
 import type { RunFiles } from '../../../engine/ports.ts';
 import { existsSync } from 'node:fs';
@@ -18,34 +18,34 @@ import { readJsonFile, writeJsonFileIfWanted } from '../../../sys/json-file.ts';
 
 export interface SessionRecord {
   readonly state: 'chosen' | 'tried' | 'seen';
-  /** The session that it is a fork of. */
+  /** The parent of a fork. */
   readonly parent: string | null;
-  /** What it has cost so far; null where that is not known. */
+  /** Total cost; null if unknown. */
   readonly total: Usage | null;
 }
 
 export class SessionRegistry {
   readonly #folder: string;
-  /** As they are on the disk. */
+  /** As on disk. */
   readonly #known = new Map<string, SessionRecord>();
 
   constructor(files: Pick<RunFiles, 'localPath'>) {
     this.#folder = files.localPath('sessions');
   }
 
-  /** Null where nothing is known of it. */
+  /** Null if unknown. */
   read(id: string): SessionRecord | null {
     const known = this.#known.get(id) ?? (readJsonFile(this.#path(id)) as SessionRecord | null);
     if (known !== null) this.#known.set(id, known);
     return known;
   }
 
-  /** Its id has been chosen; nothing has been started. */
+  /** The id was chosen; nothing was started. */
   choose(id: string, parent: string | null): void {
     if (this.read(id) === null) this.#write(id, { state: 'chosen', parent, total: null });
   }
 
-  /** A program is about to begin it. */
+  /** A program is about to start it. */
   trying(id: string, parent: string | null): void {
     this.#write(id, { state: 'tried', parent, total: null });
   }
@@ -55,7 +55,7 @@ export class SessionRegistry {
     if (known?.state !== 'seen') this.#write(id, { parent: null, total: null, ...known, state: 'seen' });
   }
 
-  /** One that is found again tells an earlier total. */
+  /** A turn that is found again reports an earlier total. */
   told(id: string, total: Usage): void {
     const known = this.read(id);
     const before = known?.total ?? { usd: null, tokens: null };
@@ -64,7 +64,7 @@ export class SessionRegistry {
     this.#write(id, { state: 'seen', parent: null, ...known, total: latest });
   }
 
-  /** Where what was said in it is kept (transcript.ts). */
+  /** File of its transcript (transcript.ts). */
   transcript(id: string): string {
     return join(this.#folder, `${fileName(id)}.jsonl`);
   }

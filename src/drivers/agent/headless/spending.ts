@@ -1,4 +1,4 @@
-// What turns have cost, from what their programs tell. What is not known is null, and so is every sum with it: never 0.
+// Costs of turns, from the reports of their programs. Unknown is null, and so is every sum with it, never 0.
 
 import type { Usage } from '../../../ir/usage.ts';
 import type { RawUsage } from '../readers/reader.ts';
@@ -19,7 +19,7 @@ export function spentIn(told: RawUsage | null, { kind, before }: Pick<SessionPla
   }
 }
 
-/** Null where there is nothing that could have cost something. */
+/** Null if nothing could have cost anything. */
 export function sumOf(all: readonly Usage[]): Usage | null {
   if (all.length === 0) return null;
   return all.reduce((sum, each) => ({ usd: plus(sum.usd, each.usd), tokens: plus(sum.tokens, each.tokens) }));

@@ -1,7 +1,8 @@
-// What was said in a session, for agents that cannot copy one: a fresh session is told it, and goes on from there.
+// Transcripts of sessions, for agents that cannot copy one: a fresh session gets the transcript and continues from
+// there.
 //
-// Each session has a file with a line for each turn that was answered, in their order: what the agent was told, and its
-// answer. A turn that is found again is kept again, and counts once.
+// Each session has a file with one line for each answered turn: the prompt and the answer. A turn that is found again
+// is written again and counts once.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,22 +11,22 @@ import type { StepFolder } from '../../step-folder.ts';
 import { PROMPT } from './turn-launcher.ts';
 
 export interface Exchange {
-  /** The folder of the turn, seen from that of the run. */
+  /** Folder of the turn, relative to the run. */
   readonly turn: string;
   readonly told: string;
   readonly answered: string;
 }
 
-/** `answer`: null where it is all that the program has put out. */
+/** `answer` null: the whole output of the program. */
 export function keepExchange(path: string, { path: folder, inRun }: StepFolder, answer: string | null): void {
   try {
     const told = readFileSync(join(folder, PROMPT), 'utf8');
     const answered = answer ?? readFileSync(join(folder, 'stdout'), 'utf8');
     const exchange: Exchange = { turn: inRun, told, answered };
-    // It begins with a line end: one before that was torn ends there.
+    // Starts with a line end, which terminates a torn line before it.
     appendFileSync(path, `\n${JSON.stringify(exchange)}\n`, { mode: 0o600 });
   } catch (error) {
-    // A run whose folder has been taken away meanwhile needs it no more.
+    // The run's folder was deleted meanwhile.
     if (!isErrno(error, ...ABSENT)) throw error;
   }
 }
@@ -38,7 +39,7 @@ export function readTranscript(path: string): readonly Exchange[] {
   return [...new Map(exchanges.map((exchange) => [exchange.turn, exchange])).values()];
 }
 
-/** The first prompt of a session that stands in for a copy. */
+/** The first prompt of a session that replaces a copy. */
 export function replayed(exchanges: readonly Exchange[], prompt: string): string {
   if (exchanges.length === 0) return prompt;
   const parts = exchanges.map(
@@ -53,7 +54,7 @@ export function replayed(exchanges: readonly Exchange[], prompt: string): string
 
 const LINE = '='.repeat(72);
 
-/** Null where it is torn. */
+/** Null if it is torn. */
 function parsed(line: string): Exchange | null {
   if (line === '') return null;
   try {

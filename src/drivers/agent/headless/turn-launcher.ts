@@ -46,7 +46,7 @@ export class TurnLauncher {
     else startProgram(request, events);
   }
 
-  /** Makes it ready, and returns how to let it go; null where it is to be started as a whole. */
+  /** Prepares it, and returns a function that lets it begin; null if it must be started as a whole. */
   prepare(request: ProgramRequest, events: SpawnEvents): (() => void) | null {
     return this.#takes(request) ? this.#spawner.prepare(spawnRequest(request), events) : null;
   }

@@ -486,7 +486,7 @@ function endedAt({ path }: StepFolder): number {
 
 export interface TurnEnding {
   readonly how: 'ended' | EndReason;
-  /** 128 + N where signal N ended it; null where it left none. */
+  /** 128 + N after signal N; null if not recorded. */
   readonly status: number | null;
 }
 
@@ -496,18 +496,18 @@ function writeEnd({ path }: StepFolder, how: EndReason): void {
   writeJsonFileIfWanted(join(path, 'turn-end.json'), { how });
 }
 
-/** Null where nothing was written. What it tells of may still be under way. */
+/** Null if nothing was written. The turn may still be ending. */
 function writtenEnd({ path }: StepFolder): EndReason | null {
   return (readJsonFile(join(path, 'turn-end.json')) as { readonly how: EndReason } | null)?.how ?? null;
 }
 
-/** For a turn that this life began and did not end. Null where nobody has recorded how it ended. */
+/** For a turn that this engine began and did not end. Null if no end is recorded. */
 function ownEnd(folder: StepFolder): TurnEnding | null {
   const status = readExit(folder);
   return status === null ? null : { how: 'ended', status };
 }
 
-/** For a turn whose processes are gone. Null where nobody saw it end. */
+/** For a turn whose processes are gone. Null if nobody saw it end. */
 function readEnd(folder: StepFolder): TurnEnding | null {
   const [status, how] = [readExit(folder), writtenEnd(folder)];
   if (status === null) return how === null ? null : { how, status };

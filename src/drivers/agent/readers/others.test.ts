@@ -158,9 +158,9 @@ describe('opencode', () => {
     const failed = fed(opencodeReader(), error({ message: 'bad', statusCode: 400 }));
     expect(failed.end({ ...END, status: 1 }).verdict).toEqual({ kind: 'error', message: 'bad', limit: null });
     expect(failed.end(END).verdict.kind).toBe('error');
-    const mended = fed(opencodeReader(), error({ message: 'bad' }), start, text('a'), finish(0, 1));
-    expect(mended.end(END).verdict.kind).toBe('answer');
-    expect(mended.end({ ...END, status: 1 }).verdict.kind).toBe('silent');
+    const recovered = fed(opencodeReader(), error({ message: 'bad' }), start, text('a'), finish(0, 1));
+    expect(recovered.end(END).verdict.kind).toBe('answer');
+    expect(recovered.end({ ...END, status: 1 }).verdict.kind).toBe('silent');
     expect(fed(opencodeReader(), start, text('a')).end(END).verdict.kind).toBe('silent');
   });
 

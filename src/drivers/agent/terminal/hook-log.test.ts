@@ -97,7 +97,7 @@ describe('hooks', () => {
     expect(log.blockedSince).toBeNull();
   });
 
-  test('are understood in the order of their names in a later life, whatever else lies there', () => {
+  test('are read in the order of their names by a later engine, whatever other files exist', () => {
     call('Submit', { prompt: 'second', session_id: 'two' }, 9_002);
     call('Submit', { prompt: 'first', session_id: 'one' }, 9_001);
     call('Submit', '{"prompt": "tor', 9_003);

@@ -59,7 +59,7 @@ describe('an agent after a decision', () => {
     expect(after.observe(RESTS, 30_000)).toBeNull();
   });
 
-  test('is left alone where nobody can tell whether it rests, and where it was told before', () => {
+  test('is not told if idleness cannot be detected, or if it was told before', () => {
     after.begin({ ...REJECTED, isOver: true }, 0);
     after.observe(RESTS, 0);
     expect(after.observe(RESTS, 9_000)).toBeNull();

@@ -97,7 +97,7 @@ describe('a question', () => {
     });
   });
 
-  test('is told with some lines above it where there is no line', () => {
+  test('includes some lines above it if there is no ruled line', () => {
     const lines = Array.from({ length: 40 }, (_, number) => `line ${number}`);
     const text = read([...lines, 'Do you want to proceed?'].join('\n')).dialog?.text ?? '';
     expect(text.split('\n')).toHaveLength(16);

@@ -8,7 +8,7 @@ test('a program is given the time that it should need', () => {
   expect(opening.leftMs(10, 3_000)).toBe(0);
 });
 
-test('then it is waited for until it has printed something, and is quiet', () => {
+test('then the wait continues until the program has printed something and is quiet', () => {
   const opening = new StartupWait(100);
   expect(opening.leftMs(0, 100)).toBe(2_000);
   expect(opening.leftMs(20, 900)).toBe(300);
@@ -16,7 +16,7 @@ test('then it is waited for until it has printed something, and is quiet', () =>
   expect(opening.leftMs(40, 1_400)).toBe(0);
 });
 
-test('one that prints nothing, or all the time, is waited for no longer than a while', () => {
+test('a program that prints nothing, or never stops, ends the wait after a while', () => {
   expect(new StartupWait(100).leftMs(0, 2_100)).toBe(0);
   const opening = new StartupWait(100);
   for (let now = 0; now < 2_000; now += 100) expect(opening.leftMs(now + 1, now)).toBeGreaterThan(0);

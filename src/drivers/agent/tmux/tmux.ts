@@ -1,6 +1,6 @@
 // Terminals in tmux, over one connection to one server: a private one, or the user's own.
 //
-// tmux/7   A terminal has its own session with one window of fixed size, whoever attaches. Its command starts verbatim
+// tmux/7   A terminal has its own session with one window of fixed size, even if somebody attaches. Its command starts verbatim
 //          in exactly the requested environment: nothing of the server's leaks in, and its values are in no file and on
 //          no command line. Only TERM, TERM_PROGRAM, TMUX_PANE, TMUX (unless requested blank) and SHELL (unless
 //          requested) are tmux's.
