@@ -17,6 +17,7 @@ import { formatMoment } from '../base/time.ts';
 import { UsageError } from '../base/usage-error.ts';
 import { removeAt, copyNew, makeFolderWithin } from '../drivers/conductor/artifacts.ts';
 import { readJsonFile } from '../sys/json-file.ts';
+import { writePrivate } from '../sys/private-file.ts';
 import type { Program } from '../ir/program.ts';
 import { plainText } from '../ir/text.ts';
 import type { JournalRecord } from '../kernel/decision.ts';
@@ -110,8 +111,8 @@ export class RunDirectory {
     const visits = visitsOf(state.steps.values());
     this.#catchUp(state);
     if (patch !== null) this.#put('diff.patch', (place) => copyNew(patch, place));
-    this.#put('transcript.md', (place) => writeFileSync(place, transcript(this.#options.runId, visits)));
-    this.#put('final-state.txt', (place) => writeFileSync(place, finalState(state, visits)));
+    this.#put('transcript.md', (place) => writePrivate(place, transcript(this.#options.runId, visits)));
+    this.#put('final-state.txt', (place) => writePrivate(place, finalState(state, visits)));
     await this.#writeStatus(state);
     closeSync(this.#file);
     this.#file = null;
@@ -135,7 +136,7 @@ export class RunDirectory {
     const made = `${path}.${mark}`;
     rmSync(made, { recursive: true, force: true });
     mkdirSync(made, 0o700);
-    writeFileSync(join(made, METADATA), `${JSON.stringify({ ...metadata, ...place }, null, 2)}\n`);
+    writePrivate(join(made, METADATA), `${JSON.stringify({ ...metadata, ...place }, null, 2)}\n`);
     try {
       renameSync(made, path);
     } catch (error) {
@@ -220,7 +221,7 @@ export class RunDirectory {
 
   #putJson({ id, visit }: VisitView, name: string, content: JsonMap): void {
     const path = join('artifacts', id.replace(/#\d+$/, ''), String(visit), name);
-    this.#put(path, (place) => writeFileSync(place, `${JSON.stringify(content, null, 2)}\n`));
+    this.#put(path, (place) => writePrivate(place, `${JSON.stringify(content, null, 2)}\n`));
   }
 
   /** Agents may write here, so links that they left are never followed (artifacts.ts). */

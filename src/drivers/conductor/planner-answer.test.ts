@@ -49,7 +49,7 @@ describe('planner text is never interpreted (§11)', () => {
     [
       'a step that it may not choose',
       { next_step: 'deploy' },
-      '"next_step" is "deploy": it is to be one of fix, gate_final, STOP, or null',
+      '"next_step" is "deploy": it must be one of fix, gate_final, STOP, or null',
     ],
     ['a list of instructions', { fix_instructions: ['a'] }, '"fix_instructions" is ["a"]'],
     ['blockers that are no list', { blockers: 'none' }, '"blockers" is "none"'],

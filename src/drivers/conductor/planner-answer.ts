@@ -61,8 +61,8 @@ function problemsOf(answer: JsonMap, allowedNext: readonly string[]): readonly s
   const problems: string[] = [];
   const check = (name: keyof PlannerAnswer, expected: string, fits: (value: Json) => boolean): void => {
     const value = own(answer, name);
-    if (value === undefined) problems.push(`"${name}" is missing: it is to be ${expected}`);
-    else if (!fits(value)) problems.push(`"${name}" is ${shown(value)}: it is to be ${expected}`);
+    if (value === undefined) problems.push(`"${name}" is missing: it must be ${expected}`);
+    else if (!fits(value)) problems.push(`"${name}" is ${shown(value)}: it must be ${expected}`);
   };
   const isList = (value: Json): boolean => Array.isArray(value) && (value as readonly Json[]).every(isTextOrMap);
   check('status', `one of ${STATUSES.join(', ')}`, (value) => (STATUSES as readonly Json[]).includes(value));
@@ -96,7 +96,7 @@ function shown(value: Json): string {
 
 function bad(problems: readonly string[], allowedNext: readonly string[]): Result<PlannerAnswer, BadAnswer> {
   return err({
-    message: `the answer does not have the form that it must have: ${problems.join('; ')}`,
+    message: `the answer is not valid: ${problems.join('; ')}`,
     reprompt: [
       'Your last answer cannot be used:',
       ...problems.map((problem) => `- ${problem}`),
