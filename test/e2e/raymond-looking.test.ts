@@ -74,7 +74,7 @@ describe('the workflow argument', () => {
   test('an ambiguous name is rejected with a reminder that lists both meanings', async () => {
     await using ray = await RaymondRig.setup();
     ray.folder('flow', { 'START.md': 'Begin.', 'B.md': END, 'B.sh': `echo '${END}'` });
-    ray.answers({ to: 'Begin', says: '<goto>B</goto>' }, { to: 'write it in full', says: '<goto>B.sh</goto>' });
+    ray.answers({ to: 'Begin', says: '<goto>B</goto>' }, { to: 'write the full name', says: '<goto>B.sh</goto>' });
     const { code, stdout } = await ray.run('flow');
     expect(code).toBe(0);
     expect(stdout).toContain('<goto>: "B" may mean B.md or B.sh; write the full name');
