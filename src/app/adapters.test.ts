@@ -24,7 +24,7 @@ const commandOf = (name: string): unknown => {
 };
 
 test("the project's own stands before the user's, and both before those that come with meow", () => {
-  expect(commandOf('fox')).toMatch(/^there is no adapter "fox"\. There are "aider", /);
+  expect(commandOf('fox')).toMatch(/^there is no adapter "fox"\. Available: "aider", /);
   write('home/.meow/adapters/fox/adapter.toml', fox('of-the-user'));
   expect(commandOf('fox')).toBe('of-the-user');
   write('project/.meow/adapters/fox/adapter.toml', fox('of-the-project'));
@@ -57,7 +57,7 @@ test('in the home folder there is one place less', () => {
 test('one with an error names the place', () => {
   write('project/.meow/adapters/fox/adapter.toml', fox('x {{nothing}}'));
   expect(commandOf('fox')).toBe(
-    'the adapter "fox" has an error: .meow/adapters/fox/adapter.toml:4:14: {{nothing}} stands for nothing',
+    'the adapter "fox" has an error: .meow/adapters/fox/adapter.toml:4:14: {{nothing}} is not a known placeholder',
   );
   write('project/.meow/adapters/fox/adapter.toml', fox('x').replace('fox', 'wolf'));
   expect(commandOf('fox')).toContain('is named "wolf", but its folder "fox"');
@@ -75,7 +75,7 @@ test('what has no file, or no name that an adapter can have, is none', () => {
 });
 
 test('a name that is nearly right is guessed', () => {
-  expect(new Adapters(places).refusal('comand')?.hint).toMatch(/^Did you mean "command"\? There are /);
+  expect(new Adapters(places).refusal('comand')?.hint).toMatch(/^Did you mean "command"\? Available: /);
 });
 
 test('there is a default, and it can be used', () => {

@@ -112,7 +112,7 @@ export class Adapters {
     const names = this.#names();
     const guess = nearest(name, names);
     const meant = guess === null ? '' : `Did you mean "${guess}"? `;
-    return { message: `there is no adapter ${JSON.stringify(name)}`, hint: `${meant}There are ${listed(names)}.` };
+    return { message: `there is no adapter ${JSON.stringify(name)}`, hint: `${meant}Available: ${listed(names)}.` };
   }
 }
 

@@ -112,7 +112,7 @@ function readBytes(path: string, file: string): Buffer {
   try {
     const stats = statSync(path);
     if (stats.isDirectory()) throw new UsageError(`${file} is a folder, and a file is needed`, 'name the file in it');
-    if (!stats.isFile()) throw new UsageError(`${file} is no regular file`, 'write the workflow to a file');
+    if (!stats.isFile()) throw new UsageError(`${file} is not a regular file`, 'write the workflow to a file');
     if (stats.size > BYTES_MAX) {
       const size = `${Math.round(stats.size / 1_000_000)} MB`;
       throw new InvalidWorkflow(`${file} has ${size}, far more than the 10 MB that are read`, 'is it the right file?');

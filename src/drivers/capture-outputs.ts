@@ -103,7 +103,7 @@ async function takeFile(
 ): Promise<Result<Taken | null, Problem>> {
   try {
     const stat = statSync(path);
-    if (!stat.isFile()) return missing(`${path} is no regular file`);
+    if (!stat.isFile()) return missing(`${path} is not a regular file`);
     if (stat.size > LOADED_BYTES_MAX) {
       const problem = misfitOfLarge(path, stat.size, one.type);
       return problem === null ? ok({ value: await keep(path, trims, one.name, left), inFile: true }) : invalid(problem);

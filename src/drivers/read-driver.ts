@@ -82,7 +82,7 @@ async function readText(path: string): Promise<Result<string, string>> {
     const file = await open(path, 'r');
     try {
       const stat = await file.stat();
-      if (!stat.isFile()) return err(`${path} is no regular file`);
+      if (!stat.isFile()) return err(`${path} is not a regular file`);
       if (stat.size > BYTES_MAX) return err(`${path} has ${stat.size} bytes: at most ${BYTES_MAX} are read`);
       const text = await file.readFile('utf8');
       return ok(text.startsWith('\uFEFF') ? text.slice(1) : text);

@@ -38,7 +38,7 @@ function readPiece(files: RunFiles, name: string): Result<string, string> {
   const path = join(runFolder, name);
   try {
     const inRun = relative(realpathSync(runFolder), realpathSync(path));
-    if (!KEPT.test(inRun)) return err(`${path} is no output that this run has kept, and is not read`);
+    if (!KEPT.test(inRun)) return err(`${path} is not a stored output of this run`);
     const { size } = statSync(path);
     if (size > PIECE_BYTES_MAX)
       return err(`${path} has ${size} bytes: too many to be put into a text; use the file itself`);

@@ -14,7 +14,7 @@ export function readEnvironment(
   for (const { key, keyPlace, value } of table?.entries.values() ?? []) {
     if (!isVariableName(key)) {
       const hint = 'It is made of letters, digits and _, and does not begin with a digit.';
-      report.error('invalid-name', keyPlace, `"${key}" is no name for an environment variable`, hint);
+      report.error('invalid-name', keyPlace, `"${key}" is not a valid name for an environment variable`, hint);
     } else if (key.startsWith('MEOW_')) {
       const message = `"${key}" is reserved for meow itself: this value is left out`;
       report.warning('reserved-name', keyPlace, message, 'Choose a name that does not begin with MEOW_.');
@@ -23,7 +23,7 @@ export function readEnvironment(
     if (value.kind === 'string') env.push([key, lower(value)]);
     else if (value.kind === 'list' || value.kind === 'table') {
       const message = `"${key}" must be a string, got ${describeToml(value)}`;
-      report.error('wrong-type', value.place, message, 'The environment holds texts only; write JSON in quotes.');
+      report.error('wrong-type', value.place, message, 'Environment variables are strings; write JSON in quotes.');
     } else env.push([key, String(value.value)]);
   }
   return Object.fromEntries(env);

@@ -165,7 +165,7 @@ function judgeNaming(name: string, words: readonly Word[]): readonly Finding[] {
   const makesArray = name === 'mapfile' || name === 'readarray' || words.some(({ text }) => /^-\w*a/.test(text));
   const refused =
     name === 'let'
-      ? refuseAll(words, 'bash calculates what is given to `let`', 'Write x=$((…)), where an integer can stand.')
+      ? refuseAll(words, 'bash calculates what is given to `let`', 'Write x=$((…)), where integers are allowed.')
       : refuseAll(words, nameReason(name));
   return [...(makesArray ? arraysIn(words) : []), ...refused];
 }

@@ -117,7 +117,7 @@ export function readDollar(s: Scan, around: Around): void {
 
 /** At `$'`, which bash reads as a string with escapes, and dash as a dollar and a plain string. */
 function readAnsiQuotes(s: Scan): void {
-  const why = "it stands within $'…', which shells read differently";
+  const why = "it is inside $'…', which shells read differently";
   s.at += 2;
   while (s.at < s.text.length) {
     const character = s.text[s.at];

@@ -27,7 +27,7 @@ describe('references are found', () => {
   });
 });
 
-describe('what is no reference is said to be none', () => {
+describe('what is not a reference is said to be none', () => {
   test.each([
     ['{{'],
     ['{{a'],

@@ -30,7 +30,7 @@ export interface TemplateProblem {
 }
 
 /** Hint for texts with braces of their own: formats of docker and Go, expressions of GitHub. */
-export const LITERAL_BRACES = 'Braces that are no reference are written {{{{.';
+export const LITERAL_BRACES = 'For literal braces, write {{{{.';
 
 export function parseTemplate(text: string): Template {
   const parts: (string | Hole)[] = [];
@@ -78,7 +78,7 @@ function notAPath(path: string): { readonly message: string; readonly hint: stri
   if (path === '')
     return { message: 'nothing is named between these braces', hint: `Write {{name}}. ${LITERAL_BRACES}` };
   const hint = `A reference is a name, or names joined by dots: {{task}}, {{build.outputs.path}}. ${LITERAL_BRACES}`;
-  return { message: `"${path}" is no reference`, hint };
+  return { message: `"${path}" is not a reference`, hint };
 }
 
 // Lowers strings with {{…}} to Text of the IR. Each language checks its references; this file reports anything that is
@@ -116,7 +116,7 @@ export function scriptText(
   const nul = string.value.indexOf(HOLE);
   if (nul !== -1) {
     const place = placeWithin(string, nul, nul + 1);
-    report.error('nul-byte', place, 'a NUL byte stands in the script', 'No shell can read it; remove it.');
+    report.error('nul-byte', place, 'the script contains a NUL byte', 'Shells cannot read it; remove it.');
     return '';
   }
   const contexts = shellContexts(parts.map((part) => (typeof part === 'string' ? part : HOLE)).join(''));

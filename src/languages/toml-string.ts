@@ -107,7 +107,7 @@ function readLong(text: string, start: number, mark: '"' | "'"): StringRead {
       const fold = folded.exec(text);
       const escaped = fold === null ? readEscape(text, at) : { ok: true as const, value: '', end: folded.lastIndex };
       if (!escaped.ok && !isEscape(text, at)) {
-        built.literal.push({ ...escaped, message: `${escaped.message}; it is taken as it stands` });
+        built.literal.push({ ...escaped, message: `${escaped.message}; it is used literally` });
         built.copy(text, at, at + 1);
         at += 1;
         continue;
@@ -136,7 +136,7 @@ function readEscape(text: string, at: number): EscapeRead {
   const width = HEX_DIGITS[letter];
   if (width === undefined) {
     const hint = "A backslash itself is written \\\\; in '…' and '''…''' strings backslashes need no care.";
-    return fault(at, at + 2, `\\${letter} is no escape that TOML knows`, hint);
+    return fault(at, at + 2, `\\${letter} is not a TOML escape`, hint);
   }
   const digits = text.slice(at + 2, at + 2 + width);
   const code = /^[0-9A-Fa-f]+$/.test(digits) && digits.length === width ? Number.parseInt(digits, 16) : -1;

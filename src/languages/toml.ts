@@ -312,7 +312,7 @@ function readBareValue(p: Parser): TomlValue | null {
     const cure = /^[0-9+-]/.test(word)
       ? `A number or a date is written otherwise; text goes in quotes`
       : 'Text goes in quotes';
-    broken(p, place, `${JSON.stringify(word)} is no TOML value`, `${cure}: "${word.replaceAll(/[“”‘’]/g, '')}".`);
+    broken(p, place, `${JSON.stringify(word)} is not a TOML value`, `${cure}: "${word.replaceAll(/[“”‘’]/g, '')}".`);
   }
   return null;
 }

@@ -43,7 +43,7 @@ export function durationAt(report: Report, map: YamlMap, key: string): number | 
   const ms = value.kind === 'string' || value.kind === 'number' ? parseDuration(value.text) : null;
   if (ms !== null && ms <= DURATION_MAX_MS) return ms;
   if (ms !== null)
-    return wrongType(report, entry, 'a shorter duration', 'At most 36500d, a hundred years; 0 is no limit.');
+    return wrongType(report, entry, 'a shorter duration', 'At most 36500d, a hundred years; 0 means no limit.');
   return wrongType(report, entry, 'a duration', `For example ${key}: 90s, 30m or 2h; a number counts seconds.`);
 }
 

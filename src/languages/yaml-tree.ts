@@ -69,7 +69,7 @@ export function readYaml(report: Report, { from, to }: Place): YamlValue | null 
   if (document.errors.length > 0) return null;
   const converted = new Converter(document, from, text).value(document.contents, 0);
   if (converted !== null) return converted;
-  report.error('invalid-yaml', { from, to: from + 1 }, 'aliases lead too far into each other', 'Write it out.');
+  report.error('invalid-yaml', { from, to: from + 1 }, 'aliases are nested too deeply', 'Write it out.');
   return null;
 }
 

@@ -102,7 +102,7 @@ function readPattern(report: Report, table: TomlTable): PromptPattern | null {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     const place = placeWithin(text, 1, value.length - 1);
-    report.error('invalid-pattern', place, error.message, 'What stands between slashes is a regular expression.');
+    report.error('invalid-pattern', place, error.message, 'Text between slashes is a regular expression.');
     return null;
   }
 }

@@ -40,6 +40,6 @@ describe.skipIf(!AGENTS_INSTALLED)('a model that fails', () => {
     const { steps } = await stage.status();
     expect(steps['go']).toMatchObject({ status: 'failed', delivery: 'accepted', error: { type: 'agent_crashed' } });
     expect(steps['go']?.error?.message).toMatch(message);
-    expect(steps['go']?.error?.message).toMatch(/^the agent has come to rest with an error: /);
+    expect(steps['go']?.error?.message).toMatch(/^the agent stopped with an error: /);
   });
 });

@@ -162,7 +162,7 @@ describe('artifacts', () => {
   test('are regular files', async () => {
     const record = await run('mkfifo pipe; mkdir folder', ['pipe', 'folder', 'p*']);
     expect(record.message).toBe(
-      'the artifact pipe is no regular file; the artifact folder is a folder: write folder/**',
+      'the artifact pipe is not a regular file; the artifact folder is a folder: write folder/**',
     );
   });
 
@@ -250,7 +250,7 @@ describe('a harness report', () => {
     expect(recordOf(outcome)).toMatchObject({
       exit_code: 0,
       message:
-        'artifacts/check/1/tests/harness_report.json is no harness report: it is no JSON from line 1, column 15 on',
+        'artifacts/check/1/tests/harness_report.json is not a harness report: it is not JSON from line 1, column 15 on',
     });
     expect(outputsOf(outcome)).toMatchObject({ harness_report: null });
     expect(recordOf(outcome).artifacts).toHaveLength(1);

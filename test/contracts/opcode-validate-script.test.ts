@@ -118,7 +118,7 @@ describe('an entrypoint', () => {
   test('with an unknown placeholder is an error', async () => {
     expect(await run('${nothing}/x')).toMatchObject({
       outcome: 'error',
-      message: '${nothing} stands for nothing; there are run_id, run_dir, worktree, step_id',
+      message: '${nothing} is not a known placeholder; there are run_id, run_dir, worktree, step_id',
     });
   });
 });

@@ -54,7 +54,7 @@ describe('a witness', () => {
     ['that should fail and does not', witness(':', { expect: { exitCode: 1 } }), 'it exited with status 0, not 1'],
     ['with another output', witness('echo no', { expect: { output: 'yes' } }), 'its output does not fit yes'],
     ['that takes too long', witness('sleep 600', { timeoutMs: 100 }), 'it took longer than 100ms'],
-    ['with an invalid expression', witness(':', { expect: { output: '(' } }), '( is no regular expression'],
+    ['with an invalid expression', witness(':', { expect: { output: '(' } }), '( is not a regular expression'],
   ])('%s fails', async ([, one, reason]) => {
     const outcome = await run(one);
     expect(outcome).toMatchObject({

@@ -57,7 +57,7 @@ describe('an error', () => {
       expect(await end).toMatchObject({
         kind: 'over',
         outcome: {
-          failure: { kind: 'agent-crashed', message: 'the agent has come to rest with an error: overloaded' },
+          failure: { kind: 'agent-crashed', message: 'the agent stopped with an error: overloaded' },
         },
       });
     }));
@@ -78,7 +78,7 @@ describe('an error that only the screen shows', () => {
   const failed = (message: string) => ({
     kind: 'over',
     outcome: {
-      failure: { kind: 'agent-crashed', message: `the agent has come to rest with an error: ${message}` },
+      failure: { kind: 'agent-crashed', message: `the agent stopped with an error: ${message}` },
     },
   });
 

@@ -114,7 +114,7 @@ describe('a turn that cannot be started is answered with the reason', () => {
 
   test('a session that the adapter cannot resume, or fork', async () => {
     expect(await refused({ session: { kind: 'resume', id: 's' } }, { resume: null })).toBe(
-      `${CANNOT} the adapter shell has no way to go on with a session without a terminal`,
+      `${CANNOT} the adapter shell has no way to resume a session without a terminal`,
     );
     await rig.close();
     expect(await refused({ session: { kind: 'fork', id: 's' } }, { fork: null })).toBe(

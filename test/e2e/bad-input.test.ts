@@ -140,7 +140,7 @@ test('a file that does not exist or is not readable', async () => {
   await refuses(
     rig,
     ['run', '/dev/null', '--language', 'meow'],
-    'meow: /dev/null is no regular file\n  write the workflow to a file\n',
+    'meow: /dev/null is not a regular file\n  write the workflow to a file\n',
     2,
   );
   if (process.getuid?.() !== 0) {

@@ -89,7 +89,7 @@ describe('the workflow argument', () => {
     ray.answers({ to: 'Begin', says: '<goto>OUT.md</goto>' }, { to: 'no state "OUT.md"', says: '<goto>IN.md</goto>' });
     const { code, stderr } = await ray.run('flow');
     expect(code).toBe(0);
-    expect(stderr).toContain('leads-out: OUT.md is a link that leads out of the folder');
+    expect(stderr).toContain('leads-out: OUT.md is a link to a file outside of the folder');
     expect(ray.turns().map(({ step }) => step)).toEqual(['main.1.START', 'main.1.START', 'main.2.IN']);
   });
 

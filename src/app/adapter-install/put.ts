@@ -71,7 +71,7 @@ function filesIn(folder: string): readonly string[] {
     }
     if (!entry.isFile()) {
       throw new UsageError(
-        `${path} is no plain file, and an adapter is made of those`,
+        `${path} is not a regular file; an adapter has only regular files`,
         'remove it, or put a copy there',
       );
     }

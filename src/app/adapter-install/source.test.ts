@@ -36,7 +36,7 @@ describe('what is none', () => {
     ['owner/repository', 'neither a folder nor'],
     ['fox', 'neither a folder nor'],
     ['-x@host:y', 'neither a folder nor'],
-    ['github.com/x/y#--upload-pack=x', 'no branch'],
+    ['github.com/x/y#--upload-pack=x', 'not a branch'],
   ])('%j', (text, message) => {
     expect(() => sourceOf(text, cwd)).toThrow(message);
   });

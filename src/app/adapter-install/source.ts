@@ -24,7 +24,7 @@ export function sourceOf(text: string, cwd: string): Source {
   const address = hash === -1 ? text : text.slice(0, hash);
   const ref = hash === -1 ? null : text.slice(hash + 1);
   if (ref !== null && !/^\w[\w./-]*$/.test(ref)) {
-    throw new UsageError(`${JSON.stringify(ref)} is no branch, tag or commit`, 'write SOURCE#v1.0, or SOURCE alone');
+    throw new UsageError(`${JSON.stringify(ref)} is not a branch, tag or commit`, 'write SOURCE#v1.0, or SOURCE alone');
   }
   const url = urlOf(address, cwd);
   if (url !== null) return { kind: 'git', url, ref };

@@ -60,7 +60,7 @@ async function checkTmux(patienceMs: number): Promise<Check> {
   if (find('tmux') === null) return missing('tmux', `not on PATH: ${without}`, 'install tmux');
   const trial = await tryCommand('tmux -V', process.env, patienceMs);
   const version = trial.kind === 'ended' ? (/(\d+\.\d+\S*)/.exec(trial.output)?.[1] ?? null) : null;
-  if (version === null) return warning('tmux', 'its version cannot be told', `see what it says: tmux -V`);
+  if (version === null) return warning('tmux', 'its version is unknown', `see what it says: tmux -V`);
   if (compareVersions(version, TMUX_MIN) >= 0) return ok('tmux', version);
   return missing('tmux', `${version} is too old: ${without}`, `install tmux ${TMUX_MIN} or newer`);
 }
@@ -71,7 +71,7 @@ async function checkGit(patienceMs: number): Promise<Check> {
   const trial = await tryCommand('git --version', process.env, patienceMs);
   const version = trial.kind === 'ended' ? (/\d+(?:\.\d+)+/.exec(trial.output)?.[0] ?? null) : null;
   return version === null
-    ? warning('git', 'its version cannot be told', 'see what it says: git --version')
+    ? warning('git', 'its version is unknown', 'see what it says: git --version')
     : ok('git', version);
 }
 

@@ -74,7 +74,7 @@ export function patternsOf(texts: readonly string[], cwd: string, places: Places
     if (leaves(pattern) || (literal !== null && leaves(literal)))
       return err(`the artifact ${text} is refused: it leaves the folder that the validator runs in`);
     if (literal !== null && (literal === '' || literal.includes('\0')))
-      return err(`the artifact ${JSON.stringify(text)} is refused: it is no path of a file`);
+      return err(`the artifact ${JSON.stringify(text)} is refused: it is not a file path`);
     patterns.push({ text, root: cwd, glob: glob(pattern), literal });
   }
   return ok(patterns);
@@ -179,7 +179,7 @@ function take(
     const stat = statSync(path);
     if (!stat.isFile() && !required) return ok(null);
     if (!stat.isFile())
-      return problem('output-invalid', stat.isDirectory() ? `is a folder: write ${name}/**` : 'is no regular file');
+      return problem('output-invalid', stat.isDirectory() ? `is a folder: write ${name}/**` : 'is not a regular file');
     if (found !== null && found === markOf(path))
       return required ? problem('output-missing', 'was there before, and the validator has not written it') : ok(null);
     if (stat.size > BYTES_MAX) return problem('output-invalid', `has ${stat.size} bytes: too many to be kept`);

@@ -48,7 +48,7 @@ export function findEntrypoint(request: EntrypointRequest): Result<readonly stri
     if (trees.length > 0 && !trees.some((tree) => isWithin(realpathSync.native(tree), real))) {
       return refused(`the entrypoint ${entrypoint} is a link that leads to ${real}, out of where it may be`);
     }
-    if (!statSync(real).isFile()) return failed(`the entrypoint ${entrypoint} is no regular file`);
+    if (!statSync(real).isFile()) return failed(`the entrypoint ${entrypoint} is not a regular file`);
     return wordsFor(path, entrypoint);
   } catch (error) {
     if (isErrno(error, ...ABSENT)) return failed(`the entrypoint ${entrypoint} does not exist (${path})`);

@@ -49,16 +49,16 @@ test('goldens count under any name, and whatever else is wrong with the report',
   expect(read('result.json', { proposed_goldens: ['a.png', 3] })).toEqual({
     report: null,
     problem:
-      'is no harness report: suite_id is missing; cases is missing; summary is missing; ' +
+      'is not a harness report: suite_id is missing; cases is missing; summary is missing; ' +
       'proposed_goldens is not a list of paths',
     proposedGoldens: ['a.png'],
   });
 });
 
 test.for<[unknown, string]>([
-  ['{"suite_id": "a",\n nonsense}', 'it is no JSON from line 2, column 2 on'],
-  ['', 'it is no JSON from line 1, column 1 on'],
-  ['[]', 'it is no object'],
+  ['{"suite_id": "a",\n nonsense}', 'it is not JSON from line 2, column 2 on'],
+  ['', 'it is not JSON from line 1, column 1 on'],
+  ['[]', 'it is not an object'],
   [{ ...REPORT, suite_id: 7 }, 'suite_id is not a string'],
   [{ ...REPORT, cases: {} }, 'cases is not a list of objects'],
   [{ ...REPORT, cases: ['a'] }, 'cases is not a list of objects'],
@@ -69,7 +69,7 @@ test.for<[unknown, string]>([
 ])('%j is no report', ([value, message]) => {
   expect(read('harness_report.json', value)).toMatchObject({
     report: null,
-    problem: `is no harness report: ${message}`,
+    problem: `is not a harness report: ${message}`,
   });
 });
 
@@ -77,7 +77,7 @@ test('bytes that are no text are no report, and nothing breaks', () => {
   const bytes = Buffer.from([0x7b, 0xff, 0xfe, 0x7d]);
   expect(readReport('harness_report.json', bytes)).toEqual({
     ...NONE,
-    problem: 'is no harness report: it is not UTF-8',
+    problem: 'is not a harness report: it is not UTF-8',
   });
   expect(readReport('other.json', bytes)).toEqual(NONE);
 });

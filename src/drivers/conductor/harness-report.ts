@@ -40,7 +40,7 @@ export function readReport(name: string, bytes: Uint8Array): Reading {
   const named = isNamedReport(name);
   const none = (why: string): Reading => ({
     report: null,
-    problem: named ? `is no harness report: ${why}` : null,
+    problem: named ? `is not a harness report: ${why}` : null,
     proposedGoldens: [],
   });
   let text: string;
@@ -55,13 +55,13 @@ export function readReport(name: string, bytes: Uint8Array): Reading {
     value = JSON.parse(text) as Json;
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    return none(`it is no JSON from ${placeIn(text)} on`);
+    return none(`it is not JSON from ${placeIn(text)} on`);
   }
-  if (!isJsonMap(value) || (!named && !isMarked(value))) return none('it is no object');
+  if (!isJsonMap(value) || (!named && !isMarked(value))) return none('it is not an object');
   const faults = faultsOf(value);
   return {
     report: faults.length === 0 ? reportOf(value) : null,
-    problem: faults.length === 0 ? null : `is no harness report: ${faults.join('; ')}`,
+    problem: faults.length === 0 ? null : `is not a harness report: ${faults.join('; ')}`,
     proposedGoldens: goldensOf(value).paths,
   };
 }

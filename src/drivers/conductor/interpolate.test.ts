@@ -24,9 +24,9 @@ test('a value can be written so that it is no pattern', () => {
 });
 
 test.for([
-  ['${run_dri}', '${run_dri} stands for nothing; did you mean ${run_dir}?'],
-  ['${constructor}', '${constructor} stands for nothing; there are run_id, run_dir, worktree, step_id'],
-  ['${}', '${} stands for nothing; there are run_id, run_dir, worktree, step_id'],
+  ['${run_dri}', '${run_dri} is not a known placeholder; did you mean ${run_dir}?'],
+  ['${constructor}', '${constructor} is not a known placeholder; there are run_id, run_dir, worktree, step_id'],
+  ['${}', '${} is not a known placeholder; there are run_id, run_dir, worktree, step_id'],
   ['a ${run_id', '${ is not closed in "a ${run_id"'],
 ])('%s is refused', ([text = '', message]) => {
   expect(interpolate(text, PLACES)).toEqual({ ok: false, error: message });

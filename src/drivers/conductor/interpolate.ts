@@ -38,5 +38,5 @@ export function interpolate(
 function unknown(name: string, names: readonly string[]): string {
   const meant = nearest(name, names);
   const cure = meant === null ? `there are ${names.join(', ')}` : `did you mean \${${meant}}?`;
-  return `\${${name}} stands for nothing; ${cure}`;
+  return `\${${name}} is not a known placeholder; ${cure}`;
 }

@@ -126,7 +126,7 @@ function countMatches(pattern: string, text: string): Result<number, string> {
     // Errors of another context are not instances of this context's Error.
     const { name, code } = error as { readonly name?: unknown; readonly code?: unknown };
     if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return err(`to compare its output with ${pattern} takes too long`);
-    if (name === 'SyntaxError') return err(`${pattern} is no regular expression`);
+    if (name === 'SyntaxError') return err(`${pattern} is not a regular expression`);
     throw error;
   }
 }

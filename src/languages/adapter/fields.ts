@@ -95,7 +95,7 @@ function problemOf(source: string): string | null {
     if (!(error instanceof SyntaxError)) throw error;
     // `Invalid regular expression: /(/mu: Unterminated group`
     const mark = `/${FLAGS}: `;
-    return `this is no regular expression: ${error.message.slice(error.message.lastIndexOf(mark) + mark.length)}`;
+    return `this is not a regular expression: ${error.message.slice(error.message.lastIndexOf(mark) + mark.length)}`;
   }
 }
 

@@ -67,7 +67,7 @@ function readReader({ report }: Texts, table: TomlTable, readers: readonly strin
   const reader = filledAt(report, table, 'reader');
   if (reader === null) return PLAIN;
   if (!readers.includes(reader.value)) {
-    const hint = suggest(reader.value, readers, `There are ${listed(readers)}.`);
+    const hint = suggest(reader.value, readers, `Available: ${listed(readers)}.`);
     report.error('unknown-reader', reader.place, `no reader is called ${JSON.stringify(reader.value)}`, hint);
   }
   return reader.value;

@@ -39,7 +39,7 @@ export interface Texts {
 export function commandAt(texts: Texts, table: TomlTable, key: string, more: readonly Name[] = []): Text | null {
   const string = filledAt(texts.report, table, key);
   if (string === null) return null;
-  const cure = 'Let it stand as a word of its own, or within quotes.';
+  const cure = 'Make it a separate word, or put it in quotes.';
   return scriptText(texts.report, string, readParts(texts, string, more), { cure: () => cure });
 }
 
@@ -65,7 +65,7 @@ function readParts(texts: Texts, string: TomlString, more: readonly Name[]): rea
     const elsewhere = PLACEHOLDERS.find((hole) => hole === name);
     if (elsewhere === undefined) {
       const hint = suggest(name, known, `Known here: ${listed(known)}.`);
-      report.error('unknown-hole', place, `{{${name}}} stands for nothing`, hint);
+      report.error('unknown-hole', place, `{{${name}}} is not a known placeholder`, hint);
     } else report.error('unknown-hole', place, `{{${name}}} has no value here`, ELSEWHERE[elsewhere] ?? '');
   }
   return parts;

@@ -348,7 +348,7 @@ describe('an unknown key is a warning, with the key that may be meant', () => {
 
 describe('what would have no effect is a warning', () => {
   test.each([
-    [whole('[headless]\ncommand = "a"\n[liveness]\nidle = "1m"'), 'there is no [spawn]'],
+    [whole('[headless]\ncommand = "a"\n[liveness]\nidle = "1m"'), '[spawn] is missing'],
     [spawned('[hooks]\naccepted = "P"\n[acknowledge]\nhook = false'), 'nothing calls {{hook}}'],
   ])('%j', (text, message) => {
     const { adapter, diagnostics } = read(text);
@@ -421,7 +421,7 @@ describe('a mistake is an error with its place and a cure, and there is no adapt
     [spawned('[liveness]\nfailed = true'), 'wrong-type', 6, '["one", "two"]'],
     [spawned('[graceful_stop]\nsignal = "TERM"'), 'invalid-value', 6, 'SIGTERM'],
     [spawned('[environment]\n"A B" = "x"'), 'invalid-name', 6, 'letters'],
-    [spawned('[environment]\nA = ["x"]'), 'wrong-type', 6, 'texts'],
+    [spawned('[environment]\nA = ["x"]'), 'wrong-type', 6, 'Environment variables are strings'],
     [spawned('[hooks]\naccepted = "User Prompt"\n[environment]\nA = "{{hook}}"'), 'invalid-name', 6, '{{hook}}'],
     [spawned('[home]\nvariable = "A B"\nfrom = ".a"'), 'invalid-name', 6, 'letters'],
     [spawned('[home]\nvariable = "A"\nfrom = "/etc"'), 'invalid-path', 7, '..'],
@@ -480,7 +480,10 @@ post_keys = ["Return"]
 test('what is wrong with a pattern is said', () => {
   const { diagnostics } = read(spawned("[ready]\npatterns = ['ok', '[z-a]']"));
   expect(diagnostics).toMatchObject([
-    { message: 'this is no regular expression: Range out of order in character class', span: { line: 6, column: 19 } },
+    {
+      message: 'this is not a regular expression: Range out of order in character class',
+      span: { line: 6, column: 19 },
+    },
   ]);
 });
 

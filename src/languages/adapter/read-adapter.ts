@@ -84,7 +84,7 @@ function readHead(report: Report, root: TomlTable): Pick<Adapter, 'name' | 'desc
   const name = neededAt(report, table, '[adapter]', 'name', 'Give it the name that workflows use: name = "my-agent".');
   if (name !== null && !isAdapterName(name.value)) {
     const hint = 'A name has 1 to 40 letters, digits, "-" and "_": it is the name of a folder, too.';
-    report.error('invalid-name', name.place, `${JSON.stringify(name.value)} is no name for an adapter`, hint);
+    report.error('invalid-name', name.place, `${JSON.stringify(name.value)} is not a valid name for an adapter`, hint);
   }
   return {
     name: name?.value ?? '',
@@ -135,7 +135,7 @@ function checkChannels(report: Report, root: TomlTable, adapter: Adapter): void 
 function checkHook(report: Report, root: TomlTable, { used }: Texts): void {
   const hooks = root.entries.get('hooks');
   if (hooks === undefined || used.has('hook')) return;
-  const message = 'nothing calls {{hook}}, so these are never told';
+  const message = 'nothing calls {{hook}}, so these events never arrive';
   const hint = 'Have the agent call {{hook}} NAME for each, in a file or a command of this adapter.';
   report.warning('unused-section', hooks.keyPlace, message, hint);
 }
@@ -184,7 +184,7 @@ function readHooks(report: Report, root: TomlTable): HookNames | null {
 function hookName(report: Report, { value, place }: TomlString): string | null {
   if (/^[A-Za-z0-9_-]+$/.test(value)) return value;
   const hint = 'It is made of letters, digits, "-" and "_": what the agent says behind {{hook}}.';
-  report.error('invalid-name', place, `${JSON.stringify(value)} is no name of a hook`, hint);
+  report.error('invalid-name', place, `${JSON.stringify(value)} is not a valid name for a hook`, hint);
   return null;
 }
 
@@ -197,7 +197,7 @@ function readProgram(report: Report, root: TomlTable): RequiredProgram | null {
   const name = neededAt(report, table, '[program]', 'name', 'Name what is started: name = "my-agent".');
   if (name !== null && /[\s/]/.test(name.value)) {
     const hint = 'It is looked for on PATH by its name alone.';
-    report.error('invalid-name', name.place, `${JSON.stringify(name.value)} is no name of a program`, hint);
+    report.error('invalid-name', name.place, `${JSON.stringify(name.value)} is not a valid name for a program`, hint);
   }
   const text = (key: string): string | null => filledAt(report, table, key)?.value ?? null;
   return {

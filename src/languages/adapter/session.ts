@@ -53,7 +53,7 @@ export function readSessionCommands(texts: Texts, table: TomlTable, keys: Sessio
     if (text === null || entry === undefined || hasPlaceholder(text, hole)) return;
     const message = `"${key}" does not say which session: it has no {{${hole}}}`;
     const otherwise =
-      severity === 'warning' ? ' Without it the agent goes on with whichever it takes for the last.' : '';
+      severity === 'warning' ? ' Without it the agent resumes the session that it considers the latest.' : '';
     const hint = `Put {{${hole}}} where the agent takes the id of a session.${otherwise}`;
     report[severity]('missing-hole', entry.value.place, message, hint);
   };

@@ -26,7 +26,7 @@ export function readHome(report: Report, root: TomlTable): HomeFolder | null {
   const hint = 'Name the variable that tells the agent where its home is: variable = "AGENT_HOME".';
   const variable = neededAt(report, table, '[home]', 'variable', hint);
   if (variable !== null && !isVariableName(variable.value)) {
-    const message = `"${variable.value}" is no name for an environment variable`;
+    const message = `"${variable.value}" is not a valid name for an environment variable`;
     report.error('invalid-name', variable.place, message, 'It is made of letters, digits and _.');
   }
   const from = neededAt(report, table, '[home]', 'from', 'Say where the user\'s own is: from = ".agent".');
@@ -69,7 +69,7 @@ function checkContent(report: Report, string: TomlString, format: AdapterFile['f
   const problem = format === 'json' ? problemOfJson(filled) : format === 'toml' ? problemOfToml(filled) : null;
   if (problem === null) return;
   const hint = 'Fix it, or write format = "text". Each {{…}} must be inside quotes.';
-  report.error('invalid-content', string.place, `the content is no ${format.toUpperCase()}: ${problem}`, hint);
+  report.error('invalid-content', string.place, `the content is not valid ${format.toUpperCase()}: ${problem}`, hint);
 }
 
 function problemOfJson(text: string): string | null {
@@ -96,6 +96,6 @@ function relativePath(report: Report, { value, place }: TomlString, root?: RegEx
   if (!leaves && inside !== '') return value;
   const hint =
     root === undefined ? 'Write it without / in front and without "..".' : 'Write "NAME", or "{{home}}/NAME".';
-  report.error('invalid-path', place, `${JSON.stringify(value)} leads out of the folder it must be in`, hint);
+  report.error('invalid-path', place, `${JSON.stringify(value)} is outside of the folder it must be in`, hint);
   return null;
 }

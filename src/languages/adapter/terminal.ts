@@ -63,7 +63,7 @@ function warnOfParts(report: Report, root: TomlTable): void {
   for (const name of PARTS) {
     const entry = root.entries.get(name);
     if (entry === undefined) continue;
-    const message = `"${name}" is about an agent in a terminal, and there is no [spawn]`;
+    const message = `"${name}" applies to agents in a terminal, but [spawn] is missing`;
     report.warning('unused-section', entry.keyPlace, message, 'Add [spawn], or remove it.');
   }
 }

@@ -107,7 +107,7 @@ function readValidator(report: Report, { key, keyPlace }: TomlEntry, table: Toml
   checkKeys(report, table, ['command', 'cwd', 'timeout', 'artifacts'], what, 'error');
   if (!isId(key)) {
     const hint = 'Names begin with a letter, and have letters, digits, _ and - in them.';
-    report.error('invalid-id', keyPlace, `${JSON.stringify(key)} is no name for a validator`, hint);
+    report.error('invalid-id', keyPlace, `${JSON.stringify(key)} is not a valid name for a validator`, hint);
   }
   const command = stringAt(report, table, 'command');
   if (!table.entries.has('command')) missing(report, keyPlace, what, 'command', 'For example command = "npm test".');

@@ -63,7 +63,7 @@ function commandEvaluator({ report }: Reading, { map }: Outline, limits: LimitsS
   for (const key of ['agent', 'model', 'inputs']) {
     const entry = map.entries.get(key);
     if (entry === undefined) continue;
-    const message = `"${key}" says nothing to a command: it is handed all the evidence`;
+    const message = `"${key}" has no effect on a command, which gets all the evidence`;
     report.warning('unused-key', entry.keyPlace, message, 'Remove it, or remove "evaluator".');
   }
   const hint = 'For example evaluator: { command: scripts/judge.sh }.';

@@ -33,7 +33,7 @@ export function checkTargets(report: Report, steps: Steps, unread: Unread): void
 
 function missingTarget(report: Report, steps: Steps, id: string, place: Route['place'], message: string): void {
   const known = [...new Set([...steps.keys(), STOP])];
-  report.error('missing-target', place, `${message}: "${id}"`, () => suggest(id, known, `Steps are ${listed(known)}.`));
+  report.error('missing-target', place, `${message}: "${id}"`, () => suggest(id, known, `Steps: ${listed(known)}.`));
 }
 
 /** An agent may choose the status, but not where it leads. */
@@ -44,8 +44,8 @@ function checkEvaluation(report: Report, steps: Steps, step: StepSyntax): void {
     if (target === undefined && to !== STOP && enters === null) continue;
     const opcode = enters === null ? (target?.opcode ?? 'STOP') : 'another workflow';
     if (step.map.entries.get('allowed_next_steps')?.value.kind === 'list' && to !== STOP && !allowed.includes(to)) {
-      const message = `the route "${key}" leads to "${to}", which "allowed_next_steps" does not allow`;
-      report.error('target-not-allowed', place, message, 'Add it there, or lead elsewhere.');
+      const message = `the route "${key}" goes to "${to}", which is not in "allowed_next_steps"`;
+      report.error('target-not-allowed', place, message, 'Add it there, or choose another step.');
     }
     const legal = LEGAL[key];
     if (legal !== undefined && opcode !== legal && opcode !== 'STOP') {
@@ -54,7 +54,7 @@ function checkEvaluation(report: Report, steps: Steps, step: StepSyntax): void {
     }
     if (key === 'needs_human' && opcode === 'GATE' && target !== undefined && !waits(target.gate)) {
       if (target.gate === null) continue;
-      const message = `"needs_human" leads to a gate of type ${target.gate}, which waits for nobody`;
+      const message = `"needs_human" goes to a gate of type ${target.gate}, which waits for nobody`;
       report.warning('gate-does-not-wait', keyPlace, message, 'Use a gate of type requires_approval.');
     }
   }
@@ -72,7 +72,7 @@ export function checkEntry(
   // Missing steps have been reported.
   if (entry === null || known.length === 0) return;
   if (known.includes(entry.text)) return checkReach(report, steps, unread, entry.text);
-  const hint = (): string => suggest(entry.text, known, `Steps are ${listed(known)}.`);
+  const hint = (): string => suggest(entry.text, known, `Steps: ${listed(known)}.`);
   report.error('missing-target', entry.place, `"entry_step" names no step: "${entry.text}"`, hint);
 }
 
@@ -80,8 +80,8 @@ function checkReach(report: Report, steps: Steps, unread: Unread, entry: string)
   const reached = reachedFrom(steps, entry, unread);
   for (const step of steps.values()) {
     if (reached.has(step.id) || step.allowUnreachable) continue;
-    const hint = 'Let a route lead to it, remove it, or write allow_unreachable: true.';
-    report.error('unreachable-step', step.place, `nothing leads to ${named(step)}`, hint);
+    const hint = 'Add a route to it, remove it, or write allow_unreachable: true.';
+    report.error('unreachable-step', step.place, `no route leads to ${named(step)}`, hint);
   }
 }
 
@@ -92,8 +92,8 @@ export function checkGoldens(report: Report, steps: Steps): void {
     const reached = [...reachedFrom(steps, step.id)].map((id) => steps.get(id));
     // A wrong gate type has been reported.
     if (reached.some((other) => other?.opcode === 'GATE' && (other.gate === null || waits(other.gate)))) continue;
-    const message = `${named(step)} may propose goldens, and leads to no gate where somebody could approve them`;
-    const hint = 'Let needs_human of the evaluation lead to a GATE step of type requires_approval.';
+    const message = `${named(step)} may propose goldens, but no gate follows where a person could approve them`;
+    const hint = 'Route needs_human of the evaluation to a GATE step of type requires_approval.';
     report.error('golden-without-gate', step.harness, message, hint);
   }
 }
@@ -105,7 +105,7 @@ export function checkInputs(report: Report, steps: Steps): void {
       const [id = '', output] = splitInput(text);
       const giver = output === undefined ? undefined : steps.get(id);
       if (giver === undefined || leadsTo(steps, giver, step.id)) continue;
-      const message = `no way leads from ${named(giver)} to ${named(step)}: it would never have "${text}"`;
+      const message = `there is no path from ${named(giver)} to ${named(step)}: it would never have "${text}"`;
       report.error('unknown-input', place, message, 'Name an output of a step that comes before.');
     }
   }

@@ -68,7 +68,7 @@ function isInput(report: Report, { text, place }: YamlScalar, steps: ReadonlyMap
     return false;
   }
   if (output !== '') {
-    const hint = (): string => suggest(id, steps.keys(), `Steps are ${listed(steps.keys())}.`);
+    const hint = (): string => suggest(id, steps.keys(), `Steps: ${listed(steps.keys())}.`);
     report.error('unknown-input', place, `there is no step "${id}" with an output "${output}"`, hint);
     return false;
   }

@@ -12,7 +12,7 @@ export function pathProblem(path: string): PathProblem | null {
   if (/^(?:[/~\\]|[A-Za-z]:[/\\])/.test(path))
     return { message: `${said} is absolute`, hint: 'Write it as seen from the folder that it is in.' };
   if (path.split('/').includes('..'))
-    return { message: `${said} leads out of its folder`, hint: 'Write it without "..".' };
+    return { message: `${said} is outside of its folder`, hint: 'Write it without "..".' };
   return null;
 }
 

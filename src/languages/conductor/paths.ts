@@ -53,8 +53,8 @@ export function checkPath(report: Report, key: string, { text, place }: YamlScal
 export function checkWords(report: Report, key: string, value: YamlScalar): void {
   for (const { 0: whole, 1: word = '', index } of value.text.matchAll(/\$\{([^}]*)\}?/g)) {
     if (RUN_WORDS.includes(word) && whole.endsWith('}')) continue;
-    const known = `Known are ${listed(RUN_WORDS.map((each) => `\${${each}}`))}.`;
-    const message = `"${key}": ${whole} is nothing that a run can fill in`;
+    const known = `Known: ${listed(RUN_WORDS.map((each) => `\${${each}}`))}.`;
+    const message = `"${key}": ${whole} is not a known placeholder`;
     const place = within(report, value, whole, index);
     report.error('unknown-word', place, message, () => {
       const meant = suggest(word, RUN_WORDS, known);

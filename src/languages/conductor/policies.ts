@@ -58,7 +58,7 @@ export class Policies {
     if (configured !== undefined) return configured;
     if (!isPath(name.text) && versionedId(name.text) === null) {
       const known = Object.keys(this.#config.policies);
-      const otherwise = `Configured are ${listed(known) || 'none'}; prompts are named as policy.NAME.v1 or ./NAME.md.`;
+      const otherwise = `Configured: ${listed(known) || 'none'}; prompts are named as policy.NAME.v1 or ./NAME.md.`;
       const message = `there is no policy ${JSON.stringify(name.text)}`;
       this.#report.error('unknown-policy', name.place, message, () => suggest(name.text, known, otherwise));
       return null;

@@ -154,7 +154,7 @@ function inputNamed(
 ): readonly PromptInput[] {
   if (/^[\w-]+(?:\.[\w-]+)*$/.test(text)) return [{ name: text, ...declaration }];
   const hint = 'A name has letters, digits, _, - and dots.';
-  report.error('invalid-value', place, `${JSON.stringify(text)} is no name for an input`, hint);
+  report.error('invalid-value', place, `${JSON.stringify(text)} is not a valid name for an input`, hint);
   return [];
 }
 

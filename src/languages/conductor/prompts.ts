@@ -67,8 +67,7 @@ export class Prompts {
       if (declared.has(name) || given.includes(name) || RUN_WORDS.includes(name)) continue;
       const known = [...new Set([...given, ...declared, ...RUN_WORDS])];
       const message = `nothing gives {{${name}}} to the step "${step}"`;
-      const hint = (): string =>
-        suggest(name, known, `It has ${listed(known)}; braces that stand for themselves are written {{{{.`);
+      const hint = (): string => suggest(name, known, `It has ${listed(known)}; for literal braces, write {{{{.`);
       file.report.error('unknown-variable', place, message, hint);
     }
     const untyped = given

@@ -127,7 +127,7 @@ function readRoute(reading: Reading, step: Outline, { key, keyPlace, value }: Ya
   const known = step.opcode === 'STOP' ? {} : KEYS[step.opcode].known;
   if (!Object.hasOwn(known, key)) {
     const names = Object.keys(known);
-    const hint = (): string => suggest(key, names, `Its routes are ${listed(names)}.`);
+    const hint = (): string => suggest(key, names, `Its routes: ${listed(names)}.`);
     report.error('unknown-route', keyPlace, `${named(step)} has no outcome "${key}"`, hint);
     return null;
   }
@@ -225,7 +225,7 @@ export function checkRoutes(report: Report, step: StepSyntax): void {
   const open = lacking(gate === null || waits(gate) ? [...expected, ...timedOut] : ['completed']);
   if (open.length > 0) {
     const message = `${named(step)} has no route for ${listed(open)}: a run that comes to that fails`;
-    report.warning('missing-route', entry.keyPlace, message, `Say where it leads: ${open[0] ?? ''}: STOP.`);
+    report.warning('missing-route', entry.keyPlace, message, `Name the next step: ${open[0] ?? ''}: STOP.`);
   }
   if (opcode === 'GATE') checkGate(report, gate, routes);
 }

@@ -70,7 +70,7 @@ function readSpec(reading: Reading, map: YamlMap, timeoutMs: number | null): Rea
   const what = 'the validator';
   const id = neededText(report, map, 'id', { place: map.place, what, hint: SPEC_HINT });
   if (id !== null && !isId(id.text)) {
-    report.error('invalid-id', id.place, `${JSON.stringify(id.text)} is no name for a validator`, ID_HINT);
+    report.error('invalid-id', id.place, `${JSON.stringify(id.text)} is not a valid name for a validator`, ID_HINT);
   }
   const kind = wordAt(report, map, 'kind', ['builtin', 'script'] as const);
   if (!map.entries.has('kind')) missingKey(report, map.place, what, 'kind', 'Write kind: script, or kind: builtin.');
@@ -152,7 +152,7 @@ function registered(
   const known = [...new Set([...Object.keys(config.validators), ...USUAL])];
   const cure = USUAL.includes(id)
     ? `Register it: [validators.${id}] with command = "…" in .meow/config.toml.`
-    : `Known are ${listed(known)}; register it: [validators.${isId(id) ? id : 'NAME'}] with command = "…" in .meow/config.toml.`;
+    : `Known: ${listed(known)}; register it: [validators.${isId(id) ? id : 'NAME'}] with command = "…" in .meow/config.toml.`;
   const message = `there is no validator ${JSON.stringify(id)}`;
   const others = known.filter((name) => name !== id);
   report.error('unknown-validator', place, message, () => (USUAL.includes(id) ? cure : suggest(id, others, cure)));

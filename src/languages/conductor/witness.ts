@@ -53,8 +53,8 @@ function readPattern(report: Report, key: string, { text, place }: YamlScalar): 
     report.error('invalid-pattern', place, message, 'Ask for something that only a success prints.');
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    const message = `"${key}" is no regular expression: ${error.message}`;
-    report.error('invalid-pattern', place, message, 'Put a backslash before characters that stand for themselves.');
+    const message = `"${key}" is not a regular expression: ${error.message}`;
+    report.error('invalid-pattern', place, message, 'Escape literal characters with a backslash.');
   }
   return null;
 }

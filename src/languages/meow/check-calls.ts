@@ -106,8 +106,8 @@ function checkEndless({ blocks, calls }: Linked): void {
     if (last === undefined) continue;
     const ring = [last.to, ...cycle.map(({ to }) => to)].map(({ workflow }) => workflow.name);
     const shown = ring.length > 12 ? [...ring.slice(0, 6), '…', ...ring.slice(-5)] : ring;
-    const message = `this leads to itself without end: ${shown.join(' → ')}`;
-    const hint = 'Let a branch decide whether it goes on; as it is, the limits of the run will stop it.';
+    const message = `this calls itself without end: ${shown.join(' → ')}`;
+    const hint = 'Use a branch to decide whether it continues; otherwise the limits of the run stop it.';
     last.from.report.warning('endless-expansion', last.target.place, message, hint);
   }
 }

@@ -74,7 +74,7 @@ const FILES_MAX = 1_000;
 
 function tooManyFiles({ file, text }: MeowSource): readonly Diagnostic[] {
   const report = createReport(makeSource(file, text));
-  const message = `it leads through more than ${String(FILES_MAX)} files`;
+  const message = `it includes more than ${String(FILES_MAX)} files`;
   report.error('too-many-files', { from: 0, to: 1 }, message, 'Is that meant?');
   return report.diagnostics();
 }

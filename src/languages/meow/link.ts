@@ -137,7 +137,7 @@ function openLink(
     }
   }
   if (names.size === 0) {
-    const message = 'nothing is known that this may come to: the step would fail';
+    const message = 'no possible value is known for this: the step would fail';
     const hint = 'Name the workflow by a variable that is given by --var, has a default, or is passed by name.';
     from.report.warning('unknown-template', reference.place, message, hint);
   }

@@ -100,7 +100,7 @@ function singleWorkflow(root: TomlTable): Section {
 function readSection(report: Report, { key, keyPlace, value }: TomlEntry): Section | null {
   const name = key.replace(/^\./, '');
   if (value.kind !== 'table') {
-    const message = `"${key}" stands at the top of the file, and belongs to no workflow`;
+    const message = `"${key}" is at the top of the file, outside of any workflow`;
     if ((WORKFLOW_KEYS as readonly string[]).includes(key)) {
       report.error('misplaced-key', keyPlace, message, 'Move it below the header of a workflow: [main].');
     } else report.warning('unknown-key', keyPlace, message, EXAMPLE);
@@ -108,7 +108,7 @@ function readSection(report: Report, { key, keyPlace, value }: TomlEntry): Secti
   }
   if (!NAME.test(name)) {
     const hint = 'Names of workflows are made of letters, digits, - and _.';
-    report.error('invalid-name', keyPlace, `"${key}" is no name for a workflow`, hint);
+    report.error('invalid-name', keyPlace, `"${key}" is not a valid name for a workflow`, hint);
     return null;
   }
   return { name, place: value.place, table: value };

@@ -97,7 +97,7 @@ function unknownNeed({ report, around, byId }: Block, step: StepSyntax, wanted: 
       );
     case 'around': {
       const message = `"${wanted}" is a step of another workflow, around this one, and cannot be needed from here`;
-      return report.error('unknown-need', place, message, `Let the step that leads here need "${wanted}".`);
+      return report.error('unknown-need', place, message, `The step that enters this workflow must need "${wanted}".`);
     }
   }
 }
@@ -105,7 +105,7 @@ function unknownNeed({ report, around, byId }: Block, step: StepSyntax, wanted: 
 /** A step cannot need itself, so it is not suggested. */
 function suggestOther(byId: ReadonlyMap<string, StepSyntax>, step: StepSyntax, wanted: string): string {
   const others = [...byId.keys()].filter((id) => id !== step.id && !isPlaceholder(id));
-  const there = others.length === 0 ? 'There is no other step here.' : `Other steps here are ${listed(others)}.`;
+  const there = others.length === 0 ? 'There is no other step here.' : `Other steps here: ${listed(others)}.`;
   return suggest(wanted, others, there);
 }
 

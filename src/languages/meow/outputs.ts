@@ -69,7 +69,7 @@ function lowerOutput(scope: Scope, { key, keyPlace, value }: TomlEntry): Capture
   const { report } = scope;
   if (!NAME.test(key)) {
     const hint = 'Names of outputs are made of letters, digits, - and _.';
-    report.error('invalid-name', keyPlace, `"${key}" is no name for an output`, hint);
+    report.error('invalid-name', keyPlace, `"${key}" is not a valid name for an output`, hint);
   }
   if (value.kind === 'string') {
     const from = lowerSource(scope, value);

@@ -131,7 +131,7 @@ function checkName(scope: Scope, name: string, path: readonly string[], place: P
   }
   report.error('unknown-variable', place, `there is no variable "${name}"`, () => {
     const there = new Set([...scope.variables, ...around.names]);
-    const declared = there.size === 0 ? 'The workflow declares no variables.' : `Declared are ${listed(there)}.`;
+    const declared = there.size === 0 ? 'The workflow declares no variables.' : `Declared: ${listed(there)}.`;
     return suggest(name, known, `${declared} ${LITERAL_BRACES}`);
   });
 }
@@ -183,13 +183,13 @@ function checkOutputAround(scope: Scope, path: readonly string[], outputs: numbe
   const found = around.findStep(id);
   if (found !== null) {
     if (!checkFields(scope, found.step, path, outputs, place) || found.isFinished) return;
-    const message = `"${id}" may not have finished by then: the step that leads here does not need it`;
+    const message = `"${id}" may not have finished by then: the step that enters this workflow does not need it`;
     return report.warning('output-not-needed', place, message, `Add "${id}" to the needs of that step.`);
   }
   if (around.names.has(id)) return;
   const suggestOther = (): string => {
     const others = [...steps.keys()].filter((other) => other !== scope.step?.id && !isPlaceholder(other));
-    const there = others.length === 0 ? 'There is no other step here.' : `Steps here are ${listed(others)}.`;
+    const there = others.length === 0 ? 'There is no other step here.' : `Steps here: ${listed(others)}.`;
     return suggest(id, others, there);
   };
   if (around.openness === 'called' && nearest(id, steps.keys()) === null) {

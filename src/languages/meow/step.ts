@@ -127,7 +127,7 @@ function readExecutor(report: Report, table: TomlTable): string | null {
   }
   const name = executor.value;
   if (findExecutor(name) !== null) return name;
-  const hint = suggest(name, EXECUTOR_NAMES, `There are ${listed(EXECUTOR_NAMES)}.`);
+  const hint = suggest(name, EXECUTOR_NAMES, `Available: ${listed(EXECUTOR_NAMES)}.`);
   report.error('unknown-executor', executor.place, `there is no executor "${name}"`, hint);
   return nearest(name, EXECUTOR_NAMES);
 }

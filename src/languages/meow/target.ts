@@ -78,7 +78,7 @@ function readPassed(report: Report, table: TomlTable): readonly TomlEntry[] {
   return [...(passed?.entries.values() ?? [])].filter(({ key, keyPlace }) => {
     if (/^[A-Za-z0-9_-]+$/.test(key)) return true;
     const hint = 'Names of variables are made of letters, digits, - and _.';
-    report.error('invalid-name', keyPlace, `"${key}" is no name for a variable`, hint);
+    report.error('invalid-name', keyPlace, `"${key}" is not a valid name for a variable`, hint);
     return false;
   });
 }

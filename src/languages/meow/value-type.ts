@@ -45,7 +45,7 @@ export function readExpectedType(report: Report, name: TomlString | null): Expec
 }
 
 function unknownType<T>(report: Report, name: TomlString, known: readonly string[], instead: T): T {
-  const hint = suggest(name.value, known, `Types are ${listed(known)}.`);
+  const hint = suggest(name.value, known, `Types: ${listed(known)}.`);
   report.error('unknown-type', name.place, `there is no type "${name.value}"`, hint);
   return instead;
 }

@@ -22,12 +22,12 @@ export function readVariables(report: Report, workflow: TomlTable): readonly Var
   const variables: VariableSyntax[] = [];
   for (const entry of table?.entries.values() ?? []) {
     if (entry.key.startsWith('cleanup_')) {
-      const message = `"${entry.key}" stands among the variables, where it would do nothing`;
+      const message = `"${entry.key}" is among the variables, where it has no effect`;
       report.error('misplaced-key', entry.keyPlace, message, 'Move it up, before the header of the variables.');
     } else if (NAME.test(entry.key)) variables.push(readVariable(report, entry));
     else {
       const hint = 'Names of variables are made of letters, digits, - and _.';
-      report.error('invalid-name', entry.keyPlace, `"${entry.key}" is no name for a variable`, hint);
+      report.error('invalid-name', entry.keyPlace, `"${entry.key}" is not a valid name for a variable`, hint);
     }
   }
   return variables;

@@ -52,7 +52,7 @@ export function checkReach(linked: Linked): void {
   for (const state of first?.states.values() ?? []) {
     if (reached.has(state) || first?.start === null) continue;
     const hint = 'Name it in a tag of another state, or remove it.';
-    state.report.warning('unreachable-state', state.place, `nothing leads to ${state.name}`, hint);
+    state.report.warning('unreachable-state', state.place, `no transition leads to ${state.name}`, hint);
   }
   const ending = endingStates(nodes, () => true);
   const returning = endingStates(nodes, (edge, { workflow }) => workflow.keepsCallers || !isReset(edge));
@@ -64,7 +64,7 @@ export function checkReach(linked: Linked): void {
     }
     for (const edge of ways.edges) {
       if (edge.back !== null && edge.to !== null && !returning.has(edge.to) && nodes.has(edge.to)) {
-        const message = `<${edge.tag}> waits for a result that ${edge.written} never comes to`;
+        const message = `<${edge.tag}> waits for a result that ${edge.written} never returns`;
         state.report.warning(
           'never-returns',
           edge.place,
@@ -116,7 +116,7 @@ function checkForks(nodes: Nodes, reached: ReadonlySet<StateSyntax>): void {
     for (const edge of ways.edges) {
       if (!isFork(edge)) continue;
       if (edge.to !== null && leadsTo(nodes, [edge.to], id, ahead)) {
-        const cure = 'Have it end before it comes here (max_visits counts anew for each agent)';
+        const cure = 'End the loop before this state (max_visits counts separately for each agent)';
         complain(state, edge.place, 'its worker comes back here, and forks again', cure);
       } else if (state.visits === null && leadsTo(nodes, onwards(ways, edge), id, endlesslyAhead)) {
         complain(state, edge.place, 'control comes back here, and forks again', 'Bound it with max_visits and then');
@@ -131,7 +131,7 @@ function isFork({ tag }: Exit): boolean {
 
 function complain({ report, name }: StateSyntax, place: Place, why: string, cure: string): void {
   const message = `nothing bounds how often ${name} forks: ${why}`;
-  const hint = `${cure}, or count on --max-transitions if it is meant to go on for ever.`;
+  const hint = `${cure}, or rely on --max-transitions if the loop is intended to run forever.`;
   report.warning('unbounded-fork', place, message, hint);
 }
 

@@ -80,7 +80,7 @@ export function checkPlaceholders(state: StateSyntax, given: readonly string[], 
     const [name = ''] = path;
     if (known.includes(name)) continue;
     const cure = `Pass it with --var ${name}=VALUE or as an attribute of a fork; for literal braces, write {{{{.`;
-    const fate = isRun ? 'the state will fail when it is entered' : 'unless a run is given it, the state will fail';
+    const fate = isRun ? 'the state will fail' : 'unless the run sets it, the state will fail';
     const message = `nothing says what {{${path.join('.')}}} is: ${fate}`;
     report.warning('unknown-placeholder', body.placeOf(from, to), message, () => suggest(name, known, cure));
   }

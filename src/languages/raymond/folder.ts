@@ -70,7 +70,7 @@ function isState({ name, isExecutable }: RaymondFile): boolean {
 function reportStranger({ name, file }: RaymondFile): Report {
   const report = createReport(makeSource(file, ''));
   const hint = 'Put a copy into the folder, or enter the other workflow by its path: <call-workflow>.';
-  report.warning('leads-out', WHOLE, `${name} is a link that leads out of the folder, and no state`, hint);
+  report.warning('leads-out', WHOLE, `${name} is a link to a file outside of the folder, and is not a state`, hint);
   return report;
 }
 

@@ -68,7 +68,7 @@ function readRoot(report: Report): { readonly root: YamlMap; readonly states: Ya
 function isStateName(report: Report, { key, keyPlace }: YamlEntry): boolean {
   if (key.trim() === key && key !== '' && !/[\\/]/.test(key) && key !== '.' && key !== '..') return true;
   const hint = 'A state is named as a file is, without its folder: REVIEW.';
-  report.error('invalid-name', keyPlace, `${JSON.stringify(key)} is no name for a state`, hint);
+  report.error('invalid-name', keyPlace, `${JSON.stringify(key)} is not a valid name for a state`, hint);
   return false;
 }
 

@@ -67,7 +67,7 @@ function readVisits(report: Report, keys: YamlMap, names: StateNames, state: str
   const then = textAt(report, keys, 'then');
   const [counted, after] = [keys.entries.get('max_visits'), keys.entries.get('then')];
   if (counted !== undefined && after === undefined) {
-    const hint = 'Say where to go on after that: then: COMMIT.md.';
+    const hint = 'Name the next state after that: then: COMMIT.md.';
     report.error('missing-key', counted.keyPlace, '"max_visits" has no "then" beside it', hint);
   }
   if (after !== undefined && counted === undefined) {
@@ -77,7 +77,7 @@ function readVisits(report: Report, keys: YamlMap, names: StateNames, state: str
   if (max === null || then === null) return null;
   const found = findState(names, then.text);
   if (found.ok && found.value.name === state) {
-    const hint = 'Name the state to go on at when this one has been visited often enough.';
+    const hint = 'Name the next state after the last allowed visit.';
     report.error('invalid-value', then.place, `"then" leads back to ${state} itself`, hint);
   }
   if (found.ok) return { max, instead: found.value.name };

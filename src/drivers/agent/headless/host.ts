@@ -146,7 +146,7 @@ class HeadlessAgent implements HostedAgent {
     const { adapter, ways, sessions } = this.#around;
     const kind = resumeSession === null ? 'fresh' : forks ? 'fork' : 'resume';
     if (commandFor({ kind }, ways) === null) {
-      const what = kind === 'fork' ? 'fork a session' : 'go on with a session';
+      const what = kind === 'fork' ? 'fork a session' : 'resume a session';
       this.#refuse(`the adapter ${adapter.name} has no way to ${what} without a terminal`);
       return;
     }

@@ -105,7 +105,7 @@ test('what an adapter has no command for is refused', () => {
     );
   expect(refused({ kind: 'resume', id: 's' })).toEqual({
     ok: false,
-    error: 'the adapter odd has no way to go on with a session without a terminal',
+    error: 'the adapter odd has no way to resume a session without a terminal',
   });
   expect(refused({ kind: 'fork', id: 's', newId: null })).toEqual({
     ok: false,

@@ -108,7 +108,7 @@ function planFor(
     return ok({ kind: 'fresh', from: null, session, replays: wish.id, before: NOTHING });
   }
   if (commandFor(wish, ways) === null) {
-    const what = wish.kind === 'resume' ? 'go on with a session' : 'fork a session';
+    const what = wish.kind === 'resume' ? 'resume a session' : 'fork a session';
     return err(`the adapter ${adapter.name} has no way to ${what} without a terminal`);
   }
   switch (wish.kind) {

@@ -13,7 +13,7 @@ function reader(name: string): Reader {
 test('a reader that there is not is refused with those that there are', () => {
   expect(readerNamed('toString')).toEqual({
     ok: false,
-    error: `there is no reader "toString" of an agent's output: there is ${READER_NAMES.join(', ')}`,
+    error: `there is no reader "toString" of an agent's output; available: ${READER_NAMES.join(', ')}`,
   });
 });
 

@@ -26,7 +26,7 @@ export const READER_NAMES: readonly string[] = Object.keys(READERS);
 export function readerNamed(name: string): Result<Reader, string> {
   const make = own(READERS, name);
   if (make !== undefined) return ok(make());
-  return err(`there is no reader ${JSON.stringify(name)} of an agent's output: there is ${READER_NAMES.join(', ')}`);
+  return err(`there is no reader ${JSON.stringify(name)} of an agent's output; available: ${READER_NAMES.join(', ')}`);
 }
 
 // Any program that writes its answer to stdout and exits with 0.

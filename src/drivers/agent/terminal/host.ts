@@ -136,7 +136,7 @@ function prepared(
   if (shell === null) return err('there is no shell sh on PATH');
   const text = commandFor(request, ways);
   if (text === null) {
-    return err(`the adapter ${adapter.name} has no way to ${request.forks ? 'fork' : 'go on with'} a session`);
+    return err(`the adapter ${adapter.name} cannot ${request.forks ? 'fork' : 'resume'} a session`);
   }
   const place = { agent: start.agent, workdir: start.workdir, folder: path };
   const holes = { ...holeValues(adapter, options, place), ...sessionHoles(request) };

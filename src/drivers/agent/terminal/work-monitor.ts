@@ -185,7 +185,7 @@ class WorkMonitor {
     }
     this.#failedSince ??= now;
     if (now - this.#failedSince < this.#request.failedMs) return null;
-    const message = `the agent has come to rest with an error${error === '' ? '' : `: ${error}`}`;
+    const message = `the agent stopped with an error${error === '' ? '' : `: ${error}`}`;
     return { kind: 'over', outcome: { kind: 'failure', failure: failure('agent-crashed', message) } };
   }
 }

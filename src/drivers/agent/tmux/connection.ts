@@ -71,7 +71,7 @@ export async function connect(options: TmuxOptions, start: boolean): Promise<Res
   const program = findProgram(options.program, environment['PATH'] ?? '');
   if (program === null) return err(`there is no program ${options.program}`);
   // tmux would delete any file there.
-  if (socket !== null && !isFreeForSocket(socket)) return err(`${socket} is there, and is no socket`);
+  if (socket !== null && !isFreeForSocket(socket)) return err(`${socket} exists and is not a socket`);
   const settings = socket === null ? [] : privateSettings(environment);
   for (let tries = 1; ; tries += 1) {
     const session = `meow-control-${process.pid}-${randomBytes(3).toString('hex')}`;

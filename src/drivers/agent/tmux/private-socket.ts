@@ -44,7 +44,7 @@ export function privateSocket(run: RunOfSocket): Result<PrivateSocket, string> {
     return ok(place);
   } catch (error) {
     if (!isErrno(error, ...ABSENT, ...REFUSED)) throw error;
-    return err(`there is no place for the run's tmux server: ${error.message}`);
+    return err(`cannot create a socket for the run's tmux server: ${error.message}`);
   }
 }
 

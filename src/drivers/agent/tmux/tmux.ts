@@ -85,7 +85,7 @@ export class Tmux {
     }
     if (answer.kind === 'lost') return err(answer.error);
     if (answer.at === 0) {
-      return err(answer.error.startsWith('duplicate session') ? `there is a session ${name} already` : answer.error);
+      return err(answer.error.startsWith('duplicate session') ? `session ${name} already exists` : answer.error);
     }
     await this.#client.ask([['kill-session', '-t', `=${name}`]], { server, exclusive: true });
     return err(answer.error);

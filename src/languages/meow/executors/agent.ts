@@ -98,7 +98,7 @@ function lowerExpectations(report: Report, step: TomlTable): readonly Expectatio
 function lowerExpectation(report: Report, { key, keyPlace, value }: TomlEntry): Expectation | [] {
   if (!/^[A-Za-z0-9_-]+$/.test(key)) {
     const hint = 'Names of outputs are made of letters, digits, - and _.';
-    report.error('invalid-name', keyPlace, `"${key}" is no name for an output`, hint);
+    report.error('invalid-name', keyPlace, `"${key}" is not a valid name for an output`, hint);
   }
   if (value.kind !== 'table') {
     report.error(

@@ -71,7 +71,7 @@ function readName(report: Report, step: TomlTable, key: string): string | null {
   const name = stringAt(report, step, key);
   if (name === null || /^[A-Za-z0-9_-]+$/.test(name.value)) return name?.value ?? null;
   const hint = 'Names of variables are made of letters, digits, - and _.';
-  report.error('invalid-name', name.place, `"${name.value}" is no name for a variable`, hint);
+  report.error('invalid-name', name.place, `"${name.value}" is not a valid name for a variable`, hint);
   return null;
 }
 
@@ -104,7 +104,7 @@ function lowerList(scope: Scope, value: TomlValue): Each['items'] | null {
   }
   const list = coerce(value.value, 'json');
   if (list.ok && Array.isArray(list.value)) return { kind: 'value', value: { kind: 'literal', value: list.value } };
-  scope.report.error('wrong-type', value.place, '"items" is a text that is no JSON list', EXAMPLE);
+  scope.report.error('wrong-type', value.place, '"items" is a string, but not a JSON list', EXAMPLE);
   return null;
 }
 
