@@ -419,7 +419,7 @@ describe('a terminal', () => {
     await open(staying(':'));
     onSocket('new-session', '-d', '-s', 'theirs', 'sleep 600');
     const refusal = await tmux.open(request(staying(':'), { name: 'theirs' }));
-    expect(refusal).toEqual({ ok: false, error: 'there is a session theirs already' });
+    expect(refusal).toEqual({ ok: false, error: 'session theirs already exists' });
     expect(await tmux.has('theirs')).toBe(true);
     expect(await tmux.find(request([]).marker)).toBeNull();
   });
