@@ -43,7 +43,7 @@ export function withRule(memory: Memory, number: number): Memory {
 
 function fits(rule: Rule, { agent, step, prompt }: Situation): boolean {
   if (rule.agent !== null && !segmentMatcher(rule.agent)(agent)) return false;
-  if (rule.step !== null && !segmentMatcher(rule.step)(step)) return false;
+  if (rule.step !== null && ![step, visitOf(step)].some(segmentMatcher(rule.step))) return false;
   switch (rule.prompt?.kind) {
     case undefined:
       return true;
@@ -52,4 +52,9 @@ function fits(rule: Rule, { agent, step, prompt }: Situation): boolean {
     case 'expression':
       return rule.prompt.expression.test(prompt);
   }
+}
+
+/** The visit of a Conductor step that a turn is a part of: `fix#2` for `fix#2.turn`. Other steps: their own id. */
+function visitOf(step: string): string {
+  return /^.*#\d+(?=\.[^#]*$)/.exec(step)?.[0] ?? step;
 }
