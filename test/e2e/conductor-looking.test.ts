@@ -55,7 +55,7 @@ test('the parts of a visit are steps, but a visit is shown as one step', async (
     /failed at .*: the command exited with status 3/,
   );
   const shown = (await rig.meow('show', 'r', 'work#1.turn')).stdout;
-  for (const said of ['adapter', 'fake', 'prompt', 'You work in']) expect(shown).toContain(said);
+  for (const said of ['adapter', 'fake', 'prompt', 'Your working directory is']) expect(shown).toContain(said);
   const dry = (await rig.meow('run', 'w.yaml', '--dry-run')).stdout;
   expect(dry).toContain('work  (run_agent; may enter check');
   expect(dry).not.toContain('snapshot');
