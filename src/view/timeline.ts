@@ -240,6 +240,8 @@ class Growth {
   tell(say: Say, iterating: ReadonlySet<string>): void {
     this.#flush();
     for (const { owner, join, blocks, steps } of this.#told.splice(0)) {
+      // The parts of a step that a block performs have lines of their own.
+      if (join === 'answer') continue;
       if (join === 'recover') say(owner, `recovers by ${counted(steps, 'step')}`);
       else if (iterating.has(owner)) say(owner, `began ${counted(blocks, 'iteration')} (${counted(steps, 'step')})`);
       else say(owner, `expanded into ${counted(steps, 'step')}`);

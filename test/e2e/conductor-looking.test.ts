@@ -18,7 +18,10 @@ async function waiting(): Promise<ConductorRig> {
   });
   made.agents({ work: 'echo b >> a.txt; echo "I am done."' });
   made.workflow(FLOW);
-  expect(await made.run('--no-wait')).toMatchObject({ code: 3, stderr: '' });
+  const { code, stdout, stderr } = await made.run('--no-wait');
+  expect({ code, stderr }).toEqual({ code: 3, stderr: '' });
+  expect(stdout).toMatch(/work#1 +done/);
+  expect(stdout).not.toContain('work#1.turn');
   return made;
 }
 

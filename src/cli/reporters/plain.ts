@@ -1,4 +1,4 @@
-// A line for each change, for pipes, files and CI.
+// A line for each change, for pipes, files and CI. A step that a block performs is one step here; `meow trace` shows its parts.
 
 import type { JournalRecord, RunState } from '../../app/observer.ts';
 import { summaryLines } from '../../view/summary-lines.ts';
@@ -19,12 +19,15 @@ export function plainReporter(): Reporter {
       for (const record of before) timeline.lines(record);
     },
     observe(records, state) {
-      for (const id of addedIds(records)) idWidth = Math.max(idWidth, Math.min(id.length, ID_WIDTH_MAX));
+      const isShown = (step: string | null): boolean => step === null || state.steps.get(step)?.frame.isInner !== true;
+      for (const id of addedIds(records).filter(isShown))
+        idWidth = Math.max(idWidth, Math.min(id.length, ID_WIDTH_MAX));
       for (const record of records) {
         const lines = timeline.lines(record);
         // The closing words say the same, and more.
         const shown = record.decisions.some(({ kind }) => kind === 'run-ended') ? lines.slice(0, -1) : lines;
-        for (const line of shown) printLine(renderTimelineLine(line, clockOf(state), idWidth, plainPalette));
+        for (const line of shown.filter(({ step }) => isShown(step)))
+          printLine(renderTimelineLine(line, clockOf(state), idWidth, plainPalette));
       }
     },
     note: (line) => warn(`meow: ${line}`),
