@@ -278,7 +278,10 @@ describe('texts with parts in files', () => {
     writeFileSync(join(rig.runFolder, '../elsewhere/1/outputs/secret'), 'secret');
     symlinkSync(join(rig.runFolder, '../elsewhere'), join(rig.runFolder, 'steps/link'));
     expect(await rig.run(['echo ', { file, quote: [] }, ' > said'])).toMatchObject({
-      failure: { kind: 'not-started', message: expect.stringContaining('no output that this run has kept') as unknown },
+      failure: {
+        kind: 'not-started',
+        message: expect.stringContaining('is not a stored output of this run') as unknown,
+      },
     });
     expect(existsSync(rig.path('said'))).toBe(false);
   });

@@ -77,7 +77,10 @@ describe('a start', () => {
       const start = rig.makeStart('worker', { session: 'one' });
       const request = { start, environment: rig.environment, resumeSession: 'one', forks: false, args: null };
       const agent = rig.host(actor('')).start(request);
-      expect(await agent.ended).toMatchObject({ status: null, refusal: expect.stringContaining('no way to go on') });
+      expect(await agent.ended).toMatchObject({
+        status: null,
+        refusal: expect.stringContaining('cannot resume a session'),
+      });
       expect(await agent.ready(1_000, rig.notes.note)).toEqual({ kind: 'gone' });
     }));
 
@@ -85,7 +88,7 @@ describe('a start', () => {
     onRig(async (rig) => {
       await rig.tmux.run(['new-session', '-d', '-s', `meow-${rig.runId}-worker`, 'sleep', '100']);
       const agent = rig.begin(rig.host(actor('')));
-      expect(await agent.ended).toMatchObject({ refusal: `there is a session meow-${rig.runId}-worker already` });
+      expect(await agent.ended).toMatchObject({ refusal: `session meow-${rig.runId}-worker already exists` });
     }));
 
   test.concurrent('of a program that exits immediately fails with its last lines', () =>
