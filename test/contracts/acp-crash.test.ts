@@ -189,7 +189,8 @@ describe('if the engine dies while it writes a prompt', () => {
     const outcome = rig.find(work);
     rig.let('go');
     expect(await outcome).toMatchObject({ outputs: { result: 'read' } });
-    expect(rig.receivedLines().filter((line) => /^\{"length":8\d{4},/.test(line))).toHaveLength(1);
+    // The killed engine may have written the whole line without recording it: then that line is spoilt, and not a message.
+    expect(rig.received().filter(({ length }) => Number(length) > 80_000)).toHaveLength(1);
     expect(await rig.start(rig.prompting('worker', [{ say: 'next' }]))).toMatchObject({ outputs: { result: 'next' } });
   });
 
