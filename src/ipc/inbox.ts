@@ -3,7 +3,7 @@
 //
 //   ID.ask      a message as on the socket; the sender waits for ID.answer
 //   ID.tell     the same, but nobody waits
-//   PID.event   written by a shell (event-file.ts)
+//   PID.event   written by a shell (bin/event.sh)
 //   ID.answer   one line; the sender deletes it
 //   refused/    malformed messages, and refused ones whose sender does not wait; a few are stored for people
 //   .anything   being written

@@ -123,7 +123,7 @@ interface Line {
   readonly seq: number;
   readonly at: string;
   readonly durable: number;
-  /** Only if ids are long (long-ids.ts). */
+  /** Only if ids are long. */
   readonly under?: string;
   readonly input: Input;
   readonly decisions: readonly Decision[];

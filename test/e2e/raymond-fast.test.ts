@@ -1,5 +1,5 @@
 // Turns in such quick succession that a process next to the engine starts their programs and records their ends
-// (drivers/agent/headless/turn-supervisor.ts). They behave like other turns, whichever process is killed.
+// (drivers/spawner.ts). They behave like other turns, whichever process is killed.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

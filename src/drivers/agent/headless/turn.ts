@@ -7,7 +7,7 @@
 // turn/4  To stop it, the engine sends the adapter's signal first, since some programs stop their tools only then. When it
 //         has exited, or its time is over, all processes with its marker are killed, in any session.
 //
-// Its folder has the files of step-folder.ts, and also `prompt`, `turn.json` (session-plan.ts), `turn-end.json` (end-file.ts)
+// Its folder has the files of step-folder.ts, and also `prompt`, `turn.json` (session-plan.ts), `turn-end.json`
 // and, for an adapter with hooks, `hooks/`.
 
 import { statSync } from 'node:fs';

@@ -5,7 +5,7 @@
 //   ready         written when the agent could first take a prompt: the cursor row at that moment
 //   deliveries/   the delivery state of each message (delivery-record.ts)
 //   prompts/      prompts that the agent was told to read from a file
-//   left          the abandoned prompt (abandoned-prompt.ts)
+//   left          the abandoned prompt (delivery-record.ts)
 
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';

@@ -17,7 +17,7 @@ export interface TmuxRequest {
   readonly server?: ServerLife;
   /** Idempotent: repeated if the connection is lost. */
   readonly repeatable?: boolean;
-  /** Creates or destroys sessions: not while another engine connects (connect-mutex.ts). */
+  /** Creates or destroys sessions: not while another engine connects (withConnectMutex). */
   readonly exclusive?: boolean;
   readonly linesDue?: LinesDue;
 }
